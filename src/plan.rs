@@ -42,6 +42,16 @@ pub struct Plan {
     /// How the project's own tests are run, if it has some. They may have failed before.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub test_command: String,
+    /// How risky the planner takes the work to be. This and the next two are shown to people and
+    /// decide nothing.
+    #[serde(deserialize_with = "lenient::words", skip_serializing_if = "String::is_empty")]
+    pub risk: String,
+    /// Whether the planner takes it that people should approve.
+    #[serde(deserialize_with = "lenient::words", skip_serializing_if = "String::is_empty")]
+    pub need_approval: String,
+    /// What the planner takes the work to cost.
+    #[serde(deserialize_with = "lenient::words", skip_serializing_if = "String::is_empty")]
+    pub cost_hint: String,
     #[serde(deserialize_with = "lenient::text")]
     pub comment: String,
     /// The branch to start from, if not the default branch.

@@ -119,9 +119,9 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
             let what = format!("{} {}", screen::cyan(tool), short(about));
             row("tool", what.trim_end(), &format!("{}{failed}", time(*milliseconds)))
         }
-        Fact::Planned { environment, subtasks } => {
-            row("plan", &format!("{subtasks} steps, environment {environment}"), "")
-        }
+        Fact::Planned {
+            environment, subtasks, ..
+        } => row("plan", &format!("{subtasks} steps, environment {environment}"), ""),
         Fact::EnvironmentStarted {
             image,
             container,

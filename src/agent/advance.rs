@@ -1,6 +1,7 @@
 //! The loop over the stages: one after the other until the run ends, is paused or is interrupted.
 
 use crate::agent::claim::Claim;
+use crate::agent::dialogue::health;
 use crate::agent::record::FailureKind;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::outcome::RunOutcome;
@@ -31,6 +32,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         run.reporter.show_that_it_goes_on(&mut run.claim).await;
     }
     run.reporter.follow_progress(&run.claim).await;
+    let mut is_ready = false;
     let interruption = loop {
         if let Some(ending) = final_ending(&run.claim) {
             closing::leave(&mut run).await;
@@ -39,7 +41,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         if run.claim.state.is_set_aside() {
             return finishing::set_aside(run).await;
         }
-        let stepped = match stage(&mut run).await {
+        let stepped = match stage_when_ready(&mut run, &mut is_ready).await {
             Ok(signal) => step(&mut run, signal).await,
             Err(interruption) => Err(interruption),
         };
@@ -58,6 +60,16 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         }
     };
     finishing::finish(run, interruption).await
+}
+
+/// Plays the stage; before the first one in this process, the servers of the run's models are made
+/// ready.
+async fn stage_when_ready(run: &mut Run, is_ready: &mut bool) -> Result<Signal, Interruption> {
+    if !*is_ready && run.claim.state.stage().is_some() {
+        health::ensure_ready(&run.claim).await?;
+        *is_ready = true;
+    }
+    stage(run).await
 }
 
 async fn stage(run: &mut Run) -> Result<Signal, Interruption> {

@@ -9,6 +9,7 @@ use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::journal::Journal;
 use crate::llm::config::Edits;
+use crate::llm::config::health::Health;
 use crate::llm::models::Models;
 use crate::repository;
 use crate::secret::Redactor;
@@ -24,6 +25,8 @@ pub struct Services {
     pub models: Models,
     pub settings: Settings,
     pub containers: Arc<Containers>,
+    /// Held while the server of a model is restarted.
+    pub restarting: tokio::sync::Mutex<()>,
 }
 
 /// The part of the configuration that runs depend on.
@@ -43,6 +46,8 @@ pub struct Settings {
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,
     pub edits: Edits,
+    /// How servers of local models are kept ready, if they are.
+    pub health: Option<Health>,
     /// Template of the working prompt, which was checked.
     pub system_prompt: Arc<str>,
 }

@@ -13,6 +13,9 @@ pub struct Planning {
     pub max_subtasks: usize,
     /// Maximum number of model turns that explore the repository before the plan.
     pub max_look_turns: u32,
+    /// Whether a plan is used again for the same input, where the planner has `temperature: 0` and
+    /// a `seed`.
+    pub reuse: bool,
     pub replanning: Replanning,
     pub circuit_breaker: CircuitBreaker,
     pub verification: Verification,
@@ -122,6 +125,7 @@ impl Default for Planning {
             enabled: true,
             max_subtasks: 20,
             max_look_turns: 10,
+            reuse: true,
             replanning: Replanning::default(),
             circuit_breaker: CircuitBreaker::default(),
             verification: Verification::default(),

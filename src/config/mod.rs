@@ -90,6 +90,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// The log files and the journal.
     pub logs: LogConfig,
+    /// What is kept from models.
+    pub secret: Secret,
     /// Files that hold secrets, the configuration file among them if it does.
     #[serde(skip)]
     pub secret_files: Vec<PathBuf>,
@@ -109,6 +111,26 @@ pub struct Config {
 pub enum TaskSource {
     Github,
     Gitlab,
+}
+
+/// What is kept from models besides secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Secret {
+    /// What happens to personal data before a model that is not on this machine or in a private
+    /// network.
+    pub pii: PersonalData,
+}
+
+/// What happens to addresses of e-mail, telephone numbers, numbers of cards and My Numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PersonalData {
+    /// They are sent as they are.
+    #[default]
+    Off,
+    /// A mark is sent in the place of each.
+    Mask,
 }
 
 /// How tasks are searched for.
@@ -209,11 +231,23 @@ impl Config {
                 return None;
             }
         };
+        config.name_trigger_labels();
+        config.llm.masks_personal_data = config.secret.pii == PersonalData::Mask;
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
         config.resolve_paths(folder);
         trust::read(&mut config, folder, environment, faults);
         Some(config)
+    }
+
+    /// `trigger.label` and `labels.trigger` are two keys of one name.
+    fn name_trigger_labels(&mut self) {
+        for host in &mut self.github.entries {
+            host.trigger.name_label(&mut host.labels);
+        }
+        for host in &mut self.gitlab.entries {
+            host.trigger.name_label(&mut host.labels);
+        }
     }
 
     fn resolve_paths(&mut self, folder: &Path) {
@@ -315,6 +349,7 @@ impl Default for Config {
             shutdown_grace_seconds: 30,
             state_dir: PathBuf::from("./state"),
             logs: LogConfig::default(),
+            secret: Secret::default(),
             secret_files: Vec::new(),
             system_prompt: None,
             retention: Retention::default(),

@@ -58,6 +58,16 @@ impl Caveats {
     }
 }
 
+/// Returns the first of some names, and how many more there are.
+pub(crate) fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,9 +33,10 @@ use item::account::Account;
 use item::change::OpenChange;
 use item::checks::Checks;
 pub use item::{
-    Change, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart, GitCredentials,
-    GitRemote, Item, ItemEvent, NewChange, Place, Post, PushRight, Reaction, Search, TriggeredItem,
+    Change, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart, FoundItem,
+    GitCredentials, GitRemote, Item, ItemEvent, NewChange, Place, Post, PushRight, Reaction, Search,
 };
+use settings::trigger::Trigger;
 
 /// Where tasks come from, and where people are told of them: items, comments and labels.
 ///
@@ -47,6 +48,10 @@ pub trait TaskSource: Send + Sync {
     /// Returns every open item that carries the trigger label, in all configured repositories,
     /// owners and groups; all pages.
     async fn triggered(&self) -> Search;
+
+    /// Returns every open item that something happened to since then, in the same places. A comment
+    /// that follows another change within a minute may not count as one.
+    async fn touched_since(&self, since: DateTime<Utc>) -> Search;
 
     /// Returns the item as it is now.
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError>;
@@ -60,6 +65,10 @@ pub trait TaskSource: Send + Sync {
     /// Tells who put the trigger label on, the last time; `None` where the item's history does not
     /// tell (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError>;
+
+    /// Tells who assigned the item to the bot's account, the last time; `None` where the item's
+    /// history does not tell (yet).
+    async fn assigned_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError>;
 
     /// Returns every change of the item's words or of its head branch since `since`, as far as the
     /// forge tells of them. The newest alone would not do: it hides those before it.
@@ -158,4 +167,7 @@ pub trait Forge: TaskSource + Permissions + CodeHost + Diagnostics + AnswerMemor
 
     /// Returns the names of the labels on it.
     fn labels(&self) -> &Labels;
+
+    /// Returns what starts work on it.
+    fn trigger(&self) -> &Trigger;
 }

@@ -20,8 +20,7 @@ use crate::forge::settings::label_style::LabelStyle;
 use crate::forge::settings::source::Source;
 use crate::forge::settings::{HostSettings, Terms};
 use crate::forge::{
-    Change, Comment, CommentId, CommentKey, Edit, GitCredentials, Item, ItemEvent, NewChange, Post, Reaction,
-    TriggeredItem,
+    Change, Comment, CommentId, CommentKey, Edit, FoundItem, GitCredentials, Item, ItemEvent, NewChange, Post, Reaction,
 };
 use crate::task::id::ItemKind;
 
@@ -107,6 +106,10 @@ pub trait LabelApi {
 pub trait HistoryApi {
     async fn find_trigger(&self, at: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure>;
 
+    /// Returns who assigned the item to the bot's account, the last time. Where the platform does
+    /// not name them, the event is of nobody known.
+    async fn find_assignment(&self, at: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure>;
+
     async fn find_edits(&self, at: ItemAddress<'_>, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure>;
 }
 
@@ -136,10 +139,15 @@ pub trait ChangeApi {
     async fn credentials(&self, repository: &str) -> Result<GitCredentials, Failure>;
 }
 
-/// Searching for items that carry the trigger label.
+/// Searching for items.
 #[async_trait]
 pub trait SearchApi {
-    async fn search(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure>;
+    /// Returns the open items that carry the trigger label.
+    async fn search(&self, source: &Source) -> Result<Vec<FoundItem>, Failure>;
+
+    /// Returns the open items that something happened to since then, as far as they may be meant
+    /// for the bot's account.
+    async fn search_touched(&self, source: &Source, since: DateTime<Utc>) -> Result<Vec<FoundItem>, Failure>;
 
     /// Returns the name that a repository has now: one that was renamed still answers to its old
     /// name.

@@ -66,6 +66,13 @@ pub enum Fact {
     Planned {
         environment: String,
         subtasks: usize,
+        /// Fingerprint of what the planner was given; empty where the same input may give another
+        /// plan.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        input: String,
+        /// Digest of the plan.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        digest: String,
     },
     /// The plan that the work goes by from now on, whole; one that is too long is a text, cut.
     PlanMade {

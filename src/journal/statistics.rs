@@ -67,6 +67,7 @@ pub struct Statistics {
     since: Option<DateTime<Utc>>,
     runs: BTreeMap<RunId, RunFacts>,
     refusals: BTreeMap<String, usize>,
+    plans: Reproduction,
     first: First,
 }
 
@@ -77,6 +78,15 @@ struct First {
     claimed: Option<DateTime<Utc>>,
     called: Option<DateTime<Utc>>,
     verified: Option<DateTime<Utc>>,
+    planned: Option<DateTime<Utc>>,
+}
+
+/// Plans of one input after the first.
+#[derive(Default)]
+struct Reproduction {
+    last: BTreeMap<String, String>,
+    again: usize,
+    same: usize,
 }
 
 #[derive(Default)]
@@ -107,6 +117,12 @@ impl Statistics {
         self.first.any.get_or_insert(at);
         if let (Fact::PolicyRefused { rule, .. }, true) = (&entry.fact, is_in_period) {
             *self.refusals.entry(rule.clone()).or_default() += 1;
+        }
+        if let Fact::Planned { input, digest, .. } = &entry.fact
+            && !input.is_empty()
+        {
+            self.first.planned.get_or_insert(at);
+            self.plans.take(input, digest, is_in_period);
         }
         let Some(run) = entry.subject.run else {
             return;
@@ -184,7 +200,7 @@ impl Statistics {
             },
             refusals_by_rule: self.refusals.clone(),
             partial_failure_rate: share(done.iter().filter(|run| !run.passes()).count(), done.len(), begun),
-            plan_reproduction_rate: share(0, 0, None),
+            plan_reproduction_rate: share(self.plans.same, self.plans.again, self.from(self.first.planned)),
             repair_rate: share(repaired.len(), with_failures.len(), verified),
             repair_steps: mean(repaired.iter().map(|run| run.repairs).sum(), repaired.len(), verified),
         }
@@ -193,6 +209,16 @@ impl Statistics {
     /// Returns since when there is data, if the first is from then.
     fn from(&self, first: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
         first.map(|first| self.since.map_or(first, |since| since.max(first)))
+    }
+}
+
+impl Reproduction {
+    fn take(&mut self, input: &str, digest: &str, is_counted: bool) {
+        let before = self.last.insert(input.to_owned(), digest.to_owned());
+        if let Some(before) = before.filter(|_| is_counted) {
+            self.again += 1;
+            self.same += usize::from(before == digest);
+        }
     }
 }
 
@@ -362,6 +388,24 @@ mod tests {
             (report.plan_reproduction_rate.value, report.plan_reproduction_rate.since),
             (None, None)
         );
+    }
+
+    #[test]
+    fn plans_of_the_same_input_are_compared_with_the_one_before() {
+        let mut statistics = Statistics::since(None);
+        for (number, seconds, input, digest) in [
+            (1, 1, "", "p"),
+            (2, 2, "x", "p"),
+            (3, 3, "y", "p"),
+            (4, 4, "x", "p"),
+            (5, 5, "x", "q"),
+        ] {
+            let planned =
+                json!({"fact": "planned", "environment": "python", "subtasks": 1, "input": input, "digest": digest});
+            take(&mut statistics, run(number), seconds, planned);
+        }
+        let rate = statistics.report().plan_reproduction_rate;
+        assert_eq!((rate.value, rate.of, rate.since), (Some(0.5), 2, Some(at(2))));
     }
 
     #[test]

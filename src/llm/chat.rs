@@ -19,9 +19,11 @@ use crate::llm::calls_as_json;
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
+use crate::llm::provider::masked_messages;
 use crate::llm::provider::tool_names;
 use crate::llm::provider::{Answer, Prompt};
 use crate::llm::transport::error_response::RequestSummary;
+use crate::llm::transport::streaming::StreamedAnswer;
 use crate::llm::window_estimate::{self, LastCount};
 use crate::secret::Clean;
 
@@ -86,6 +88,11 @@ impl Chat {
             native: self.native && is_same,
             ..self.clone()
         }
+    }
+
+    /// Returns the name of the model that the conversation is with.
+    pub fn model(&self) -> &str {
+        &self.connection.name
     }
 
     /// Returns the role in which the model is asked.
@@ -174,6 +181,11 @@ impl Chat {
         } else {
             calls_as_json::render_calls_as_json(&self.history)
         };
+        let messages = if connection.masks_personal_data {
+            Cow::Owned(masked_messages::mask(&messages))
+        } else {
+            messages
+        };
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
         let counted = self.counted_by(connection);
@@ -230,6 +242,17 @@ impl Chat {
     pub fn read(&self, answer: &Value) -> Result<Reply, String> {
         let answer = self.connection.provider.read(answer)?;
         Ok(self.reply(answer, 0))
+    }
+
+    /// Reads a server's streamed answer, which came in these pieces, as [`Chat::read`] reads a
+    /// whole one.
+    pub fn read_stream<'piece>(&self, pieces: impl IntoIterator<Item = &'piece [u8]>) -> Result<Reply, String> {
+        let provider = &self.connection.provider;
+        let mut streamed = StreamedAnswer::new(provider.framing());
+        for piece in pieces.into_iter().map(Some).chain([None]) {
+            streamed.take(piece, |answer, event| provider.add(answer, event))?;
+        }
+        self.read(&streamed.whole()?)
     }
 
     /// Estimates the next request's share of the window in percent, from the server's last count.

@@ -13,6 +13,7 @@ use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::config::{Config, ProviderName};
 use crate::llm::error::LlmError;
+use crate::llm::local_only::LocalOnlyRules;
 use crate::llm::local_only::private_network::PrivateNetworkResolver;
 use crate::llm::provider::{Answer, LoadedWindow, Prompt, Provider, anthropic, ollama, openai};
 use crate::llm::transport::concurrency_limit::ConcurrencyLimit;
@@ -31,6 +32,14 @@ pub(super) struct Connection {
     pub(super) function_calling: FunctionCalling,
     pub(super) constrains_replies: bool,
     pub(super) limit: ConcurrencyLimit,
+    /// Whether its server is on this machine or in a private network, as far as the configured
+    /// address tells.
+    pub(super) is_near: bool,
+    /// Whether personal data is masked in what is sent.
+    pub(super) masks_personal_data: bool,
+    /// What decides on the replies besides the prompt, where the same prompt is to give the same
+    /// reply.
+    pub(super) reproducible: Option<String>,
     /// Merged into each request for a reply.
     extra_body: Arc<Map<String, Value>>,
     /// Asked while this one cannot be.
@@ -101,6 +110,7 @@ impl Connection {
                 (url, Arc::new(server))
             }
         };
+        let is_near = LocalOnlyRules::new(config).is_near(&url);
         let headers = model.options.headers.values();
         let secrets = model.api_key.iter().chain(headers).cloned().collect();
         Ok(Self {
@@ -115,6 +125,9 @@ impl Connection {
             function_calling: config.function_calling,
             constrains_replies: config.constrained_replies,
             limit: ConcurrencyLimit::new(model.parallel_requests),
+            is_near,
+            masks_personal_data: config.masks_personal_data && !is_near,
+            reproducible: reproducible(model, config.constrained_replies),
             extra_body: Arc::new(model.options.extra_body.clone()),
             fallback,
             failed_at: Arc::default(),
@@ -134,6 +147,9 @@ impl Connection {
             function_calling: self.function_calling,
             constrains_replies: self.constrains_replies,
             limit: self.limit.clone(),
+            is_near: self.is_near,
+            masks_personal_data: self.masks_personal_data,
+            reproducible: self.reproducible.clone(),
             extra_body: Arc::clone(&self.extra_body),
             failed_at: Arc::clone(&self.failed_at),
             is_window_known: Arc::clone(&self.is_window_known),
@@ -191,6 +207,25 @@ impl Connection {
             Some(_) | None => self,
         }
     }
+}
+
+/// Returns what decides on a model's replies besides the prompt; `None` where the same prompt may
+/// give another reply each time.
+fn reproducible(model: &ModelConfig, is_held: bool) -> Option<String> {
+    let options = &model.options;
+    let seed = options.seed.filter(|_| options.temperature == Some(0.0))?;
+    let parts = [
+        model.provider.as_str(),
+        &model.address,
+        &model.model,
+        &model.context_length.to_string(),
+        &format!("{:?}", model.max_tokens),
+        &seed.to_string(),
+        options.reasoning_effort.as_deref().unwrap_or_default(),
+        &Value::Object(options.extra_body.clone()).to_string(),
+        &is_held.to_string(),
+    ];
+    Some(parts.join("\n"))
 }
 
 /// Adds fields to a request; sections that both have are merged in the same way.

@@ -44,6 +44,33 @@ impl Model {
         format!("{} {} at {}", info.name, info.model, info.address)
     }
 
+    /// Returns the address of its server.
+    pub fn address(&self) -> &str {
+        &self.connection.provider.info().address
+    }
+
+    /// Tells whether its server is one that `llm.health` looks after.
+    pub fn is_kept_ready(&self) -> bool {
+        self.connection.is_near || matches!(self.connection.provider.info().name, "ollama" | "lmstudio")
+    }
+
+    /// Returns what decides on the replies besides the prompt; `None` where the same prompt may
+    /// give another reply each time: without `temperature: 0` and a `seed`.
+    pub fn reproducible(&self) -> Option<String> {
+        self.connection.reproducible.clone()
+    }
+
+    /// Tells whether another model is asked while this one cannot be.
+    pub fn has_fallback(&self) -> bool {
+        self.connection.fallback.is_some()
+    }
+
+    /// Has the server load the model, and returns the window that it is loaded with, where the
+    /// server tells.
+    pub async fn load(&self) -> Result<Option<u64>, LlmError> {
+        self.connection.provider.load(&self.connection.transport).await
+    }
+
     /// Returns the window in tokens.
     pub fn window(&self) -> u64 {
         self.connection.provider.info().window

@@ -6,12 +6,20 @@
 
 mod html;
 mod markdown;
+mod mention;
 
 use std::borrow::Cow;
 
 /// Returns the visible part of a Markdown text.
 pub fn markdown(text: &str) -> String {
     characters(&markdown::seen(text)).into_owned()
+}
+
+/// Tells whether a Markdown text speaks to an account as `@account`: not in code, in a quote, or
+/// where the page does not show it. An App's account is called without its `[bot]`.
+pub fn mentions(text: &str, account: &str) -> bool {
+    let account = account.strip_suffix("[bot]").unwrap_or(account);
+    mention::is_in(&markdown(text), account)
 }
 
 /// Returns the visible part of a verbatim text: a log, a file.
@@ -216,10 +224,50 @@ mod tests {
         );
     }
 
+    #[test]
+    fn an_account_is_spoken_to_in_the_writers_own_words_alone() {
+        let spoken_to = [
+            "@robo-bot",
+            "@Robo-Bot, please greet.",
+            "Please, **@robo-bot**: greet",
+            "Greet.\n\n- (@robo-bot)",
+            "Ask @robo-bot.",
+            "cc @ann @robo-bot\n> quoted",
+            "| who |\n|---|\n| @robo-bot |",
+            "A `@other` and @robo-bot",
+        ];
+        for text in spoken_to {
+            assert!(mentions(text, "robo-bot"), "{text}");
+            assert!(mentions(text, "robo-bot[bot]"), "{text}");
+        }
+        let others = [
+            "robo-bot",
+            "@robo-bot2 @robo-bot-x @robo-bot_ @robo-bot.x @robo-bot/team",
+            "mail@robo-bot and x/@robo-bot",
+            "`@robo-bot`",
+            "```\n@robo-bot\n```",
+            "    @robo-bot",
+            "> @robo-bot greet",
+            "> quoted\n> - @robo-bot",
+            "<!-- @robo-bot -->",
+            "[docs](https://example.com/@robo-bot)",
+            "![@robo-bot](x.png)",
+            "<div hidden>@robo-bot</div>",
+            "@robo**-bot**",
+            "",
+        ];
+        for text in others {
+            assert!(!mentions(text, "robo-bot"), "{text}");
+        }
+        assert!(mentions("@my_bot_1 go", "my_bot_1") && mentions("@a.b go", "a.b"));
+        assert!(!mentions("@ go", "") && !mentions("@my_bot go", "my_bot_1"));
+    }
+
     proptest! {
         #[test]
         fn no_text_is_too_strange(text in "(?s)[<>!\\-\\[\\]()\"'`~:^#*|\\\\/a-c \n\u{200D}]{0,120}") {
             markdown(&text);
+            mentions(&text, "a");
         }
 
         #[test]

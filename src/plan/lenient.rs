@@ -19,6 +19,24 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     text_of(Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
+/// Reads whatever stands there as words for people; nothing is decided by them.
+pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let words = match &value {
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Array(list) => {
+            let items = list
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+            items.collect::<Vec<_>>().join("; ")
+        }
+        Value::Object(_) => value.to_string(),
+        Value::Null | Value::String(_) | Value::Number(_) => return text_of(value).map_err(D::Error::custom),
+    };
+    Ok(words)
+}
+
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     list_of(Value::deserialize(deserializer)?)
         .into_iter()

@@ -82,6 +82,9 @@ fn a_full_plan_is_read_and_stored_and_read_back() {
                 },
             ],
             test_command: "make test".to_owned(),
+            risk: String::new(),
+            need_approval: String::new(),
+            cost_hint: String::new(),
             comment: "planned".to_owned(),
             base_branch: Some("develop".to_owned()),
         }

@@ -13,6 +13,7 @@ mod cued;
 mod encoded;
 mod format;
 mod leak;
+pub mod personal;
 mod spelling;
 mod wrapped;
 

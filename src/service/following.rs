@@ -30,7 +30,7 @@ use crate::task::id::{HostName, RunId, TaskId};
 use crate::task::state::State;
 
 /// After so long without a run nobody expects one any more.
-const FOLLOWED: TimeDelta = TimeDelta::days(30);
+pub(super) const FOLLOWED: TimeDelta = TimeDelta::days(30);
 /// More runs of a change than any limit of rounds allows for.
 const MOST_RUNS: u32 = 100;
 

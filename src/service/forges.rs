@@ -14,8 +14,8 @@ use crate::task::labels::Labels;
 pub struct Connected {
     pub forge: Arc<dyn Forge>,
     pub labels: Labels,
-    /// Where the store keeps what the next process should know of the forge's answers.
-    memory: String,
+    /// Tells it from other hosts in what the store keeps for the next process.
+    address: String,
 }
 
 impl Connected {
@@ -25,21 +25,26 @@ impl Connected {
         Self {
             labels: forge.labels().clone(),
             forge,
-            memory: format!("answers of {api_url}{of_name}"),
+            address: format!("{api_url}{of_name}"),
         }
+    }
+
+    /// Returns the key under which the store keeps something about this host for the next process.
+    pub(super) fn memory_of(&self, what: &str) -> String {
+        format!("{what} of {}", self.address)
     }
 
     /// Tells the forge's client what an earlier process left. Without it everything is asked for in
     /// full, as the first time.
     pub async fn recall(&self, store: &Store) {
-        let left = match store.remembered(&self.memory).await {
+        let left = match store.remembered(&self.memory_of("answers")).await {
             Ok(Some(text)) => serde_json::from_str(&text).map_err(|error| error.to_string()),
             Ok(None) => return,
             Err(error) => Err(error.to_string()),
         };
         match left {
             Ok(answers) => self.forge.recall(answers),
-            Err(error) => tracing::warn!("the {} could not be read: {error}", self.memory),
+            Err(error) => tracing::warn!("the {} could not be read: {error}", self.memory_of("answers")),
         }
     }
 
@@ -48,13 +53,13 @@ impl Connected {
         let Some(answers) = self.forge.news() else { return };
         let written = match serde_json::to_string(&answers) {
             Ok(text) => store
-                .remember(&self.memory, &text)
+                .remember(&self.memory_of("answers"), &text)
                 .await
                 .map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = written {
-            tracing::warn!("the {} could not be kept: {error}", self.memory);
+            tracing::warn!("the {} could not be kept: {error}", self.memory_of("answers"));
         }
     }
 }

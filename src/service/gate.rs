@@ -9,10 +9,12 @@ use chrono::{TimeDelta, Utc};
 use super::Service;
 use super::forges::Connected;
 use super::producer::AdmitError;
+use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
 
-use crate::forge::{ItemEvent, TriggeredItem};
+use crate::forge::{FoundItem, ItemEvent};
 use crate::journal::fact::Fact;
+use crate::task::id::TaskId;
 
 /// After so long without a word in the item's history, none will come any more.
 const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
@@ -23,7 +25,7 @@ impl Service {
     pub(super) async fn let_in(
         &self,
         connected: &Connected,
-        item: &TriggeredItem,
+        item: &FoundItem,
     ) -> Result<Option<ItemEvent>, AdmitError> {
         let forge = &connected.forge;
         let Some(trigger) = forge.triggered_by(&item.task).await? else {
@@ -43,28 +45,29 @@ impl Service {
     }
 
     /// Tells people that an item is not worked on which fewer of them may read than its result, and
-    /// takes the label off.
+    /// takes the label off, if it is there.
     pub(super) async fn decline(
         &self,
         connected: &Connected,
-        item: &TriggeredItem,
+        task: &TaskId,
+        started_by: StartedBy,
         trigger: &ItemEvent,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;
-        let text = comments::confidential(label);
+        let text = comments::confidential(started_by, label);
         let at = trigger.at.timestamp().to_string();
-        self.say(connected, &item.task, ("gate", &at), &text).await?;
-        connected.forge.remove_label(&item.task, label).await?;
+        self.say(connected, task, ("gate", &at), &text).await?;
+        connected.forge.remove_label(task, label).await?;
         let reason = "the issue is confidential in a project that more people can read".to_owned();
         let author = trigger.by.clone();
-        self.record(&item.task, None, Fact::Ignored { author, reason });
+        self.record(task, None, Fact::Ignored { author, reason });
         Ok(())
     }
 
     async fn turn_away(
         &self,
         connected: &Connected,
-        item: &TriggeredItem,
+        item: &FoundItem,
         trigger: Option<&ItemEvent>,
     ) -> Result<(), AdmitError> {
         let label = &connected.labels.trigger;

@@ -2,6 +2,7 @@
 //! crash left. Recovery runs at every start of a process that works on runs; there is no other
 //! recovery code.
 
+mod asking;
 pub mod attending;
 pub mod consumer;
 pub mod following;
@@ -89,6 +90,7 @@ impl Service {
             models,
             settings: settings(&config, host.program),
             containers: Arc::new(containers),
+            restarting: tokio::sync::Mutex::default(),
         };
         let wake_ups = WakeUps::new(config.consumers);
         Ok(Self {
@@ -141,6 +143,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,
         edits: config.llm.edits,
+        health: config.llm.health.clone(),
         system_prompt: Arc::from(config.system_prompt.as_deref().unwrap_or(system_prompt::SHIPPED)),
     }
 }

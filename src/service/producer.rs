@@ -1,4 +1,4 @@
-//! The producer: finds what people have labelled and writes it into the store, each item once.
+//! The producer: finds what people have asked for and writes it into the store, each item once.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::Service;
 use super::forges::Connected;
 use crate::agent::record::follow_up::Notes;
 use crate::agent::record::saved::Unreadable;
-use crate::agent::record::sections::{RequestRecord, ThreadRecord};
+use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord};
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
 
-use crate::forge::{CommentKey, Discretion, ForgeError, TriggeredItem};
+use crate::forge::{CommentKey, Discretion, ForgeError, FoundItem, Item, ItemEvent};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};
 use crate::task::command::Command;
@@ -45,6 +45,7 @@ impl Service {
                     Err(reason) => harvest.faults.push(format!("{}: {reason}", item.task)),
                 }
             }
+            Box::pin(self.look_for_wishes(connected, &mut harvest)).await;
         }
         harvest.admitted.extend(Box::pin(self.follow_up()).await);
         for fault in &harvest.faults {
@@ -56,10 +57,8 @@ impl Service {
         harvest
     }
 
-    /// The trigger goes last: an item is found again until it stands in the store and shows it, and
-    /// is admitted no second time. The new label comes first: where labels may not be written
-    /// nothing was begun.
-    async fn admit(&self, connected: &Connected, item: &TriggeredItem) -> Result<Option<RunId>, AdmitError> {
+    /// Admits a labelled item, if whoever put the label on may have the program work.
+    async fn admit(&self, connected: &Connected, item: &FoundItem) -> Result<Option<RunId>, AdmitError> {
         if self.is_left_over(connected, item).await? {
             return Ok(None);
         }
@@ -69,16 +68,32 @@ impl Service {
         // After the label: what is changed from here on shows, and what was changed before the
         // forge tells of.
         let seen = connected.forge.item(&item.task).await?;
+        self.take_up(connected, &item.task, (StartedBy::Label, trigger), &seen)
+            .await
+    }
+
+    /// Writes a run down for an item on which somebody asked for work who may.
+    ///
+    /// The trigger goes last: an item is found again until it stands in the book and shows it, and
+    /// is admitted no second time. The new label comes first: where labels may not be written
+    /// nothing was begun.
+    pub(super) async fn take_up(
+        &self,
+        connected: &Connected,
+        task: &TaskId,
+        (started_by, trigger): (StartedBy, ItemEvent),
+        seen: &Item,
+    ) -> Result<Option<RunId>, AdmitError> {
         let is_discreet = match seen.discretion {
             Discretion::NotNeeded => false,
             Discretion::NeutralNames => true,
             Discretion::Refused => {
-                self.decline(connected, item, &trigger).await?;
+                self.decline(connected, task, started_by, &trigger).await?;
                 return Ok(None);
             }
         };
         let title = if is_discreet {
-            neutral_title(item.task.number())
+            neutral_title(task.number())
         } else {
             self.services.redactor.clean(&seen.title).into_string()
         };
@@ -87,25 +102,26 @@ impl Service {
                 title: title.clone(),
                 is_discreet,
                 trigger: Some(trigger),
-                vouched: Some(VouchedItem::of(&seen)),
+                started_by,
+                vouched: Some(VouchedItem::of(seen)),
                 ..RequestRecord::default()
             },
             thread: ThreadRecord {
-                heard: self.heard_before(&item.task).await?,
+                heard: self.heard_before(task).await?,
                 ..ThreadRecord::default()
             },
             ..Record::default()
         };
         let record = record.to_saved().map_err(AdmitError::record)?;
         let forge = &connected.forge;
-        forge.add_label(&item.task, &connected.labels.processing).await?;
-        let admission = self.services.store.admit(&item.task, &title, &record).await?;
-        forge.remove_label(&item.task, &connected.labels.trigger).await?;
+        forge.add_label(task, &connected.labels.processing).await?;
+        let admission = self.services.store.admit(task, &title, &record).await?;
+        forge.remove_label(task, &connected.labels.trigger).await?;
         let admission = match admission {
             // It ended meanwhile, so nothing would take the label off again: what was asked for is
             // another run.
             Admission::Known(run) if self.is_over(run).await? => {
-                self.services.store.admit(&item.task, &title, &record).await?
+                self.services.store.admit(task, &title, &record).await?
             }
             // Whoever puts the trigger on a run that waits wants it to go on.
             Admission::Known(run) => {
@@ -118,13 +134,13 @@ impl Service {
         match admission {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {
-                self.follow_again(&item.task).await?;
+                self.follow_again(task).await?;
                 // It begins when the one that has its branch has ended, and that must not wait for
                 // people who look here.
-                for other in self.services.store.beside(&item.task).await? {
+                for other in self.services.store.beside(task).await? {
                     self.let_go_on(other).await?;
                 }
-                self.record(&item.task, Some(run), Fact::Admitted { title });
+                self.record(task, Some(run), Fact::Admitted { title });
                 Ok(Some(run))
             }
         }
@@ -163,7 +179,7 @@ impl Service {
 
     /// Lists of items may be older than their labels. An item that was worked on before is looked
     /// at itself, so that a stale list never starts a second run.
-    async fn is_left_over(&self, connected: &Connected, item: &TriggeredItem) -> Result<bool, AdmitError> {
+    async fn is_left_over(&self, connected: &Connected, item: &FoundItem) -> Result<bool, AdmitError> {
         if self.services.store.runs(Some(&item.task), 1).await?.is_empty() {
             return Ok(false);
         }
@@ -182,6 +198,8 @@ pub(super) enum AdmitError {
     Unreadable(#[from] Unreadable),
     #[error("the forge does not tell yet who put the label on; the next search asks again")]
     Untold,
+    #[error("the forge does not tell yet who assigned it; the next search asks again")]
+    Unassigned,
     #[error("the run could not be written down: {0}")]
     Record(String),
 }

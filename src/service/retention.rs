@@ -7,6 +7,7 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::Service;
+use crate::agent::record::sections::KEPT_PLANS;
 use crate::forge::ForgeError;
 use crate::journal::erasing::{self, Names};
 use crate::repository::mirror::Mirror;
@@ -201,6 +202,9 @@ impl Service {
             store.erase_followed(task).await?;
         }
         store.erase_remembered(ANSWERS).await?;
+        // They are made again, and do not say whose they are.
+        store.erase_remembered(KEPT_PLANS).await?;
+        self.forget_wishes(&tasks).await?;
         let is_settled = store.settle().await?;
         Ok(Forgotten::Erased(Erased {
             runs: erased,

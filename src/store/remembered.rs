@@ -43,6 +43,17 @@ impl Store {
         row.map(|row| Ok(row.text(0)?.to_owned())).transpose()
     }
 
+    /// Returns what is stored under keys that begin so, with the keys, in their order.
+    pub async fn remembered_as(&self, beginning: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let query =
+            Statement::new("SELECT name, value FROM remembered WHERE SUBSTR(name, 1, LENGTH($1)) = $1 ORDER BY name");
+        let rows = self.fetch(query.with(beginning)).await?;
+        let all = rows
+            .iter()
+            .map(|row| Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned())));
+        all.collect()
+    }
+
     /// Stores `value` under `key`, for the next process.
     pub async fn remember(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let set = Statement::new(

@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
+    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, task_sources
     "#);
 }
 
@@ -196,6 +196,50 @@ fn models_that_cannot_be_are_refused() {
             "llm.ollama.prices.input: must not be less than 0",
         ),
     ]);
+}
+
+#[test]
+fn a_health_that_cannot_be_is_refused() {
+    are_refused(&[
+        (
+            "llm: {health: {min_context: 9000, max_context: 8000}}",
+            "llm.health.min_context: must not be larger than max_context, which is 8000",
+        ),
+        (
+            "llm: {health: {max_context: 16384}}",
+            "llm.ollama.context_length: is 32768, and llm.health.max_context is 16384; change one of them",
+        ),
+        (
+            "llm: {health: {cool_down_seconds: 0}}",
+            "llm.health.cool_down_seconds: must be at least 1",
+        ),
+        (
+            "llm: {health: {restart_command: ['']}}",
+            "llm.health.restart_command[0]: must be the name of a program",
+        ),
+        ("llm: {health: {restart: [x]}}", "llm.health.restart: unknown key"),
+        ("secret: {pii: hide}", "secret.pii: must be one of off, mask"),
+        ("secret: {pi: mask}", "secret.pi: unknown key; did you mean `pii`?"),
+    ]);
+}
+
+#[test]
+fn the_label_that_starts_work_has_one_name() {
+    let github = |more: &str| {
+        let text = format!("task_sources: [github]\ngithub: {{token: x, repositories: [a/b], {more}}}\n");
+        Given::file(&text)
+    };
+    let named = github("trigger: {label: robot, mention: true}").loads();
+    let host = &named.github.entries[0];
+    assert_eq!(host.labels.trigger, "robot");
+    assert!(host.trigger.mention && !host.trigger.assignment);
+    assert!(
+        github("trigger: {label: robot}, labels: {trigger: robot}")
+            .load()
+            .is_ok()
+    );
+    insta::assert_snapshot!(github("trigger: {label: robot}, labels: {trigger: agent}").faults(), @"config.yaml:2:48: github.trigger.label: 'robot' is not 'agent', which `labels.trigger` says; leave one of them out");
+    insta::assert_snapshot!(github("trigger: {label: 'a, b'}").faults(), @"config.yaml:2:9: github.labels.trigger: must not hold a comma or a line break: the platforms separate labels by them");
 }
 
 #[test]

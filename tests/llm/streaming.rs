@@ -135,6 +135,35 @@ async fn only_silence_counts_against_the_time_out_and_a_bound_holds_for_the_whol
 }
 
 #[tokio::test]
+async fn a_reply_that_never_falls_silent_ends_at_its_bound() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.says(&long_text()).trickles();
+        let mut endless = config(&model, provider);
+        endless.timeout_seconds = 2;
+        endless.reply_seconds = 3;
+        let begun = Instant::now();
+        let mut chat = chat(&model_of(&endless).unwrap(), false);
+        let error = chat.get_response().await.unwrap_err();
+        assert!(
+            matches!(error, LlmError::Unreachable { .. })
+                && error
+                    .to_string()
+                    .ends_with("a reply took longer than 3 s; raise llm.reply_seconds"),
+            "{provider:?}: {error}"
+        );
+        // Pieces came until then: nothing was silent for as long as is too long.
+        assert!(
+            begun.elapsed() >= Duration::from_secs(3) && *chat.arrived().borrow() > 3,
+            "{provider:?}"
+        );
+        // It is not paid for once more.
+        assert_eq!(model.requests().len(), 1, "{provider:?}");
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn a_gateway_that_gives_up_waiting_is_named_and_nothing_is_paid_for_again() {
     for status in [504, 524] {
         let model = Model::start().await;

@@ -56,7 +56,7 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
     ok    GitHub labels in acme/widgets   will be made when they are needed
-    ok    GitHub repositories acme/*      can be searched; 0 items carry the trigger label now
+    ok    GitHub repositories acme/*      can be searched; 0 items carry the trigger label now; repositories looked at: 1
     ok    GitHub git of acme/widgets      can be fetched
     ok    GitLab token                    works, as coding-agent-bot
     ok    GitLab project acme/widgets     can be read and pushed to

@@ -142,18 +142,43 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
 }
 
 #[tokio::test]
+async fn the_repositories_of_an_owner_are_looked_at_one_by_one() {
+    let mut world = World::start().await;
+    world.configure(|config| config["github"]["repositories"] = json!(["acme/*"]));
+    let github = &world.github;
+    let bot = github.bot();
+    for name in ["acme/closed", "acme/docs"] {
+        github.repository(name).member(bot, Permission::Read);
+    }
+    github.repository("acme/old").archived().member(bot, Permission::Read);
+    github.repository("acme/tools").member(bot, Permission::Admin);
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub repositories").await, @"
+    look GitHub repositories acme/* can be searched; 0 items carry the trigger label now; repositories looked at: 5; the token's account may not push to acme/closed, acme/docs; the token's account is an administrator of acme/tools
+    -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write), or name the other repositories one by one in github.repositories; use the token of an account of the bot's own with the role Write
+    ");
+
+    github.repository("acme/tools").member(bot, Permission::Read);
+    github.default_repository().member(bot, Permission::Read);
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub repositories").await, @"
+    BAD GitHub repositories acme/* can be searched, but the token's account may push to none of its repositories (looked at: 5)
+    -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_gitlab_group_is_told_the_projects_in_which_the_role_is_none_or_more_than_needed() {
     let mut world = World::on_gitlab().await;
     world.configure(|config| config["gitlab"]["projects"] = json!(["acme/*"]));
     let gitlab = &world.gitlab;
-    insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; 0 items carry the trigger label now");
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"ok GitLab group acme acme can be searched; 0 items carry the trigger label now; projects looked at: 1");
 
     for name in ["acme/closed", "acme/docs", "acme/old", "acme/deep/site"] {
         gitlab.project(name).member(gitlab.bot(), Access::Reporter);
     }
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
     insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"
-    look GitLab group acme acme can be searched; 0 items carry the trigger label now; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
+    look GitLab group acme acme can be searched; 0 items carry the trigger label now; projects looked at: 6; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
     -> give the user the role Developer in the group, or name the other projects one by one in gitlab.projects; lower the role of the user (or of the access token) to Developer
     ");
 

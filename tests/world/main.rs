@@ -9,6 +9,7 @@
 )]
 
 mod approvals;
+mod asking;
 mod authority;
 mod big;
 mod store_trouble;
@@ -35,10 +36,12 @@ mod frugal;
 mod gitlab_items;
 mod guard;
 mod guard_of_results;
+mod health;
 mod hoses;
 mod hostile_forges;
 mod issues;
 mod kept_set_up;
+mod kept_plans;
 mod killed;
 mod least_rights;
 mod local_only;
@@ -58,6 +61,7 @@ mod orphans;
 mod parking;
 mod passing;
 mod pausing;
+mod personal_data;
 mod policy;
 mod processes;
 mod progress;

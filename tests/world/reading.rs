@@ -19,7 +19,7 @@ pub fn told(world: &World, text: &str) -> String {
             ),
             (r"\b([0-9a-f]{64}|[0-9a-f]{16})\b", "DIGEST"),
             (r"data-[0-9a-f]{8}", "data-FENCE"),
-            (r"gate-[0-9a-f-]{36}:\d+", "GATE"),
+            (r"gate-[0-9a-f-]{36}:(\d+|asked)", "GATE"),
             (r", \d+ ms\]", ", TIME]"),
             // The fakes number everything, edits by the clock too.
             (r"reply-(comment|inline|review)-\d+", "reply-$1-N"),

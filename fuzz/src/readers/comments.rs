@@ -144,6 +144,7 @@ fn settings() -> Settings {
         mcp_servers: Vec::new(),
         mcp_schema_bytes: 0,
         edits: coding_agent::llm::config::Edits::Auto,
+        health: None,
         system_prompt: coding_agent::agent::prompt::system_prompt::SHIPPED.into(),
     }
 }

@@ -29,6 +29,7 @@ pub fn visible(bytes: &[u8]) {
     assert!(!seen.contains(HIDDEN), "{seen:?}");
     assert!(!visible::plain(&text).contains(HIDDEN));
     assert!(visible::plain(&text).len() <= text.len());
+    assert!(!visible::mentions(&text, "bot") || seen.to_lowercase().contains("@bot"));
     let line = visible::line(&text);
     assert!(!line.contains(HIDDEN) && !line.contains('\n') && line.trim() == line);
     // Nothing that is looked at again has become a comment meanwhile.

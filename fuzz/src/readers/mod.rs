@@ -18,7 +18,7 @@ pub mod words;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 23] = [
+pub const READERS: [(&str, Reader); 24] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
@@ -38,6 +38,7 @@ pub const READERS: [(&str, Reader); 23] = [
     ("reply", model::reply),
     ("review", model::review),
     ("rules", people::rules),
+    ("stream", model::stream),
     ("test_output", outputs::test_output),
     ("tunnel_frames", frames::tunnel),
     ("visible", markdown::visible),

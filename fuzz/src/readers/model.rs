@@ -56,6 +56,24 @@ pub fn answer(bytes: &[u8]) {
     }
 }
 
+/// The stream of events that a model's server answers with, in each of the protocols. Where the
+/// network cuts it makes no difference.
+pub fn stream(bytes: &[u8]) {
+    for chat in CHATS.iter() {
+        let whole = chat.read_stream([bytes]);
+        let size = 1 + bytes.len() % 7;
+        // Of several faults it tells the first that it comes to.
+        assert_eq!(chat.read_stream(bytes.chunks(size)).ok(), whole.clone().ok());
+        match whole {
+            Ok(reply) => {
+                turn(&reply);
+                assert!(reply.calls.len() <= 128);
+            }
+            Err(reason) => assert!(!reason.is_empty() && reason.len() <= bytes.len() + LONGEST_COMPLAINT),
+        }
+    }
+}
+
 /// A plan: it is valid or refused in words, and its order holds each subtask once.
 pub fn plan(bytes: &[u8]) {
     let reply = Reply {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use coding_agent::secret::Redactor;
+use coding_agent::secret::{Redactor, personal};
 
 use super::text;
 
@@ -30,4 +30,6 @@ pub fn redactor(bytes: &[u8]) {
         assert_eq!(redactor.leaks(&text).is_empty(), clean.as_str() == text);
         assert!(redactor.marks(clean.as_str()).len() <= clean.as_str().len() / 3);
     }
+    let masked = personal::masked(&text);
+    assert!(masked.len() <= 4 * text.len());
 }

@@ -6,6 +6,7 @@ use chrono::{Days, NaiveTime, Utc};
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;
+use crate::agent::dialogue::health;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::usage;
@@ -102,7 +103,13 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
     }
     check_limits(claim).await?;
     let begun = Instant::now();
-    let reply = long_reply(claim, chat).await?;
+    let reply = match long_reply(claim, chat).await {
+        Err(error @ LlmError::Unreachable { .. }) => {
+            health::restart_after_failure(claim, chat.model()).await;
+            return Err(error.into());
+        }
+        reply => reply?,
+    };
     claim.record.worked.turns += 1;
     claim.record.worked.usage += reply.usage;
     usage::add(

@@ -66,7 +66,8 @@ impl Interruption {
         }
     }
 
-    fn postponed(minutes: i64, reason: impl Into<String>) -> Self {
+    /// Returns the interruption of a run that is to go on in so many minutes.
+    pub fn postponed(minutes: i64, reason: impl Into<String>) -> Self {
         Self::Postponed {
             until: Utc::now() + TimeDelta::minutes(minutes),
             reason: reason.into(),

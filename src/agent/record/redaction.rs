@@ -43,6 +43,16 @@ pub(crate) fn clean_plan(mut plan: Plan, redactor: &Redactor) -> Plan {
     plan
 }
 
+/// Tells whether a plan holds something that redaction takes out.
+pub(crate) fn is_changed(plan: &Plan, redactor: &Redactor) -> bool {
+    let Ok(whole) = serde_json::to_value(plan) else {
+        return true;
+    };
+    let mut cleaned = whole.clone();
+    clean_words(redactor, &mut cleaned);
+    cleaned != whole
+}
+
 /// Redacts a message before it is saved.
 pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
     match message {

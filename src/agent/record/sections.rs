@@ -30,9 +30,11 @@ use crate::workspace::set_up::dependencies::Dependencies;
 #[serde(default)]
 pub struct RequestRecord {
     pub title: String,
-    /// The person who set the label; `None` for a run that was not started by a label.
+    /// The person who asked for the work; `None` for a run that nobody asked for on the item.
     pub trigger: Option<ItemEvent>,
-    /// The item's text and head commit when the label was accepted.
+    /// How that person asked.
+    pub started_by: StartedBy,
+    /// The item's text and head commit when the request was accepted.
     pub vouched: Option<VouchedItem>,
     /// Whether more people can read what is pushed than can read the item; then no text of the item
     /// may appear in it.
@@ -45,6 +47,21 @@ pub struct RequestRecord {
     pub local_only: Option<String>,
 }
 
+/// How somebody asked for work on an item.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartedBy {
+    #[default]
+    Label,
+    /// By mentioning the bot's account.
+    Mention,
+    /// By assigning the item to the bot's account.
+    Assignment,
+}
+
+/// How the names begin under which the store keeps plans for later runs.
+pub const KEPT_PLANS: &str = "plan ";
+
 /// The result of planning: where the work starts, and how it is to be done.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,6 +72,8 @@ pub struct PlanningRecord {
     /// The commit and branch that the work starts from, and the branch that it goes to.
     pub base: Option<Base>,
     pub plan: Option<Plan>,
+    /// Fingerprint of what the planner was given, where the same input is to give the same plan.
+    pub input: Option<String>,
     pub environment: Option<String>,
     /// The task as shown to the model: the item and its comments when the run began.
     pub task_text: String,

@@ -77,6 +77,7 @@ mod tests {
             assignees: Vec::new(),
             is_open: true,
             is_merged: false,
+            created_at: at(0),
             updated_at: at(5),
             url: String::new(),
             clone_url: String::new(),

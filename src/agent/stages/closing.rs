@@ -1,6 +1,7 @@
 //! Releases what a run has open in this process.
 
 use crate::agent::run::Run;
+use crate::agent::stages::planning::kept_plans;
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
 use crate::journal::fact::Fact;
@@ -9,6 +10,7 @@ use crate::task::state::State;
 /// Closes everything and removes the container; at the end of the run also one left by an earlier
 /// process.
 pub(crate) async fn leave(run: &mut Run) {
+    kept_plans::settle(&run.claim).await;
     if run.claim.state == State::Done {
         source::forget_commits(run).await;
     }

@@ -6,6 +6,7 @@
 //! there.
 
 use crate::agent::record::follow_up::Kind;
+use crate::agent::record::sections::StartedBy;
 use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::plans;
@@ -42,15 +43,42 @@ pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
     page
 }
 
-/// Comment for the person who set the label on a confidential issue, which is not worked on.
-pub fn confidential(trigger: &str) -> Page {
+/// Comment for people who asked for work in other ways than by the label, and may not; `None` where
+/// the forge does not tell who it was.
+pub fn not_begun(by: Option<&str>, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.paragraph(match by.filter(|by| !visible::line(by).is_empty()) {
+        Some(by) => Line::filled(
+            "Thank you, {}. I begin work only where somebody who may write to this repository asks for it. Whoever may \
+             write can read this through, and mention me or put the label {} on.",
+            [Line::name(by), Line::code(trigger)],
+        ),
+        None => Line::filled(
+            "I cannot tell who assigned this to me, so I do not begin. Somebody who may write to this repository can put \
+             the label {} on.",
+            [Line::code(trigger)],
+        ),
+    });
+    page
+}
+
+/// Comment for whoever asked for work on a confidential issue, which is not worked on.
+pub fn confidential(started_by: StartedBy, trigger: &str) -> Page {
+    let label = [Line::code(trigger)];
+    let (done, again) = match started_by {
+        StartedBy::Label => (
+            Line::filled(" and have taken the label {} off again", label),
+            Line::from("put the label on once more"),
+        ),
+        StartedBy::Mention | StartedBy::Assignment => (Line::default(), Line::filled("put the label {} on", label)),
+    };
     let mut page = Page::default();
     page.paragraph(Line::filled(
         "This issue is confidential, and more people can read the project than the issue. What I would make of it, a branch \
-         and a merge request, could be read by all of them, so I do not work on it and have taken the label {} off again. Make \
+         and a merge request, could be read by all of them, so I do not work on it{}. Make \
          the issue or the project visible to the same people, or have the operator set \
-         `gitlab.confidential_issues: neutral_names`, and put the label on once more.",
-        [Line::code(trigger)],
+         `gitlab.confidential_issues: neutral_names`, and {}.",
+        [done, again],
     ));
     page
 }

@@ -20,6 +20,7 @@ pub(crate) fn plans(page: &mut Page, state: State, record: &Record) {
     let is_ticked = state == State::Done && record.is_verified();
     page.items(checklist(plan, &record.worked.finished_subtasks, is_ticked));
     goals(page, plan);
+    estimates(page, plan);
     for former in record.planned.former_plans.iter().rev() {
         let mut before = Page::default();
         before.items(checklist(former, &BTreeSet::new(), false));
@@ -55,6 +56,26 @@ fn goals(page: &mut Page, plan: &Plan) {
     let mut goals = Page::default();
     goals.items(items);
     page.details("What the plan is to achieve", goals);
+}
+
+/// Writes what the planner says of risk, approval and cost, as its words.
+fn estimates(page: &mut Page, plan: &Plan) {
+    let said = [
+        ("Risk: ", &plan.risk),
+        ("Approval needed: ", &plan.need_approval),
+        ("Cost: ", &plan.cost_hint),
+    ];
+    let items: Vec<Line> = said
+        .into_iter()
+        .filter(|(_, words)| !words.trim().is_empty())
+        .map(|(what, words)| Line::from(what).and(Line::said(words, LONGEST)))
+        .collect();
+    if items.is_empty() {
+        return;
+    }
+    let mut estimates = Page::default();
+    estimates.items(items);
+    page.details("What the planner expects (nothing is decided by it)", estimates);
 }
 
 /// Marks finished subtasks, or all of them at the end of a run whose checks passed.

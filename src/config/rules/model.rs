@@ -48,6 +48,7 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
     check_positive("llm.timeout_seconds", llm.timeout_seconds, faults);
     check_positive("llm.reply_seconds", llm.reply_seconds, faults);
     check_positive("max_llm_process_num", config.max_llm_process_num.into(), faults);
+    check_health(config, faults);
     check_budget(config, faults);
     if config.planning.max_subtasks == 0 {
         faults.at(
@@ -60,6 +61,42 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
             "planning.verification.max_failures",
             "must be at least 1; to have nothing repaired set max_rounds to 0",
         );
+    }
+}
+
+fn check_health(config: &Config, faults: &mut Faults) {
+    let Some(health) = &config.llm.health else { return };
+    check_positive("llm.health.restart_seconds", health.restart_seconds, faults);
+    check_positive("llm.health.cool_down_seconds", health.cool_down_seconds, faults);
+    if health
+        .restart_command
+        .first()
+        .is_some_and(|program| program.trim().is_empty())
+    {
+        faults.at("llm.health.restart_command.0", "must be the name of a program");
+    }
+    if let (Some(least), Some(most)) = (health.min_context, health.max_context)
+        && least > most
+    {
+        faults.at(
+            "llm.health.min_context",
+            format!("must not be larger than max_context, which is {most}"),
+        );
+        return;
+    }
+    let used = config.llm.used_models();
+    let own = config.llm.all_models().into_iter().filter(|model| {
+        let is_own = matches!(model.provider, ProviderName::Ollama | ProviderName::Lmstudio);
+        is_own && used.contains(&model.name)
+    });
+    for model in own {
+        if let Some(fault) = health.fault_of(model.context_length) {
+            let key = format!("{}.context_length", model.section);
+            faults.at(
+                &key,
+                format!("is {}, and {fault}; change one of them", model.context_length),
+            );
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::config::fault::written;
 use crate::forge::github;
 use crate::forge::gitlab;
 use crate::forge::settings::allowed_users::Entry;
+use crate::forge::settings::trigger::Trigger;
 use crate::task::id::HostName;
 use crate::task::labels::Labels;
 
@@ -147,6 +148,7 @@ fn check_github(key: &str, github: &github::Config, folder: &Path, faults: &mut 
         }
     }
     check_allowed_users(key, &github.allowed_users, faults);
+    check_trigger(key, &github.trigger, &github.labels, faults);
     check_labels(&at("labels"), &github.labels, faults);
 }
 
@@ -174,6 +176,7 @@ fn check_gitlab(key: &str, gitlab: &gitlab::Config, faults: &mut Faults) {
         }
     }
     check_allowed_users(key, &gitlab.allowed_users, faults);
+    check_trigger(key, &gitlab.trigger, &gitlab.labels, faults);
     check_labels(&at("labels"), &gitlab.labels, faults);
     let labels = &gitlab.labels;
     if let Some(scope) = scope(&labels.trigger)
@@ -219,6 +222,16 @@ fn check_token(key: &str, token: &SecretString, faults: &mut Faults) {
             key,
             "must be one word of ASCII characters, without blanks or line breaks",
         );
+    }
+}
+
+fn check_trigger(section: &str, trigger: &Trigger, labels: &Labels, faults: &mut Faults) {
+    if let Some(label) = trigger.label.as_ref().filter(|label| **label != labels.trigger) {
+        let reason = format!(
+            "'{label}' is not '{}', which `labels.trigger` says; leave one of them out",
+            labels.trigger
+        );
+        faults.at(&format!("{section}.trigger.label"), reason);
     }
 }
 

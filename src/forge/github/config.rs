@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::certificates::Trust;
+use crate::forge::settings::trigger::Trigger;
 use crate::task::labels::Labels;
 
 /// GitHub or GitHub Enterprise.
@@ -33,6 +34,8 @@ pub struct Config {
     /// People who are obeyed and heard as if they could write to the repositories: logins, or
     /// `id:12345`, which stays with its account.
     pub allowed_users: Vec<String>,
+    /// What starts work.
+    pub trigger: Trigger,
     /// Names of the labels.
     pub labels: Labels,
     /// File with certificates (PEM) that connections to this host trust besides the machine's and
@@ -64,6 +67,7 @@ impl Default for Config {
             repositories: Vec::new(),
             query: None,
             allowed_users: Vec::new(),
+            trigger: Trigger::default(),
             labels: Labels::default(),
             ca_file: None,
             trust: Trust::default(),

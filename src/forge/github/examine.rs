@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 
 use crate::finding::{Finding, Verdict};
-use crate::forge::caveats::Caveats;
+use crate::forge::caveats::{Caveats, some_of};
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
 use crate::forge::github::{Api, schema};
@@ -28,6 +28,10 @@ const SCOPES: [&str; 7] = [
 const WRITTEN: [&str; 3] = ["contents", "issues", "pull_requests"];
 /// What it reads besides. Without the last three the program does not learn of checks that fail.
 const READ: [&str; 4] = ["metadata", "checks", "statuses", "actions"];
+/// The repositories of an owner that are looked at: one page of their list.
+const MOST_LOOKED_AT: usize = 100;
+const WRITE: &str =
+    "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)";
 /// How long a token is good, such as `2026-05-26 09:44:21 UTC`.
 const END: &str = "github-authentication-token-expiration";
 const NARROWER: &str = "use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) \
@@ -87,10 +91,7 @@ impl ExamineApi for Api {
         }
         // An App's answer has no permissions of a user; its own were looked at with the App.
         if !self.is_app && repository.permissions.push == Some(false) {
-            return Ok(fault(
-                "can be read, but the token's account may not push to it",
-                "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)",
-            ));
+            return Ok(fault("can be read, but the token's account may not push to it", WRITE));
         }
         let mut doubts = Caveats::default();
         if repository.has_issues == Some(false) {
@@ -112,10 +113,87 @@ impl ExamineApi for Api {
         format!("repositories {owner}/*")
     }
 
-    async fn examine_all(&self, _: &str, found: usize) -> Result<Verdict, Failure> {
-        Ok(Verdict::Good {
-            detail: format!("can be searched; {found} items carry the trigger label now"),
-        })
+    async fn examine_all(&self, owner: &str, found: usize) -> Result<Verdict, Failure> {
+        let looked_at = self.repositories_of(owner).await?;
+        let is_more = looked_at.len() >= MOST_LOOKED_AT;
+        let count = looked_at.len();
+        let in_use: Vec<&schema::Repository> = looked_at.iter().filter(|one| !one.archived).collect();
+        let named = |is_so: &dyn Fn(&schema::Repository) -> bool| -> Vec<&str> {
+            let such = in_use.iter().filter(|one| is_so(one));
+            such.map(|one| one.full_name.as_str()).collect()
+        };
+        // An App's answer has no permissions of a user; its own were looked at with the App.
+        let closed = named(&|one| !self.is_app && one.permissions.push == Some(false));
+        let wide = named(&|one| !self.is_app && one.permissions.admin == Some(true));
+        let without_issues = named(&|one| one.has_issues == Some(false));
+        if !in_use.is_empty() && closed.len() == in_use.len() {
+            return Ok(Verdict::Bad {
+                detail: format!(
+                    "can be searched, but the token's account may push to none of its repositories (looked at: {count})"
+                ),
+                remedy: WRITE.to_owned(),
+            });
+        }
+        let mut doubts = Caveats::default();
+        if !closed.is_empty() {
+            let what = format!("the token's account may not push to {}", some_of(&closed));
+            doubts.add(
+                what,
+                format!("{WRITE}, or name the other repositories one by one in github.repositories"),
+            );
+        }
+        if !without_issues.is_empty() {
+            let what = format!(
+                "only pull requests can be worked on in {}, without issues",
+                some_of(&without_issues)
+            );
+            doubts.add(what, "switch issues on in their settings");
+        }
+        if !wide.is_empty() {
+            let what = format!("the token's account is an administrator of {}", some_of(&wide));
+            doubts.add(what, "use the token of an account of the bot's own with the role Write");
+        }
+        let which = if is_more {
+            ", those that were pushed to last"
+        } else {
+            ""
+        };
+        Ok(doubts.on(format!(
+            "can be searched; {found} items carry the trigger label now; repositories looked at: {count}{which}"
+        )))
+    }
+}
+
+impl Api {
+    /// Returns the repositories of an organisation or a user that were changed last, one page of
+    /// them, with what the token may do in each.
+    async fn repositories_of(&self, owner: &str) -> Result<Vec<schema::Repository>, Failure> {
+        let scope = TokenScope::Owner(owner);
+        let name = encoded(owner);
+        let page = format!("per_page={MOST_LOOKED_AT}&sort=pushed&direction=desc");
+        if self.is_app {
+            let at = format!("/installation/repositories?per_page={MOST_LOOKED_AT}");
+            let found: schema::Installed = self.client.get(scope, &at).await?;
+            return Ok(found.repositories);
+        }
+        match self.client.get(scope, &format!("/orgs/{name}/repos?{page}")).await {
+            Err(failure) if failure.is_missing() => {}
+            found => return found,
+        }
+        // The list of another user's repositories leaves private ones out.
+        let mut found: Vec<schema::Repository> = self.client.get(scope, &format!("/users/{name}/repos?{page}")).await?;
+        let shared: Vec<schema::Repository> = self.client.get(scope, &format!("/user/repos?{page}")).await?;
+        let is_of_owner = |one: &schema::Repository| {
+            let own = one.full_name.split('/').next();
+            own.is_some_and(|own| own.eq_ignore_ascii_case(owner))
+        };
+        for one in shared.into_iter().filter(is_of_owner) {
+            if found.iter().all(|known| known.full_name != one.full_name) {
+                found.push(one);
+            }
+        }
+        found.truncate(MOST_LOOKED_AT);
+        Ok(found)
     }
 }
 

@@ -73,6 +73,7 @@ pub async fn connect(config: &Config) -> Result<GitHub, ForgeError> {
         &Api::TERMS,
         config.name.as_deref(),
         &config.labels,
+        &config.trigger,
         &config.repositories,
         &config.allowed_users,
     );

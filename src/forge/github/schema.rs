@@ -55,6 +55,7 @@ pub(crate) struct Issue {
     pub(crate) labels: Vec<Label>,
     #[serde(default)]
     pub(crate) assignees: Vec<User>,
+    pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
     /// Present where it is a pull request.
     pub(crate) pull_request: Option<Value>,
@@ -83,6 +84,12 @@ pub(crate) struct Repository {
     pub(crate) has_issues: Option<bool>,
     #[serde(default)]
     pub(crate) permissions: Permissions,
+}
+
+/// The repositories that an App's installation reaches.
+#[derive(Deserialize)]
+pub(crate) struct Installed {
+    pub(crate) repositories: Vec<Repository>,
 }
 
 #[derive(Deserialize, Default)]
@@ -139,6 +146,9 @@ pub(crate) struct Event {
     pub(crate) actor: Option<User>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) label: Option<Label>,
+    /// Of `assigned`: to whom, and by whom. The actor is told as either of them.
+    pub(crate) assignee: Option<User>,
+    pub(crate) assigner: Option<User>,
 }
 
 /// An answer of the GraphQL API.

@@ -1,4 +1,4 @@
-//! Searching for items that carry the trigger label.
+//! Searching for items that carry the trigger label, or that something happened to.
 //!
 //! A repository named by itself is listed: always up to date, and an unchanged list is confirmed by
 //! its tag without counting against the rate limit. `owner/*` goes through the search: one request
@@ -9,9 +9,10 @@
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
+use chrono::{DateTime, SecondsFormat, Utc};
 use http::StatusCode;
 
-use crate::forge::TriggeredItem;
+use crate::forge::FoundItem;
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
 use crate::forge::github::{Api, schema};
@@ -22,7 +23,7 @@ use crate::forge::settings::source::Source;
 
 #[async_trait]
 impl SearchApi for Api {
-    async fn search(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn search(&self, source: &Source) -> Result<Vec<FoundItem>, Failure> {
         match source {
             Source::Repository(name) if self.query.is_none() => self.listed(name).await,
             Source::Repository(name) => {
@@ -30,6 +31,33 @@ impl SearchApi for Api {
                     .await
             }
             Source::All(owner) => self.searched(TokenScope::Owner(owner), &format!("user:{owner}")).await,
+        }
+    }
+
+    /// The list of one repository has every item: what GitHub counts as a mention of an account it
+    /// does not say, and for an App it counts none. Of an owner's repositories only those items are
+    /// asked for that the account is involved in, where it can be.
+    async fn search_touched(&self, source: &Source, since: DateTime<Utc>) -> Result<Vec<FoundItem>, Failure> {
+        let since = since.to_rfc3339_opts(SecondsFormat::Secs, true);
+        match source {
+            Source::Repository(name) if self.query.is_none() => {
+                let query = format!("/issues?state=open&since={since}&sort=updated&direction=asc&per_page=100");
+                let scope = TokenScope::Repository(name);
+                let issues = self.client.list(scope, &path(name, &query)).await?;
+                Ok(self.found(issues, Some(name)))
+            }
+            Source::Repository(name) => {
+                let terms = format!("repo:{name} updated:>={since}");
+                self.searched_touched(TokenScope::Repository(name), &terms).await
+            }
+            Source::All(owner) => {
+                let involved = match self.own_login().await? {
+                    _ if self.is_app => String::new(),
+                    login => format!(" involves:{login}"),
+                };
+                let terms = format!("user:{owner} updated:>={since}{involved}");
+                self.searched_touched(TokenScope::Owner(owner), &terms).await
+            }
         }
     }
 
@@ -45,7 +73,7 @@ impl SearchApi for Api {
 }
 
 impl Api {
-    async fn listed(&self, name: &str) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn listed(&self, name: &str) -> Result<Vec<FoundItem>, Failure> {
         let label = encoded(&self.settings.labels.trigger);
         // Oldest first: who asked first is served first.
         let query = format!("/issues?labels={label}&state=open&sort=created&direction=asc&per_page=100");
@@ -53,7 +81,7 @@ impl Api {
             .client
             .list(TokenScope::Repository(name), &path(name, &query))
             .await?;
-        let found = self.wanted(issues, Some(name));
+        let found = self.labelled(issues, Some(name));
         // Nothing can be written in an archived repository. Asked only where there is something to
         // do.
         if !found.is_empty() && self.repository(name).await?.archived {
@@ -66,27 +94,35 @@ impl Api {
         Ok(found)
     }
 
+    async fn searched(&self, scope: TokenScope<'_>, place: &str) -> Result<Vec<FoundItem>, Failure> {
+        let label = self.settings.labels.trigger.replace('\\', "\\\\").replace('"', "\\\"");
+        let issues = self.both_kinds(scope, &format!("{place} label:\"{label}\"")).await?;
+        Ok(self.labelled(issues, None))
+    }
+
+    async fn searched_touched(&self, scope: TokenScope<'_>, terms: &str) -> Result<Vec<FoundItem>, Failure> {
+        Ok(self.found(self.both_kinds(scope, terms).await?, None))
+    }
+
     /// A fine-grained token may not search for issues and pull requests at once and gets a 422;
     /// only then are there two searches, and from then on.
-    async fn searched(&self, scope: TokenScope<'_>, place: &str) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn both_kinds(&self, scope: TokenScope<'_>, terms: &str) -> Result<Vec<schema::Issue>, Failure> {
         if !self.searches_separately.load(Ordering::Relaxed) {
-            match self.search_for(scope, place, "").await {
+            match self.search_for(scope, terms, "").await {
                 Err(failure) if failure.says(StatusCode::UNPROCESSABLE_ENTITY, "is:issue") => {
                     self.searches_separately.store(true, Ordering::Relaxed);
                 }
                 searched => return searched,
             }
         }
-        let mut found = self.search_for(scope, place, "is:issue").await?;
-        found.extend(self.search_for(scope, place, "is:pull-request").await?);
+        let mut found = self.search_for(scope, terms, "is:issue").await?;
+        found.extend(self.search_for(scope, terms, "is:pull-request").await?);
         Ok(found)
     }
 
-    async fn search_for(&self, scope: TokenScope<'_>, place: &str, kind: &str) -> Result<Vec<TriggeredItem>, Failure> {
-        let label = self.settings.labels.trigger.replace('\\', "\\\\").replace('"', "\\\"");
-        let label = format!("label:\"{label}\"");
+    async fn search_for(&self, scope: TokenScope<'_>, terms: &str, kind: &str) -> Result<Vec<schema::Issue>, Failure> {
         let own = self.query.as_deref().unwrap_or_default().trim();
-        let terms = [place, &label, "state:open", "archived:false", kind, own];
+        let terms = [terms, "state:open", "archived:false", kind, own];
         let terms: Vec<&str> = terms.into_iter().filter(|term| !term.is_empty()).collect();
         let at = format!(
             "/search/issues?q={}&sort=created&order=asc&per_page=100",
@@ -100,16 +136,18 @@ impl Api {
                     message,
                 })
             }
-            issues => Ok(self.wanted(issues?, None)),
+            issues => issues,
         }
     }
 
-    fn wanted(&self, issues: Vec<schema::Issue>, repository: Option<&str>) -> Vec<TriggeredItem> {
+    fn labelled(&self, mut issues: Vec<schema::Issue>, repository: Option<&str>) -> Vec<FoundItem> {
         let trigger = self.settings.labels.trigger.to_lowercase();
-        let is_labelled = |issue: &schema::Issue| issue.labels.iter().any(|label| label.name.to_lowercase() == trigger);
-        let open = issues
-            .into_iter()
-            .filter(|issue| issue.state == "open" && is_labelled(issue));
+        issues.retain(|issue| issue.labels.iter().any(|label| label.name.to_lowercase() == trigger));
+        self.found(issues, repository)
+    }
+
+    fn found(&self, issues: Vec<schema::Issue>, repository: Option<&str>) -> Vec<FoundItem> {
+        let open = issues.into_iter().filter(|issue| issue.state == "open");
         open.filter_map(|issue| {
             let repository = issue.repository().or(repository)?.to_owned();
             let address = ItemAddress {
@@ -118,9 +156,10 @@ impl Api {
                 number: issue.number,
             };
             self.learn_kind(address, &issue);
-            Some(TriggeredItem {
+            Some(FoundItem {
                 task: self.settings.task(address),
                 title: issue.title,
+                updated_at: issue.updated_at,
             })
         })
         .collect()

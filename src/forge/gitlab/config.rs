@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::certificates::Trust;
+use crate::forge::settings::trigger::Trigger;
 use crate::task::labels::Labels;
 
 /// gitlab.com or an own GitLab.
@@ -33,6 +34,8 @@ pub struct Config {
     /// it alone and says so on it, `neutral_names` works on it and shows only the changed files and
     /// the issue's number.
     pub confidential_issues: ConfidentialIssues,
+    /// What starts work.
+    pub trigger: Trigger,
     /// Names of the labels.
     pub labels: Labels,
     /// File with certificates (PEM) that connections to this host trust besides the machine's and
@@ -62,6 +65,7 @@ impl Default for Config {
             projects: Vec::new(),
             allowed_users: Vec::new(),
             confidential_issues: ConfidentialIssues::default(),
+            trigger: Trigger::default(),
             labels: Labels::default(),
             ca_file: None,
             trust: Trust::default(),

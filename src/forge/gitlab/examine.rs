@@ -10,7 +10,7 @@ use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
 use gitlab::api::users::{CurrentUser, User, Users};
 
 use crate::finding::Verdict;
-use crate::forge::caveats::Caveats;
+use crate::forge::caveats::{Caveats, some_of};
 use crate::forge::gitlab::remedies::RENEW;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
@@ -178,8 +178,9 @@ impl ExamineApi for Api {
             );
         }
         Ok(doubts.on(format!(
-            "{} can be searched; {} items carry the trigger label now",
-            found.full_path, labelled
+            "{} can be searched; {labelled} items carry the trigger label now; projects looked at: {}",
+            found.full_path,
+            all.len()
         )))
     }
 }
@@ -195,15 +196,5 @@ impl Api {
         }
         let found: Vec<schema::NamedProject> = self.client.list(projects.build()).await?;
         Ok(found.into_iter().map(|project| project.path_with_namespace).collect())
-    }
-}
-
-/// Returns the first of some names, and how many more there are.
-fn some_of(names: &[&str]) -> String {
-    const SHOWN: usize = 3;
-    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }

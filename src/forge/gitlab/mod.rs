@@ -51,6 +51,7 @@ pub fn connect(config: &Config) -> Result<GitLab, ForgeError> {
         &Api::TERMS,
         config.name.as_deref(),
         &config.labels,
+        &config.trigger,
         &config.projects,
         &config.allowed_users,
     );

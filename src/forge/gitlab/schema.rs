@@ -42,6 +42,7 @@ pub(crate) struct Item {
     pub(crate) labels: Vec<String>,
     #[serde(default)]
     pub(crate) assignees: Vec<User>,
+    pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
     pub(crate) references: Option<References>,
     /// Of an issue: who may only read the project does not see it.

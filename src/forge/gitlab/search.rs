@@ -1,17 +1,18 @@
-//! Searching for items that carry the trigger label.
+//! Searching for items that carry the trigger label, or that something happened to.
 //!
 //! Two requests for each project or group, because GitLab lists issues and merge requests apart.
 //! One list over all that the bot may see would be fewer, but on gitlab.com that is everybody's
 //! public projects. A group's lists include its subgroups and leave archived projects out.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use gitlab::api::common::SortOrder;
 use gitlab::api::groups::issues::{IssueScope, IssueState, Issues as GroupIssues};
 use gitlab::api::projects::issues::Issues;
 use gitlab::api::projects::merge_requests::{MergeRequestScope, MergeRequestState, MergeRequests};
 use http::StatusCode;
 
-use crate::forge::TriggeredItem;
+use crate::forge::FoundItem;
 use crate::forge::gitlab::http::endpoints::GroupMergeRequests;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
@@ -23,25 +24,11 @@ use crate::task::id::ItemKind;
 
 #[async_trait]
 impl SearchApi for Api {
-    async fn search(&self, source: &Source) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn search(&self, source: &Source) -> Result<Vec<FoundItem>, Failure> {
         let trigger = self.settings.labels.trigger.as_str();
         match source {
             Source::Repository(project) => {
-                let mut issues = Issues::builder();
-                let issues = issues
-                    .project(project)
-                    .label(trigger)
-                    .state(IssueState::Opened)
-                    .scope(IssueScope::All);
-                let issues = self.client.list(issues.sort(SortOrder::Ascending).build()).await?;
-                let mut requests = MergeRequests::builder();
-                let requests = requests
-                    .project(project)
-                    .label(trigger)
-                    .state(MergeRequestState::Opened);
-                let requests = requests.scope(MergeRequestScope::All).sort(SortOrder::Ascending);
-                let requests = self.client.list(requests.build()).await?;
-                let found = self.collected(issues, requests, Some(project));
+                let found = self.search_project(project, Chosen::Label(trigger)).await?;
                 // Nothing can be written in an archived project. Asked only where there is
                 // something to do.
                 if !found.is_empty() && self.project(project).await?.archived {
@@ -50,7 +37,14 @@ impl SearchApi for Api {
                 }
                 Ok(found)
             }
-            Source::All(group) => self.search_group(group, trigger).await,
+            Source::All(group) => self.search_group(group, Chosen::Label(trigger)).await,
+        }
+    }
+
+    async fn search_touched(&self, source: &Source, since: DateTime<Utc>) -> Result<Vec<FoundItem>, Failure> {
+        match source {
+            Source::Repository(project) => self.search_project(project, Chosen::UpdatedAfter(since)).await,
+            Source::All(group) => self.search_group(group, Chosen::UpdatedAfter(since)).await,
         }
     }
 
@@ -65,14 +59,48 @@ impl SearchApi for Api {
     }
 }
 
+/// Which of the open items are asked for.
+#[derive(Clone, Copy)]
+enum Chosen<'a> {
+    Label(&'a str),
+    UpdatedAfter(DateTime<Utc>),
+}
+
 impl Api {
-    async fn search_group(&self, group: &str, trigger: &str) -> Result<Vec<TriggeredItem>, Failure> {
+    async fn search_project(&self, project: &str, chosen: Chosen<'_>) -> Result<Vec<FoundItem>, Failure> {
+        let mut issues = Issues::builder();
+        let issues = issues.project(project).state(IssueState::Opened).scope(IssueScope::All);
+        let mut requests = MergeRequests::builder();
+        let requests = requests.project(project).state(MergeRequestState::Opened);
+        let requests = requests.scope(MergeRequestScope::All);
+        match chosen {
+            Chosen::Label(label) => {
+                issues.label(label);
+                requests.label(label);
+            }
+            Chosen::UpdatedAfter(time) => {
+                issues.updated_after(time);
+                requests.updated_after(time);
+            }
+        }
+        let issues = self.client.list(issues.sort(SortOrder::Ascending).build()).await?;
+        let requests = self.client.list(requests.sort(SortOrder::Ascending).build()).await?;
+        Ok(self.collected(issues, requests, Some(project)))
+    }
+
+    async fn search_group(&self, group: &str, chosen: Chosen<'_>) -> Result<Vec<FoundItem>, Failure> {
         let mut issues = GroupIssues::builder();
-        let issues = issues
-            .group(group)
-            .label(trigger)
-            .state(IssueState::Opened)
-            .scope(IssueScope::All);
+        let issues = issues.group(group).state(IssueState::Opened).scope(IssueScope::All);
+        let requests = match chosen {
+            Chosen::Label(label) => {
+                issues.label(label);
+                GroupMergeRequests::labelled(group, label)
+            }
+            Chosen::UpdatedAfter(time) => {
+                issues.updated_after(time);
+                GroupMergeRequests::updated_after(group, time)
+            }
+        };
         let issues = issues.non_archived(true).sort(SortOrder::Ascending).build();
         let issues = match self.client.list(issues).await {
             Err(failure) if failure.is_missing() && self.is_user(group).await => {
@@ -86,7 +114,6 @@ impl Api {
             }
             issues => issues?,
         };
-        let requests = GroupMergeRequests { group, label: trigger };
         let requests = self.client.list(Ok::<_, std::convert::Infallible>(requests)).await?;
         Ok(self.collected(issues, requests, None))
     }
@@ -101,7 +128,7 @@ impl Api {
         issues: Vec<schema::Item>,
         requests: Vec<schema::Item>,
         project: Option<&str>,
-    ) -> Vec<TriggeredItem> {
+    ) -> Vec<FoundItem> {
         let issues = issues.into_iter().map(|item| (ItemKind::Issue, item));
         let requests = requests.into_iter().map(|item| (ItemKind::MergeRequest, item));
         let all = issues.chain(requests).filter(|(_, item)| item.state == "opened");
@@ -115,9 +142,10 @@ impl Api {
                 kind,
                 number: item.iid,
             };
-            Some(TriggeredItem {
+            Some(FoundItem {
                 task: self.settings.task(address),
                 title: item.title,
+                updated_at: item.updated_at,
             })
         })
         .collect()

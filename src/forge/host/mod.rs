@@ -19,6 +19,7 @@ use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::Checks;
 use crate::forge::platform::{Platform, Right};
+use crate::forge::settings::trigger::Trigger;
 use crate::forge::{
     AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge, ForgeError,
     GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, Permissions, Post, Reaction, Search,
@@ -105,6 +106,10 @@ impl<P: Platform> TaskSource for Host<P> {
         self.search_all().await
     }
 
+    async fn touched_since(&self, since: DateTime<Utc>) -> Search {
+        self.search_touched(since).await
+    }
+
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError> {
         let at = self.address(task)?;
         let read = self.platform.read_item(at).await.map(|item| self.with_own_labels(item));
@@ -123,6 +128,13 @@ impl<P: Platform> TaskSource for Host<P> {
         let at = self.address(task)?;
         let found = self.platform.find_trigger(at).await;
         let what = format!("asking who put the label on {at}");
+        self.or_explain(found, at, &what, Right::ReadIssues).await
+    }
+
+    async fn assigned_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError> {
+        let at = self.address(task)?;
+        let found = self.platform.find_assignment(at).await;
+        let what = format!("asking who assigned {at}");
         self.or_explain(found, at, &what, Right::ReadIssues).await
     }
 
@@ -307,5 +319,9 @@ impl<P: Platform> Forge for Host<P> {
 
     fn labels(&self) -> &Labels {
         &self.platform.settings().labels
+    }
+
+    fn trigger(&self) -> &Trigger {
+        &self.platform.settings().trigger
     }
 }

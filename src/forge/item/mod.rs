@@ -20,20 +20,22 @@ pub use comment::{Comment, CommentId, Place, Post, Reaction};
 pub use comment_key::{CommentKey, CommentKind};
 pub use event::{Edit, EditedPart, ItemEvent};
 
-/// What a search for labelled items brought. A source that cannot be read does not hide the items
+/// What a search brought. A source that cannot be read does not hide the items
 /// of the others.
 #[derive(Debug, Default)]
 pub struct Search {
-    pub items: Vec<TriggeredItem>,
+    pub items: Vec<FoundItem>,
     /// One for each source that could not be read.
     pub errors: Vec<ForgeError>,
 }
 
-/// An item that asks for work.
+/// An open item that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriggeredItem {
+pub struct FoundItem {
     pub task: TaskId,
     pub title: String,
+    /// As `Item::updated_at`, but lists may be some seconds old.
+    pub updated_at: DateTime<Utc>,
 }
 
 /// An issue, pull request or merge request as the forge shows it.
@@ -49,6 +51,7 @@ pub struct Item {
     pub is_open: bool,
     /// Of a pull/merge request that is not open any more.
     pub is_merged: bool,
+    pub created_at: DateTime<Utc>,
     /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only
     /// `comments` tells of all.
     pub updated_at: DateTime<Utc>,

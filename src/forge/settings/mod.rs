@@ -3,12 +3,14 @@
 pub mod allowed_users;
 pub(crate) mod label_style;
 pub(crate) mod source;
+pub mod trigger;
 
 use crate::forge::item::address::ItemAddress;
 use crate::task::id::{HostName, ItemId, TaskId};
 use crate::task::labels::Labels;
 use allowed_users::AllowedUsers;
 use source::Source;
+use trigger::Trigger;
 
 /// The words in which people are told of a platform.
 pub struct Terms {
@@ -33,6 +35,7 @@ pub struct HostSettings {
     /// The platform, and the name where it is another, for people.
     pub(crate) title: String,
     pub(crate) labels: Labels,
+    pub(crate) trigger: Trigger,
     pub(crate) sources: Vec<Source>,
     pub(crate) allowed_users: AllowedUsers,
 }
@@ -44,6 +47,7 @@ impl HostSettings {
         terms: &Terms,
         name: Option<&str>,
         labels: &Labels,
+        trigger: &Trigger,
         sources: &[String],
         allowed_users: &[String],
     ) -> Option<Self> {
@@ -55,6 +59,7 @@ impl HostSettings {
             name: HostName::parse(name.unwrap_or(terms.section))?,
             title,
             labels: labels.clone(),
+            trigger: trigger.clone(),
             sources: sources.iter().map(|entry| Source::parse(entry)).collect(),
             allowed_users: AllowedUsers::new(allowed_users),
         })

@@ -1,6 +1,6 @@
 //! Where items are searched: one repository, or all of an owner or group.
 
-use crate::forge::TriggeredItem;
+use crate::forge::FoundItem;
 
 /// An entry of the configuration's list of repositories or projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +23,12 @@ impl Source {
 impl Source {
     /// Leaves those items whose repository the entry names: the configuration says what is worked
     /// on, and not the forge.
-    pub(crate) fn keep_own(&self, found: &mut Vec<TriggeredItem>) {
+    pub(crate) fn keep_own(&self, found: &mut Vec<FoundItem>) {
         found.retain(|item| item.task.repository().is_some_and(|name| self.holds(name)));
     }
 
     /// Tells whether all items are the entry's own.
-    pub(crate) fn has_all(&self, found: &[TriggeredItem]) -> bool {
+    pub(crate) fn has_all(&self, found: &[FoundItem]) -> bool {
         let mut names = found.iter().map(|item| item.task.repository());
         names.all(|name| name.is_some_and(|name| self.holds(name)))
     }

@@ -2,6 +2,7 @@
 
 pub mod function_calling; // whether native tool calls are used
 pub mod role; // what a model is asked for
+pub mod health; // how servers of local models are kept ready
 pub mod model_config; // each model with all of its settings
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 use crate::certificates::Trust;
 use crate::conversation::Usage;
 use crate::llm::config::function_calling::FunctionCalling;
+use crate::llm::config::health::Health;
 use crate::llm::config::role::Role;
 
 /// Which model to use, and how.
@@ -43,6 +45,11 @@ pub struct Config {
     pub local_only_label: Option<String>,
     /// Hosts that count as local although their addresses are not private.
     pub local_endpoints: Vec<String>,
+    /// Whether personal data is masked before models that are not near: `secret.pii`.
+    #[serde(skip)]
+    pub masks_personal_data: bool,
+    /// How servers of local models are kept ready; they are not looked after when empty.
+    pub health: Option<Health>,
     pub ollama: Ollama,
     pub lmstudio: LmStudio,
     pub openai: OpenAi,
@@ -284,6 +291,8 @@ impl Default for Config {
             local_only_repositories: Vec::new(),
             local_only_label: None,
             local_endpoints: Vec::new(),
+            masks_personal_data: false,
+            health: None,
             ollama: Ollama::default(),
             lmstudio: LmStudio::default(),
             openai: OpenAi::default(),

@@ -7,6 +7,8 @@ pub(crate) mod private_network; // refuses connections to other servers
 
 use std::sync::Arc;
 
+use reqwest::Url;
+
 use crate::llm::config::Config;
 use crate::llm::local_only::private_network::PrivateNetworkResolver;
 
@@ -58,6 +60,17 @@ impl LocalOnlyRules {
         (!self.always && !all.is_empty()).then(|| all.join(", "))
     }
 
+    /// Tells whether a server is local, as far as its address says: a name is one that this machine
+    /// gives itself, or that the configuration counts as local. Other names may lead anywhere.
+    pub(crate) fn is_near(&self, address: &Url) -> bool {
+        let is_named = |host: &str| self.hosts.iter().any(|named| named.eq_ignore_ascii_case(host));
+        match address.host() {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost") || is_named(name),
+            Some(_) => self.resolver(String::new()).check(address).is_ok(),
+            None => false,
+        }
+    }
+
     /// Returns the restriction that `rule` demands.
     pub(crate) fn resolver(&self, rule: String) -> PrivateNetworkResolver {
         PrivateNetworkResolver::new(rule, Arc::clone(&self.hosts))
@@ -84,6 +97,26 @@ mod tests {
             local_only_label: Some("confidential".to_owned()),
             ..Config::default()
         })
+    }
+
+    #[test]
+    fn a_server_is_near_where_its_address_says_so() {
+        let rules = LocalOnlyRules::new(&Config {
+            local_endpoints: vec!["gpu.example".to_owned()],
+            ..Config::default()
+        });
+        for (address, expected) in [
+            ("http://127.0.0.1:11434", true),
+            ("http://localhost:1234/v1", true),
+            ("http://192.168.1.20:1234", true),
+            ("http://[::1]:1", true),
+            ("https://GPU.example/v1", true),
+            ("https://api.openai.com/v1", false),
+            ("http://intranet:8080", false),
+            ("http://8.8.8.8", false),
+        ] {
+            assert_eq!(rules.is_near(&Url::parse(address).unwrap()), expected, "{address}");
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ use crate::llm::transport::server_info::ServerInfo;
 const VERSION: &str = "2023-06-01";
 /// The API refuses a request that does not limit the reply.
 const MAX_TOKENS: u64 = 8_192;
+/// Most blocks of one streamed reply: looking for one among them takes time.
+const MOST_BLOCKS: usize = 1_024;
 
 /// Anthropic's API.
 pub(crate) struct AnthropicServer {
@@ -139,10 +141,17 @@ impl Provider for AnthropicServer {
 
     fn add(&self, answer: &mut Value, mut event: Value) -> Result<bool, String> {
         match event["type"].as_str().unwrap_or_default() {
-            "message_start" => *answer = event["message"].take(),
+            "message_start" => {
+                *answer = Some(chunks::taken(&mut event, "message"))
+                    .filter(Value::is_object)
+                    .unwrap_or_default();
+            }
             "content_block_start" => {
-                let block = event["content_block"].take();
+                let block = chunks::taken(&mut event, "content_block");
                 match answer["content"].as_array_mut() {
+                    Some(blocks) if blocks.len() >= MOST_BLOCKS => {
+                        return Err(format!("the reply holds more than {MOST_BLOCKS} blocks"));
+                    }
                     Some(blocks) => blocks.push(json!({ "index": event["index"], "block": block })),
                     None => answer["content"] = json!([{ "index": event["index"], "block": block }]),
                 }
@@ -152,23 +161,23 @@ impl Provider for AnthropicServer {
                 let is_it = |entry: &&mut Value| entry["index"] == event["index"];
                 let entry = blocks.and_then(|blocks| blocks.iter_mut().rev().find(is_it));
                 let entry = entry.ok_or("a piece of a block that was not begun")?;
-                add_piece(&mut entry["block"], &event["delta"]);
+                add_piece(chunks::field(entry, "block"), &event["delta"]);
             }
             "message_delta" => {
-                if let Value::Object(delta) = event["delta"].take() {
+                if let Value::Object(delta) = chunks::taken(&mut event, "delta") {
                     for (key, value) in delta {
                         answer[&key] = value;
                     }
                 }
-                if let Value::Object(usage) = event["usage"].take() {
+                if let Value::Object(usage) = chunks::taken(&mut event, "usage") {
                     for (key, value) in usage.into_iter().filter(|(_, value)| !value.is_null()) {
-                        answer["usage"][&key] = value;
+                        *chunks::field(&mut answer["usage"], &key) = value;
                     }
                 }
             }
             "message_stop" => {
                 for entry in answer["content"].as_array_mut().into_iter().flatten() {
-                    *entry = entry["block"].take();
+                    *entry = chunks::taken(entry, "block");
                 }
                 return Ok(true);
             }
@@ -198,10 +207,10 @@ impl Provider for AnthropicServer {
 /// them in its beginning.
 fn add_piece(block: &mut Value, delta: &Value) {
     if let Some(text) = delta["text"].as_str() {
-        chunks::append(&mut block["text"], text);
+        chunks::append(chunks::field(block, "text"), text);
     }
     if let Some(json) = delta["partial_json"].as_str().filter(|json| !json.is_empty()) {
-        chunks::append(&mut block["input"], json);
+        chunks::append(chunks::field(block, "input"), json);
     }
 }
 

@@ -27,15 +27,15 @@ pub(super) fn add(answer: &mut Value, chunk: Value) -> Result<bool, String> {
             answer["choices"] = json!([{ "message": { "content": "" } }]);
         }
         let gathered = &mut answer["choices"][0];
-        let reason = choice["finish_reason"].take();
+        let reason = taken(&mut choice, "finish_reason");
         // A reply that was cut stays cut, whatever is said after.
         if reason.is_string() && gathered["finish_reason"] != "length" {
             gathered["finish_reason"] = reason;
         }
-        let mut delta = choice["delta"].take();
+        let mut delta = taken(&mut choice, "delta");
         if delta.is_null() {
             // Some servers send the last chunk, or all, in the form of a whole message.
-            delta = choice["message"].take();
+            delta = taken(&mut choice, "message");
         }
         if let Value::Object(delta) = delta {
             add_delta(&mut gathered["message"], delta)?;
@@ -70,7 +70,7 @@ fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), S
 /// Adds a piece of a call. It belongs to the call with its index; where a server sends no index, or
 /// the same for all, an id that is new begins another call.
 fn add_call(gathered: &mut Vec<Value>, mut piece: Value) -> Result<(), String> {
-    let index = piece["index"].take();
+    let index = taken(&mut piece, "index");
     let id = piece["id"].as_str().unwrap_or_default().to_owned();
     let is_same = |call: &&mut Value| {
         let is_other = !id.is_empty()
@@ -82,7 +82,7 @@ fn add_call(gathered: &mut Vec<Value>, mut piece: Value) -> Result<(), String> {
     let has_name = piece["function"]["name"].as_str().is_some_and(|name| !name.is_empty());
     let begins = |call: &&mut Value| index.is_null() && has_name && (id.is_empty() || call["id"] != id.as_str());
     let known = gathered.iter_mut().rev().find(is_same).filter(|call| !begins(call));
-    let function = piece["function"].take();
+    let function = taken(&mut piece, "function");
     let Some(call) = known else {
         if gathered.len() == MOST_CALLS {
             return Err(format!("the reply holds more than {MOST_CALLS} calls"));
@@ -97,15 +97,29 @@ fn add_call(gathered: &mut Vec<Value>, mut piece: Value) -> Result<(), String> {
     if let Some(name) = function["name"].as_str() {
         // Repeated by some servers in each piece.
         if gathered["name"].as_str().is_none_or(str::is_empty) {
-            gathered["name"] = json!(name);
+            *field(gathered, "name") = json!(name);
         }
     }
     match &function["arguments"] {
-        Value::String(text) => append(&mut gathered["arguments"], text),
+        Value::String(text) => append(field(gathered, "arguments"), text),
         Value::Null => {}
-        whole => whole.clone_into(&mut gathered["arguments"]),
+        whole => whole.clone_into(field(gathered, "arguments")),
     }
     Ok(())
+}
+
+/// Takes a field out of a value that a server sent; null where there is none. Indexing for a change
+/// would panic on what is no object.
+pub(super) fn taken(value: &mut Value, key: &str) -> Value {
+    value.get_mut(key).map(Value::take).unwrap_or_default()
+}
+
+/// Returns a field to be written. What is no object is replaced by one: indexing would panic on it.
+pub(super) fn field<'value>(value: &'value mut Value, key: &str) -> &'value mut Value {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    &mut value[key]
 }
 
 /// Adds `text` to a text, or begins one.
@@ -182,6 +196,18 @@ mod tests {
         ] {
             assert_eq!(calls(&chunks), two, "{chunks:?}");
         }
+    }
+
+    #[test]
+    fn chunks_that_are_no_objects_where_they_should_be_are_passed_over() {
+        let function = |function: &Value| delta(&json!({ "tool_calls": [{ "index": 0, "function": function }] }));
+        let (answer, _) = whole(&[
+            json!({ "choices": [1, null, "x", [2]] }),
+            delta(&json!({ "tool_calls": [1, "x", []] })),
+            function(&json!("f")),
+            function(&json!({ "name": "f", "arguments": "{}" })),
+        ]);
+        assert!(answer["choices"][0]["message"]["tool_calls"].is_array());
     }
 
     #[test]

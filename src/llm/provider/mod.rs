@@ -1,11 +1,13 @@
 //! The protocol of one provider: where requests go, what they contain and how answers are read.
 //!
-//! A provider makes and reads JSON; only `takes_native_calls` and `examine` ask the server, and all
-//! requests go through [`Transport`]. So every rule about retries, refusals and limits exists once.
+//! A provider makes and reads JSON; only `takes_native_calls`, `load` and `examine` ask the server,
+//! and all requests go through [`Transport`]. So every rule about retries, refusals and limits
+//! exists once.
 
 mod endpoint; // address, model name and key as configured
 mod chunks; // puts the chunks of a streamed chat completion together
 mod role_messages; // the list of messages that OpenAI's and Ollama's protocols share
+pub(crate) mod masked_messages; // messages without personal data
 pub(crate) mod tool_names; // `server/tool` in the form of providers
 pub(crate) mod openai;
 pub(crate) mod ollama;
@@ -50,6 +52,15 @@ pub(crate) trait Provider: Send + Sync {
     /// Asks for the window that the model is loaded with, where only the server knows it.
     async fn loaded_window(&self, _transport: &Transport) -> LoadedWindow {
         LoadedWindow::Unknown
+    }
+    /// Has the server load the model, where it can be told to, and returns the window that the
+    /// model is loaded with, where the server tells. Fails where the model cannot be used.
+    async fn load(&self, transport: &Transport) -> Result<Option<u64>, LlmError> {
+        self.examine(transport).await?;
+        Ok(match self.loaded_window(transport).await {
+            LoadedWindow::Loaded(window) => Some(window),
+            LoadedWindow::NotLoaded | LoadedWindow::Unknown => None,
+        })
     }
     /// Asks the server what it is and whether it has the model.
     async fn examine(&self, transport: &Transport) -> Result<String, LlmError>;

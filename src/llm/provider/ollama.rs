@@ -135,7 +135,7 @@ impl Provider for OllamaServer {
         if let Some(text) = message["content"].as_str() {
             chunks::append(&mut gathered["content"], text);
         }
-        if let Value::Array(calls) = message["tool_calls"].take() {
+        if let Value::Array(calls) = chunks::taken(&mut message, "tool_calls") {
             match &mut gathered["tool_calls"] {
                 Value::Array(gathered) => gathered.extend(calls),
                 place => *place = Value::Array(calls),
@@ -159,6 +159,28 @@ impl Provider for OllamaServer {
             Some(capabilities) => capabilities.iter().any(|capability| capability == "tools"),
             None => true,
         }
+    }
+
+    /// A request without a prompt only loads the model.
+    async fn load(&self, transport: &Transport) -> Result<Option<u64>, LlmError> {
+        let info = &self.info;
+        let request = json!({
+            "model": info.model,
+            "stream": false,
+            "keep_alive": self.keep_alive,
+            "options": { "num_ctx": info.window },
+        });
+        let url = format!("{}/api/generate", info.address);
+        transport.ask_patiently(info, &url, &request).await?;
+        let loaded = transport.ask(info, &format!("{}/api/ps", info.address), None).await?;
+        let mut models = loaded["models"].as_array().into_iter().flatten();
+        let own = models.find(|entry| {
+            [&entry["name"], &entry["model"]]
+                .into_iter()
+                .any(|name| self.is_called(name))
+        });
+        // Older servers do not tell the window.
+        Ok(own.and_then(|entry| tokens(&entry["context_length"])))
     }
 
     async fn examine(&self, transport: &Transport) -> Result<String, LlmError> {
@@ -195,6 +217,14 @@ impl Provider for OllamaServer {
 }
 
 impl OllamaServer {
+    /// Tells whether the server calls the model by this name: a name without a tag is that of
+    /// `latest`.
+    fn is_called(&self, name: &Value) -> bool {
+        let own = self.info.model.as_str();
+        name.as_str()
+            .is_some_and(|name| name == own || name.strip_suffix(":latest") == Some(own))
+    }
+
     async fn show(&self, transport: &Transport) -> Result<Value, LlmError> {
         let url = format!("{}/api/show", self.info.address);
         transport

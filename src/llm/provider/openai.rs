@@ -238,6 +238,22 @@ impl Provider for OpenAiServer {
         }
     }
 
+    async fn load(&self, transport: &Transport) -> Result<Option<u64>, LlmError> {
+        let info = &self.info;
+        let list = transport.ask(info, &format!("{}/models", info.address), None).await?;
+        let models: Vec<&Value> = list["data"].as_array().into_iter().flatten().collect();
+        let found = models.iter().find(|entry| entry["id"] == info.model.as_str());
+        let found = match found {
+            Some(found) => found,
+            None => self.without_the_model(&models)?.0,
+        };
+        Ok(match self.loaded_window(transport).await {
+            LoadedWindow::Loaded(window) => Some(window),
+            LoadedWindow::NotLoaded => None,
+            LoadedWindow::Unknown => told_window(found),
+        })
+    }
+
     async fn examine(&self, transport: &Transport) -> Result<String, LlmError> {
         let info = &self.info;
         let list = transport.ask(info, &format!("{}/models", info.address), None).await?;

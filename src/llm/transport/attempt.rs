@@ -25,6 +25,12 @@ pub(super) enum AttemptFailure {
     Endless(Duration),
 }
 
+impl From<String> for AttemptFailure {
+    fn from(reason: String) -> Self {
+        Self::Broken(reason)
+    }
+}
+
 /// Decides whether a call that failed is made again, and when.
 pub(super) fn after(failure: AttemptFailure, info: &ServerInfo, summary: RequestSummary) -> AttemptError<LlmError> {
     let step = match failure {

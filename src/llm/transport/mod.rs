@@ -13,7 +13,7 @@ mod overflow; // how servers say that a prompt does not fit
 pub(crate) mod error_response; // what an HTTP error means
 mod attempt; // how an attempt failed, and whether another is made
 pub(crate) mod event_stream; // the events of a streamed reply
-mod streaming; // reads streamed answers as they come
+pub(crate) mod streaming; // reads streamed answers as they come
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,12 +192,27 @@ impl Transport {
 
     /// Asks the server something about itself, once: whoever asks wants to know what is true now.
     pub(crate) async fn ask(&self, info: &ServerInfo, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
+        self.ask_within(info, url, body, QUESTION_TIMEOUT).await
+    }
+
+    /// Asks the server for something that takes it as long as a reply, such as loading a model.
+    pub(crate) async fn ask_patiently(&self, info: &ServerInfo, url: &str, body: &Value) -> Result<Value, LlmError> {
+        self.ask_within(info, url, Some(body), self.reply_timeout).await
+    }
+
+    async fn ask_within(
+        &self,
+        info: &ServerInfo,
+        url: &str,
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> Result<Value, LlmError> {
         let client = self.client().await?;
         let request = match body {
             Some(body) => client.post(url).json(body),
             None => client.get(url),
         };
-        match self.attempt(info, client, request, QUESTION_TIMEOUT).await {
+        match self.attempt(info, client, request, limit).await {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
             Err(AttemptFailure::Broken(reason)) => Err(unreachable(info, reason)),

@@ -36,14 +36,17 @@ impl Transport {
             // A server that does not stream, or refuses.
             return self.whole_answer(info, response, longest, request).await;
         }
-        let mut stream = EventStream::new(request.framing());
-        let mut answer = Value::Null;
-        let (mut is_finished, mut has_come, mut bytes) = (false, false, 0);
+        let mut streamed = StreamedAnswer::new(request.framing());
+        let mut bytes = 0;
         loop {
-            let patience = if is_finished { PATIENCE_AFTER_THE_END } else { silence };
+            let patience = if streamed.is_finished {
+                PATIENCE_AFTER_THE_END
+            } else {
+                silence
+            };
             let piece = match tokio::time::timeout(patience, response.chunk()).await {
                 // What comes behind the end, such as the count of tokens, may also not come.
-                Err(_) | Ok(Err(_)) if is_finished => return Ok(answer),
+                Err(_) | Ok(Err(_)) if streamed.is_finished => return Ok(streamed.answer),
                 Err(_) => return Err(AttemptFailure::Silent(silence)),
                 Ok(Err(error)) if error.is_timeout() => return Err(AttemptFailure::Endless(longest)),
                 Ok(Err(error)) => return Err(self.failure(info, &error, longest)),
@@ -55,29 +58,15 @@ impl Transport {
                     "the answer has more than {MAX_BODY_BYTES} bytes"
                 )));
             }
-            let events = match &piece {
-                Some(piece) => stream.push(piece),
-                None => stream.finish(),
-            };
-            for event in events.map_err(AttemptFailure::Broken)? {
-                let StreamEvent::Json(event) = event else {
-                    // Some servers do not say why a reply ends.
-                    is_finished |= has_come;
-                    continue;
-                };
+            streamed.take(piece.as_deref(), |answer, event| {
                 if let Some(response) = self.error_in(&event) {
                     return Err(AttemptFailure::Answered(response));
                 }
-                has_come = true;
                 request.arrived();
-                is_finished |= request.add(&mut answer, event).map_err(AttemptFailure::Broken)?;
-            }
+                Ok(request.add(answer, event)?)
+            })?;
             if piece.is_none() {
-                return if is_finished {
-                    Ok(answer)
-                } else {
-                    Err(AttemptFailure::Broken("the reply broke off in the middle".to_owned()))
-                };
+                return streamed.whole().map_err(AttemptFailure::Broken);
             }
         }
     }
@@ -139,6 +128,57 @@ impl Transport {
             retry_after: None,
             body: self.without_secrets(&event.to_string()),
         })
+    }
+}
+
+/// A streamed answer as far as it has come.
+pub(crate) struct StreamedAnswer {
+    stream: EventStream,
+    answer: Value,
+    is_finished: bool,
+    has_come: bool,
+}
+
+impl StreamedAnswer {
+    pub(crate) fn new(framing: Framing) -> Self {
+        Self {
+            stream: EventStream::new(framing),
+            answer: Value::Null,
+            is_finished: false,
+            has_come: false,
+        }
+    }
+
+    /// Takes the next piece, or with `None` the end of the stream. `add` adds an event to the
+    /// answer and says whether the reply is finished.
+    pub(crate) fn take<E: From<String>>(
+        &mut self,
+        piece: Option<&[u8]>,
+        mut add: impl FnMut(&mut Value, Value) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let events = match piece {
+            Some(piece) => self.stream.push(piece),
+            None => self.stream.finish(),
+        };
+        for event in events? {
+            let StreamEvent::Json(event) = event else {
+                // Some servers do not say why a reply ends.
+                self.is_finished |= self.has_come;
+                continue;
+            };
+            self.has_come = true;
+            self.is_finished |= add(&mut self.answer, event)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the answer at the end of the stream, if it is whole.
+    pub(crate) fn whole(self) -> Result<Value, String> {
+        if self.is_finished {
+            Ok(self.answer)
+        } else {
+            Err("the reply broke off in the middle".to_owned())
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn seen(text: &str) -> String {
     reading.written()
 }
 
-fn parser(text: &str) -> Parser<'_> {
+pub(super) fn parser(text: &str) -> Parser<'_> {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH

@@ -20,6 +20,7 @@ mod streaming;
 mod trouble;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -114,8 +115,20 @@ struct Inner {
     refused_fields: Vec<(String, String)>,
     /// Answers as a whole whoever asks for a stream.
     streams_nothing: bool,
+    memory: Memory,
     /// What LM Studio says of the scripted model, by the version of its interface.
     of_lm_studio: Vec<(String, Value)>,
+}
+
+/// What a server has in memory, and whether it is there at all.
+#[derive(Default)]
+struct Memory {
+    /// What Ollama has loaded, by model, with the window it was loaded with.
+    loaded: BTreeMap<String, u64>,
+    /// The window that Ollama loads models with, whatever it is asked for.
+    loads_with: Option<u64>,
+    /// Every question about the server fails, and every request for a reply.
+    is_down: bool,
 }
 
 impl Model {
@@ -255,6 +268,22 @@ impl Model {
         self.lock().of_lm_studio.push((version.to_owned(), entry));
     }
 
+    /// From now on the server answers nothing but 503, as a proxy does before one that is down; or
+    /// answers again.
+    pub fn is_down(&self, is_down: bool) {
+        self.lock().memory.is_down = is_down;
+    }
+
+    /// From now on Ollama loads models with this window, whatever it is asked for; `None` ends it.
+    pub fn loads_with(&self, window: Option<u64>) {
+        self.lock().memory.loads_with = window;
+    }
+
+    /// Returns the models that Ollama has loaded, with their windows.
+    pub fn loaded(&self) -> BTreeMap<String, u64> {
+        self.lock().memory.loaded.clone()
+    }
+
     /// Lets one held answer go, now or when it comes.
     pub fn release(&self) {
         self.shared.released.send_modify(|count| *count += 1);
@@ -349,6 +378,28 @@ impl Drop for Model {
     }
 }
 
+impl Memory {
+    /// Answers what concerns the models that Ollama has in memory: `/api/generate` without a prompt
+    /// loads one.
+    fn of_ollama(&mut self, path: &str, asked: &Value) -> Option<Value> {
+        let name = asked["model"].as_str().unwrap_or_default();
+        match path {
+            "/api/ps" => {
+                let entry = |(name, window): (&String, &u64)| serde_json::json!({ "name": name, "model": name, "context_length": window });
+                let models: Vec<Value> = self.loaded.iter().map(entry).collect();
+                Some(serde_json::json!({ "models": models }))
+            }
+            "/api/generate" if asked.get("prompt").is_none() && !name.starts_with("missing") => {
+                let window = asked["options"]["num_ctx"].as_u64().unwrap_or(4_096);
+                let window = self.loads_with.unwrap_or(window);
+                self.loaded.insert(name.to_owned(), window);
+                Some(serde_json::json!({ "model": name, "response": "", "done": true, "done_reason": "load" }))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -393,6 +444,17 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
         }
     }
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if shared.lock().memory.is_down {
+        return wire::error(
+            &path,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_error",
+            "nobody answers here",
+        );
+    }
+    if let Some(answer) = shared.lock().memory.of_ollama(&path, &json) {
+        return Json(answer).into_response();
+    }
     let Some(protocol) = Protocol::of(&path) else {
         let (takes_tools, alone_with, of_lm_studio) = {
             let inner = shared.lock();

@@ -12,6 +12,7 @@ use crate::agent::claim::Claim;
 use crate::agent::inbox::Inbox;
 use crate::agent::inbox::authority::Authority;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::sections::StartedBy;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::settings::OtherComments;
@@ -47,6 +48,7 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
     };
     let is_round = run.claim.record.request.trigger.is_none();
     let is_fork = item.change.as_ref().is_some_and(|change| change.is_fork);
+    let started_by = run.claim.record.request.started_by;
     let mut edits = forge.edits_since(item, since).await?;
     // Whoever pushed to a branch of the repository itself had write permission then, which
     // suffices.
@@ -56,12 +58,12 @@ pub(crate) async fn require_vouched(run: &Run, item: &Item) -> Result<bool, Inte
             if is_round {
                 return Ok(false);
             }
-            return Err(Interruption::refused_by_policy(changed_by(edit)));
+            return Err(Interruption::refused_by_policy(changed_by(edit, started_by)));
         }
     }
     let vouched = run.claim.record.request.vouched.as_ref();
     if vouched.is_some_and(|vouched| vouched.words_changed_silently(item, &edits)) {
-        return Err(Interruption::refused_by_policy(CHANGED_SILENTLY));
+        return Err(Interruption::refused_by_policy(changed_silently(started_by)));
     }
     Ok(true)
 }
@@ -80,14 +82,19 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
     if !vouched.has_another_head(commit.as_str()) {
         return Ok(());
     }
+    let started_by = run.claim.record.request.started_by;
     let owner = change.owner();
     // The clone address contains the account's name but not its id.
     let who = Account { login: owner, id: None };
     if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
-        return Err(Interruption::refused_by_policy(moved(owner)));
+        return Err(Interruption::refused_by_policy(moved(owner, started_by)));
     }
+    let accepted = match started_by {
+        StartedBy::Label => "the label was accepted",
+        StartedBy::Mention | StartedBy::Assignment => "the work was asked for",
+    };
     run.claim.warn(format!(
-        "The branch `{}` moved after the label was accepted, by people who may write to the repository; the work begins at its newest commit.",
+        "The branch `{}` moved after {accepted}, by people who may write to the repository; the work begins at its newest commit.",
         change.head_branch
     ));
     Ok(())
@@ -152,26 +159,38 @@ const AGAIN: &str = "read it again, and put the label on once more if it still s
 
 const LOOK: &str = "look at its commits, and put the label on once more if they are wanted";
 
-const CHANGED_SILENTLY: &str = "its title or text is not what it was when the label was accepted, and the forge does not tell \
-    who changed it; read it again, and put the label on once more if it still says what is wanted";
+fn changed_silently(started_by: StartedBy) -> String {
+    let accepted = match started_by {
+        StartedBy::Label => "the label was accepted",
+        StartedBy::Mention | StartedBy::Assignment => "the work was asked for",
+    };
+    format!("its title or text is not what it was when {accepted}, and the forge does not tell who changed it; {AGAIN}")
+}
 
-fn changed_by(edit: &Edit) -> String {
+fn changed_by(edit: &Edit, started_by: StartedBy) -> String {
     let by = account(&edit.event.by);
+    let asked = asked(started_by);
     match edit.what {
         EditedPart::Text => format!(
-            "its title or text was changed by {by}, who may not write to the repository, after the label was put on; {AGAIN}"
+            "its title or text was changed by {by}, who may not write to the repository, after {asked}; {AGAIN}"
         ),
         EditedPart::Head => format!(
-            "commits were pushed to its branch by {by}, who may not write to the repository, after the label was put on; {LOOK}"
+            "commits were pushed to its branch by {by}, who may not write to the repository, after {asked}; {LOOK}"
         ),
     }
 }
 
-fn moved(owner: &str) -> String {
-    let owner = account(owner);
-    format!(
-        "its branch, in the fork of {owner}, who may not write to the repository, moved after the label was put on; {LOOK}"
-    )
+fn moved(owner: &str, started_by: StartedBy) -> String {
+    let (owner, asked) = (account(owner), asked(started_by));
+    format!("its branch, in the fork of {owner}, who may not write to the repository, moved after {asked}; {LOOK}")
+}
+
+/// Says how the work began, for people.
+fn asked(started_by: StartedBy) -> &'static str {
+    match started_by {
+        StartedBy::Label => "the label was put on",
+        StartedBy::Mention | StartedBy::Assignment => "the work was asked for",
+    }
 }
 
 /// Returns the name of an account; for a deleted one forges report no name.

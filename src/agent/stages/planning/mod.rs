@@ -3,6 +3,7 @@
 mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
 mod environment_choice; // the environment of the run
+pub(crate) mod kept_plans; // plans that are made once for the same input
 mod shown_files; // the project's files, as the model first sees them
 
 use std::sync::Arc;
@@ -62,15 +63,13 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
         choose_base(&mut run.claim, &mirror).await?;
     }
     environment_choice::choose_environment(&mut run.claim);
+    let planned = &run.claim.record.planned;
+    let plan = planned.plan.as_ref();
     run.claim.note(Fact::Planned {
-        environment: run.claim.record.planned.environment.clone().unwrap_or_default(),
-        subtasks: run
-            .claim
-            .record
-            .planned
-            .plan
-            .as_ref()
-            .map_or(0, |plan| plan.task_decomposition.subtasks.len()),
+        environment: planned.environment.clone().unwrap_or_default(),
+        subtasks: plan.map_or(0, |plan| plan.task_decomposition.subtasks.len()),
+        input: planned.input.clone().unwrap_or_default(),
+        digest: plan.map(kept_plans::digest).unwrap_or_default(),
     });
     run.claim.note_plan();
     Ok(Signal::Finished)
@@ -238,12 +237,17 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
     let Some(base) = run.claim.record.planned.base.clone() else {
         return Err(Interruption::failed("there is no commit to plan on"));
     };
+    let tree = source.mirror.tree(&base.commit).await?;
     let rules = run.claim.record.planned.rules.clone();
     let look = RepositoryTools::new(source.mirror, base.commit, rules.files);
     // Planning does not change the project, so tools that are only forbidden for the work are
     // allowed.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(&run.claim, &toolbox).await?;
+    run.claim.record.planned.input = kept_plans::fingerprint(&run.claim, &system, tree.as_str());
+    if let Some(plan) = kept_plan(&mut run.claim).await? {
+        return Ok(plan);
+    }
     // JSON in the text for every provider: the reply is a document, and the few tools need no
     // native calls.
     let mut chat = run
@@ -259,7 +263,12 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
     let tools = toolbox.specs().await?;
     let mut looks = 0;
     loop {
+        let before = chat.messages().len();
         commands::hear_while_planning(run, &mut chat).await?;
+        if chat.messages().len() > before || chat.answered_by() != chat.model() {
+            // What people said meanwhile, and another model, are no part of the input.
+            run.claim.record.planned.input = None;
+        }
         let may_look = looks < most_looks;
         chat.hold_to(Some(form_of_step(&run.claim, if may_look { &tools } else { &[] })));
         match ask::ask(&mut run.claim, &mut chat, |reply| {
@@ -280,6 +289,19 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
             }
         }
     }
+}
+
+/// Returns the plan that was made before for the same input, if it is to be used again.
+async fn kept_plan(claim: &mut Claim) -> Result<Option<Plan>, Interruption> {
+    let input = claim.record.planned.input.clone();
+    let Some(input) = input.filter(|_| claim.services.settings.planning.reuse) else {
+        return Ok(None);
+    };
+    let plan = kept_plans::take(claim, &input).await?;
+    if plan.is_some() {
+        claim.warn("The plan is that of an earlier run with the same input (`planning.reuse`).");
+    }
+    Ok(plan)
 }
 
 fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {

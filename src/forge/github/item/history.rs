@@ -43,6 +43,24 @@ impl HistoryApi for Api {
         Ok(last.map(|event| deed(event.actor, event.created_at)))
     }
 
+    /// GitHub has told the actor of such an event as whoever is assigned as well as whoever
+    /// assigned; `assigner` is never the former.
+    async fn find_assignment(&self, address: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure> {
+        let bot = self.own_login().await?;
+        let events = self.events(address).await?.into_iter();
+        let is_bot =
+            |user: &Option<schema::User>| user.as_ref().is_some_and(|user| user.login.eq_ignore_ascii_case(bot));
+        let last = events
+            .filter(|event| event.kind == "assigned" && is_bot(&event.assignee))
+            .max_by_key(|event| event.created_at);
+        Ok(last.map(|event| {
+            let by = event
+                .assigner
+                .or(event.actor.filter(|actor| !actor.login.eq_ignore_ascii_case(bot)));
+            deed(by, event.created_at)
+        }))
+    }
+
     async fn find_edits(
         &self,
         address: ItemAddress<'_>,

@@ -60,6 +60,7 @@ impl ItemApi for Api {
             assignees: issue.assignees.into_iter().map(|user| user.login).collect(),
             is_open: issue.state == "open",
             is_merged: issue.pull_request.is_some_and(|pull| pull["merged_at"].is_string()),
+            created_at: issue.created_at,
             updated_at: issue.updated_at,
             url: issue.html_url,
             clone_url,

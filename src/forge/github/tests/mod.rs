@@ -38,7 +38,7 @@ fn issue(number: u64) -> Value {
         "html_url": format!("https://github.com/o/r/issues/{number}"),
         "repository_url": "https://api.github.com/repos/o/r",
         "labels": [{"name": "Coding Agent"}], "assignees": [{"login": "bot"}],
-        "updated_at": "2026-01-03T00:00:00Z",
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-03T00:00:00Z",
     })
 }
 

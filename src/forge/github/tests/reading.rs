@@ -28,6 +28,7 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         assignees: vec!["bot".to_owned()],
         is_open: true,
         is_merged: false,
+        created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
         updated_at: "2026-01-03T00:00:00Z".parse().unwrap(),
         url: "https://github.com/o/r/issues/1".to_owned(),
         clone_url: "https://github.com/o/r.git".to_owned(),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use gitlab::api::common::NameOrId;
 use gitlab::api::endpoint_prelude::{BodyError, Endpoint, FormParams, Method, Pageable, QueryParams};
 
@@ -93,10 +94,26 @@ impl Endpoint for OfItem<'_> {
 
 impl Pageable for OfItem<'_> {}
 
-/// The open merge requests with a label in a group and its subgroups, oldest first.
+/// Open merge requests in a group and its subgroups, oldest first: those with a label, or those
+/// that were updated since a time.
 pub(crate) struct GroupMergeRequests<'a> {
-    pub(crate) group: &'a str,
-    pub(crate) label: &'a str,
+    group: &'a str,
+    filter: (&'static str, Cow<'a, str>),
+}
+
+impl<'a> GroupMergeRequests<'a> {
+    pub(crate) fn labelled(group: &'a str, label: &'a str) -> Self {
+        let filter = ("labels", label.into());
+        Self { group, filter }
+    }
+
+    pub(crate) fn updated_after(group: &'a str, time: DateTime<Utc>) -> Self {
+        let filter = (
+            "updated_after",
+            time.to_rfc3339_opts(SecondsFormat::Millis, true).into(),
+        );
+        Self { group, filter }
+    }
 }
 
 impl Endpoint for GroupMergeRequests<'_> {
@@ -113,7 +130,7 @@ impl Endpoint for GroupMergeRequests<'_> {
         parameters
             .push("state", "opened")
             .push("scope", "all")
-            .push("labels", self.label)
+            .push(self.filter.0, self.filter.1.as_ref())
             .push("non_archived", true)
             .push("order_by", "created_at")
             .push("sort", "asc");

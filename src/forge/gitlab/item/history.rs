@@ -62,6 +62,16 @@ impl HistoryApi for Api {
         Ok(Some(deed))
     }
 
+    /// There is no list of assignments as there is of labels: GitLab writes a note.
+    async fn find_assignment(&self, address: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure> {
+        let bot = self.own_login().await?;
+        let notes = self.notes(address).await?.into_iter();
+        let last = notes
+            .filter(|note| note.system && tells_of_assignment(&note.body, bot))
+            .max_by_key(|note| note.created_at);
+        Ok(last.map(|note| deed(note.author, note.created_at)))
+    }
+
     async fn find_edits(&self, address: ItemAddress<'_>, _: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure> {
         let mut edits = Vec::new();
         for note in self.notes(address).await? {
@@ -145,6 +155,17 @@ fn tells_of_commits(note: &str) -> bool {
     count.parse::<u64>().is_ok() && what.starts_with("commit")
 }
 
+/// Tells whether a note of GitLab's says that somebody was assigned, such as `assigned to @ann and
+/// @bob and unassigned @eve`.
+fn tells_of_assignment(note: &str, account: &str) -> bool {
+    let Some(names) = note.strip_prefix("assigned to ") else {
+        return false;
+    };
+    let names = names.split_once(" and unassigned ").map_or(names, |(names, _)| names);
+    let mut names = names.split([' ', ',']).filter_map(|word| word.strip_prefix('@'));
+    names.any(|name| name.eq_ignore_ascii_case(account))
+}
+
 fn deed(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
     ItemEvent {
         by_id: user.as_ref().and_then(|user| user.id),
@@ -168,6 +189,21 @@ mod tests {
             "added 1",
         ];
         assert_eq!(told.map(tells_of_commits), [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn notes_about_assignments_name_whoever_was_assigned() {
+        for (note, expected) in [
+            ("assigned to @bot", true),
+            ("assigned to @ann and @Bot", true),
+            ("assigned to @ann, @bob, and @bot and unassigned @eve", true),
+            ("assigned to @ann and unassigned @bot", false),
+            ("unassigned @bot", false),
+            ("assigned to @bot2", false),
+            ("changed title from **a** to **assigned to @bot**", false),
+        ] {
+            assert_eq!(tells_of_assignment(note, "bot"), expected, "{note}");
+        }
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl ItemApi for Api {
             assignees: item.assignees.into_iter().map(|user| user.username).collect(),
             is_open: item.state == "opened",
             is_merged: item.state == "merged",
+            created_at: item.created_at,
             updated_at: item.updated_at,
             url: item.web_url,
             clone_url: project.http_url_to_repo.clone(),

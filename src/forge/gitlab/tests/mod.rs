@@ -41,6 +41,7 @@ fn item(iid: u64, sign: char) -> Value {
     json!({
         "id": 1000 + iid, "iid": iid, "title": "Greet", "description": null, "state": "opened",
         "author": {"username": "ann"}, "labels": ["coding agent"], "updated_at": "2026-01-03T00:00:00.000Z",
+        "created_at": "2026-01-01T00:00:00.000Z",
         "assignees": [{"username": "bot"}], "web_url": format!("https://gitlab.com/{iid}"),
         "references": {"full": format!("g/s/p{sign}{iid}")},
         "source_project_id": 5, "target_project_id": 5, "source_branch": "fix", "target_branch": "main",

@@ -220,6 +220,6 @@ async fn an_examination_tells_one_finding_for_each_subject() {
     insta::assert_snapshot!(told.join("\n"), @"
     GitLab token: doubtful, works, as bot; it may do more than the program needs: sudo
     GitLab project g/s/p: bad, can be read, but the token's user may not push to it
-    GitLab group g: good, g can be searched; 0 items carry the trigger label now
+    GitLab group g: good, g can be searched; 0 items carry the trigger label now; projects looked at: 0
     ");
 }

@@ -188,6 +188,11 @@ impl Item {
         self.act(|state| state.assign(&self.repository, self.number, HUMAN, &logins))
     }
 
+    pub fn assign_by(&self, actor: &str, login: &str) -> Self {
+        let logins = [self.assignees(), vec![login.to_owned()]].concat();
+        self.act(|state| state.assign(&self.repository, self.number, actor, &logins))
+    }
+
     pub fn unassign(&self, login: &str) -> Self {
         let others: Vec<_> = self.assignees().into_iter().filter(|other| other != login).collect();
         self.act(|state| state.assign(&self.repository, self.number, HUMAN, &others))

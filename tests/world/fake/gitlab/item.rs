@@ -209,6 +209,19 @@ impl Item {
         self.act(|state| state.assign(&self.place, HUMAN, &usernames))
     }
 
+    pub fn assign_by(&self, actor: &str, username: &str) -> Self {
+        let usernames = [self.assignees(), vec![username.to_owned()]].concat();
+        self.act(|state| state.assign(&self.place, actor, &usernames))
+    }
+
+    /// Assigns it an hour ago without a note about who did, as an import does.
+    pub fn assigned_without_a_word(&self, username: &str) -> Self {
+        self.alter(|item| {
+            item.assignees.push(username.to_owned());
+            item.updated -= chrono::Duration::hours(1);
+        })
+    }
+
     pub fn unassign(&self, username: &str) -> Self {
         let others: Vec<_> = self.assignees().into_iter().filter(|other| other != username).collect();
         self.act(|state| state.assign(&self.place, HUMAN, &others))

@@ -275,6 +275,11 @@ impl<'model> Script<'model> {
         self.last(|step| step.middle = Some(Middle::Waits))
     }
 
+    /// Makes the second half of the step before come in small pieces, slowly.
+    pub fn trickles(self) -> Self {
+        self.last(|step| step.middle = Some(Middle::Trickles))
+    }
+
     /// Makes an error take the place of the second half of the step before.
     pub fn fails_midway(self, error: Value) -> Self {
         self.last(|step| step.middle = Some(Middle::Fails(error)))

@@ -1,6 +1,7 @@
 //! Replies piece by piece, as servers of each protocol stream them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -10,12 +11,17 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::conversation::{Protocol, Request};
 
+/// Between two pieces of a slow stream.
+const PAUSE: Duration = Duration::from_millis(300);
+
 /// What happens in the middle of a stream.
 #[derive(Clone, Debug)]
 pub(super) enum Middle {
     /// It goes on when it is let go.
     Waits,
     BreaksOff,
+    /// From here on it comes in small pieces, slowly.
+    Trickles,
     /// An error takes the place of the rest.
     Fails(Value),
 }
@@ -46,7 +52,8 @@ pub(super) fn respond(shared: &Arc<Shared>, request: &Request, whole: &Value, mi
     let before: usize = events[..half.min(events.len())].iter().map(String::len).sum();
     let bytes = events.concat().into_bytes();
     // Cut where it comes, in the middle of a character too.
-    let size = if bytes.len() < 8_192 { 61 } else { 4_093 };
+    let is_slow = matches!(middle, Some(Middle::Trickles));
+    let size = if is_slow || bytes.len() < 8_192 { 61 } else { 4_093 };
     let pieces: Vec<Vec<u8>> = bytes.chunks(size).map(<[u8]>::to_vec).collect();
     let shared = Arc::clone(shared);
     let state = (pieces.into_iter(), 0, middle);
@@ -59,6 +66,10 @@ pub(super) fn respond(shared: &Arc<Shared>, request: &Request, whole: &Value, mi
                     Some(Middle::BreaksOff) => {
                         let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
                         return Some((Err(broken), (Vec::new().into_iter(), sent, None)));
+                    }
+                    Some(Middle::Trickles) => {
+                        tokio::time::sleep(PAUSE).await;
+                        middle = Some(Middle::Trickles);
                     }
                     Some(Middle::Fails(_)) | None => {}
                 }

@@ -265,6 +265,7 @@ pub(super) fn about_the_server(path: &str, body: &Value, takes_tools: bool) -> R
             let info = json!({ "general.architecture": "fake", "fake.context_length": 131_072 });
             Json(json!({ "capabilities": capabilities, "model_info": info })).into_response()
         }
+        "/api/generate" => not_found(body["model"].as_str().unwrap_or_default()),
         "/api/v0/models" => {
             let loaded = |name: &str| {
                 json!({ "id": name, "object": "model", "type": "llm", "state": "loaded", "max_context_length": 131_072,

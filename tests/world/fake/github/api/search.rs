@@ -13,6 +13,7 @@ use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
+use crate::fake::github::state::Time;
 use crate::fake::request::Query;
 
 /// GitHub never shows more results of one search.
@@ -117,6 +118,17 @@ fn matches(terms: &[Term], place: &Repository, item: &Item) -> bool {
         .all(|term| holds(term, place, item) != term.is_excluded)
 }
 
+/// Says whether somebody opened an item, has it assigned, commented on it, or is mentioned there.
+fn involves(item: &Item, login: &str) -> bool {
+    let sign = format!("@{login}");
+    let texts = item.comments.iter().map(|comment| comment.body.as_str());
+    let mut texts = texts.chain(item.body.as_deref());
+    item.author == login
+        || item.assignees.iter().any(|assignee| assignee == login)
+        || item.comments.iter().any(|comment| comment.author == login)
+        || texts.any(|text| text.contains(&sign))
+}
+
 fn holds(term: &Term, place: &Repository, item: &Item) -> bool {
     let value = term.value.as_str();
     match term.key.as_str() {
@@ -125,6 +137,11 @@ fn holds(term: &Term, place: &Repository, item: &Item) -> bool {
         // Several labels with commas are alternatives.
         "label" => value.split(',').any(|label| item.has_label(label)),
         "author" => item.author == value,
+        "involves" => involves(item, value),
+        "updated" => {
+            let since = value.strip_prefix(">=").and_then(|time| time.parse::<Time>().ok());
+            since.is_some_and(|since| item.updated >= since)
+        }
         "assignee" => item.assignees.iter().any(|login| login == value),
         "archived" => place.is_archived == (value == "true"),
         "is" | "state" | "type" => match value {

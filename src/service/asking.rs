@@ -1,0 +1,295 @@
+//! Finds items on which somebody asked for work without the label: by mentioning the bot's account,
+//! or by assigning the item to it.
+//!
+//! Unlike a label, neither can be taken away when it was acted on. So each is remembered by its
+//! name, and does not count where a run has read it or ended after it. What happened long before
+//! the first look was not meant for a program that did not listen yet.
+
+mod looked;
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+
+use self::looked::Looked;
+use super::Service;
+use super::following::FOLLOWED;
+use super::forges::Connected;
+use super::producer::{AdmitError, Harvest};
+use crate::agent::inbox::authority::{Authority, KnownRights};
+use crate::agent::record::sections::StartedBy;
+use crate::agent::text::comments;
+use crate::forge::{Comment, CommentKey, FoundItem, Item, ItemEvent, Reaction};
+use crate::journal::fact::Fact;
+use crate::markdown::visible;
+use crate::store::Run;
+use crate::task::command::Said;
+use crate::task::id::{RunId, TaskId};
+
+/// How far a forge's clock may be behind this machine's.
+const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
+/// After so long without a word in the item's history, none will come any more.
+const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
+
+/// The name of an assignment that the forge names nobody for.
+const UNTOLD: &str = "assignment";
+
+/// Somebody's wish that an item be worked on.
+struct Wish {
+    /// Tells it from every other one on the item.
+    name: String,
+    by: StartedBy,
+    /// `None` where the forge does not tell who.
+    event: Option<ItemEvent>,
+    /// The comment that it stands in.
+    comment: Option<Comment>,
+}
+
+impl Service {
+    /// Looks at the items of a forge that something happened to since the last look.
+    pub(super) async fn look_for_wishes(&self, connected: &Connected, harvest: &mut Harvest) {
+        if !connected.forge.trigger().is_more_than_label() {
+            return;
+        }
+        if let Err(error) = self.look_at_touched(connected, harvest).await {
+            harvest.faults.push(error.to_string());
+        }
+    }
+
+    async fn look_at_touched(&self, connected: &Connected, harvest: &mut Harvest) -> Result<(), AdmitError> {
+        let store = &self.services.store;
+        let began = Utc::now();
+        let mut looked = Looked::recall(connected, store).await?;
+        let since = looked.since(began);
+        let search = connected.forge.touched_since(since).await;
+        let mut is_whole = search.errors.is_empty();
+        harvest.faults.extend(search.errors.iter().map(ToString::to_string));
+        let followed = self.followed_now().await?;
+        for item in search.items {
+            if self.stop.asked.is_cancelled() {
+                return Ok(());
+            }
+            // What people say there is heard by those who follow it.
+            if looked.is_known(&item) || followed.contains(&item.task) {
+                continue;
+            }
+            match self.hear_wishes(connected, &item, since, &mut looked).await {
+                Ok(Heard::All(run)) => {
+                    harvest.admitted.extend(run);
+                    looked.saw(&item, began);
+                }
+                Ok(Heard::ByItsRun) => {}
+                Err(error) => {
+                    is_whole = false;
+                    harvest.faults.push(format!("{}: {error}", item.task));
+                }
+            }
+        }
+        looked.end(began, is_whole);
+        looked.keep(connected, store).await?;
+        Ok(())
+    }
+
+    /// Forgets what was acted on of these tasks.
+    pub(super) async fn forget_wishes(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
+        let store = &self.services.store;
+        for connected in self.forges.all() {
+            let mut looked = Looked::recall(connected, store).await?;
+            if looked.forget(tasks) {
+                looked.keep(connected, store).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn followed_now(&self) -> Result<BTreeSet<TaskId>, AdmitError> {
+        if !self.config.follow_up.enabled {
+            return Ok(BTreeSet::new());
+        }
+        let followed = self.services.store.followed_since(Utc::now() - FOLLOWED).await?;
+        Ok(followed.into_iter().map(|followed| followed.task).collect())
+    }
+
+    /// Acts on the first wish of somebody who may have the program work; those who may not are told
+    /// once on an item.
+    async fn hear_wishes(
+        &self,
+        connected: &Connected,
+        found: &FoundItem,
+        since: DateTime<Utc>,
+        looked: &mut Looked,
+    ) -> Result<Heard, AdmitError> {
+        let task = &found.task;
+        let newest = self.services.store.runs(Some(task), 1).await?.pop();
+        if newest.as_ref().is_some_and(|run| !run.state.is_final()) {
+            return Ok(Heard::ByItsRun);
+        }
+        let item = connected.forge.item(task).await?;
+        if !item.is_open {
+            return Ok(Heard::All(None));
+        }
+        let mut wishes = self.mentions(connected, &item, newest.as_ref(), since).await?;
+        wishes.extend(assignment(connected, &item, newest.as_ref(), (since, looked)).await?);
+        wishes.retain(|wish| !looked.knows(task, &wish.name));
+        let mut refused = None;
+        let mut begun = None;
+        for wish in &wishes {
+            if !self.may_wish(connected, task, wish).await? {
+                refused.get_or_insert(wish);
+                continue;
+            }
+            let Some(event) = &wish.event else { continue };
+            begun = self.take_up(connected, task, (wish.by, event.clone()), &item).await?;
+            if let Some(comment) = &wish.comment {
+                self.acknowledge(connected, task, comment.key).await;
+            }
+            refused = None;
+            break;
+        }
+        if let Some(wish) = refused {
+            self.say_no(connected, task, wish).await?;
+        }
+        for wish in &wishes {
+            looked.acted_on(task, &wish.name, Utc::now());
+        }
+        Ok(Heard::All(begun))
+    }
+
+    /// Returns the mentions that no run has read, oldest first.
+    async fn mentions(
+        &self,
+        connected: &Connected,
+        item: &Item,
+        newest: Option<&Run>,
+        since: DateTime<Utc>,
+    ) -> Result<Vec<Wish>, AdmitError> {
+        let mut wishes = Vec::new();
+        if !connected.forge.trigger().mention {
+            return Ok(wishes);
+        }
+        let bot = connected.forge.bot_name().await?;
+        let since = newest.map_or(since, |run| run.created_at - CLOCKS_DIFFER);
+        let is_own = item.author.eq_ignore_ascii_case(&bot);
+        if newest.is_none() && item.created_at >= since && !is_own && visible::mentions(&item.body, &bot) {
+            wishes.push(Wish {
+                name: "text".to_owned(),
+                by: StartedBy::Mention,
+                event: Some(ItemEvent {
+                    by: item.author.clone(),
+                    by_id: item.author_id,
+                    at: item.created_at,
+                }),
+                comment: None,
+            });
+        }
+        let heard = self.heard_before(&item.task).await?;
+        for comment in connected.forge.comments(&item.task).await? {
+            // One that a run has read may be edited later.
+            let is_old = comment.created_at < since || heard.contains_key(&comment.key);
+            let is_command = Said::of(&comment.body).command.is_some();
+            if is_old || is_command || !visible::mentions(&comment.body, &bot) {
+                continue;
+            }
+            wishes.push(Wish {
+                name: comment.key.to_string(),
+                by: StartedBy::Mention,
+                event: Some(ItemEvent {
+                    by: comment.author.clone(),
+                    by_id: comment.author_id,
+                    at: comment.created_at,
+                }),
+                comment: Some(comment),
+            });
+        }
+        Ok(wishes)
+    }
+
+    /// Asks the forge anew: a right that was taken away meanwhile is none.
+    async fn may_wish(&self, connected: &Connected, task: &TaskId, wish: &Wish) -> Result<bool, AdmitError> {
+        let forge = connected.forge.as_ref();
+        Ok(match (&wish.comment, &wish.event) {
+            (Some(comment), _) => KnownRights::default().has(forge, task, comment, true).await?,
+            (None, Some(event)) => forge.is_authorised(task, event.who()).await?,
+            (None, None) => false,
+        })
+    }
+
+    async fn acknowledge(&self, connected: &Connected, task: &TaskId, comment: CommentKey) {
+        if let Err(error) = connected.forge.react(task, comment, Reaction::Seen).await {
+            tracing::warn!(%task, "the reaction to {comment} could not be given: {error}");
+        }
+    }
+
+    /// Says once on an item that it is not worked on. Programs are not answered: they might answer
+    /// back.
+    async fn say_no(&self, connected: &Connected, task: &TaskId, wish: &Wish) -> Result<(), AdmitError> {
+        let by = wish.event.as_ref().map(|event| event.by.as_str());
+        let is_program = wish
+            .comment
+            .as_ref()
+            .is_some_and(|comment| Authority::whom(connected.forge.as_ref(), comment) == Authority::Never);
+        if !is_program {
+            let text = comments::not_begun(by, &connected.labels.trigger);
+            self.say(connected, task, ("gate", "asked"), &text).await?;
+        }
+        self.record(
+            task,
+            None,
+            Fact::Ignored {
+                author: by.unwrap_or_default().to_owned(),
+                reason: format!(
+                    "{} asks for work in the name of nobody who may write to the repository",
+                    wish.name
+                ),
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Whether an item was looked at.
+enum Heard {
+    /// Yes; with the run that began.
+    All(Option<RunId>),
+    /// A run is at work on it, and hears for itself what is said there.
+    ByItsRun,
+}
+
+/// Returns the wish of whoever assigned the item to the bot's account, unless a run has begun or
+/// ended since.
+async fn assignment(
+    connected: &Connected,
+    item: &Item,
+    newest: Option<&Run>,
+    (since, looked): (DateTime<Utc>, &Looked),
+) -> Result<Option<Wish>, AdmitError> {
+    if !connected.forge.trigger().assignment {
+        return Ok(None);
+    }
+    let bot = connected.forge.bot_name().await?;
+    let is_assigned = item.assignees.iter().any(|login| login.eq_ignore_ascii_case(&bot));
+    if !is_assigned {
+        return Ok(None);
+    }
+    let wish = |name: String, event| Wish {
+        name,
+        by: StartedBy::Assignment,
+        event,
+        comment: None,
+    };
+    let Some(event) = connected.forge.assigned_by(&item.task).await? else {
+        if newest.is_some() || looked.knows(&item.task, UNTOLD) {
+            return Ok(None);
+        }
+        // The history may come a moment after the change.
+        if Utc::now() - item.updated_at < HISTORY_COMES {
+            return Err(AdmitError::Unassigned);
+        }
+        return Ok(Some(wish(UNTOLD.to_owned(), None)));
+    };
+    // Forges may count whole seconds.
+    let since = newest.map_or(since, |run| run.updated_at.trunc_subsecs(0));
+    let is_told = !event.by.is_empty();
+    let name = format!("assignment-{}-{}", event.at.timestamp_micros(), event.by);
+    Ok((event.at >= since).then(|| wish(name, is_told.then_some(event))))
+}

@@ -1,0 +1,168 @@
+//! What one look for mentions and assignments leaves to the next, also to that of another process.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::forge::FoundItem;
+use crate::service::forges::Connected;
+use crate::service::producer::AdmitError;
+use crate::store::Store;
+use crate::task::id::TaskId;
+
+/// What happened longer ago than this before the first look counts for nothing, nor does what could
+/// not be looked at for so long.
+const FURTHEST_BACK: TimeDelta = TimeDelta::days(1);
+/// Lists may be some seconds old, and clocks differ by some minutes.
+const OVERLAP: TimeDelta = TimeDelta::minutes(10);
+/// GitLab does not say of a comment within a minute after another change that something changed.
+const UNREST: TimeDelta = TimeDelta::minutes(2);
+/// An item whose wish was acted on so long ago is not found any more without a run that has read
+/// it, or another wish.
+const REMEMBERED: TimeDelta = TimeDelta::days(90);
+/// More wishes than people have in that time. The oldest are forgotten first.
+const MOST: usize = 2_000;
+
+/// What was looked at and acted on, as it is stored.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Looked {
+    /// What happened before this was looked at.
+    until: Option<DateTime<Utc>>,
+    /// The items that were looked at, by task.
+    items: BTreeMap<String, Seen>,
+    /// When a wish was acted on, by task and the wish's name.
+    wishes: BTreeMap<String, DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Seen {
+    /// By the forge's clock.
+    updated_at: DateTime<Utc>,
+    at: DateTime<Utc>,
+}
+
+impl Looked {
+    pub(super) async fn recall(connected: &Connected, store: &Store) -> Result<Self, AdmitError> {
+        let text = store.remembered(&connected.memory_of("wishes")).await?;
+        text.map_or_else(
+            || Ok(Self::default()),
+            |text| serde_json::from_str(&text).map_err(AdmitError::record),
+        )
+    }
+
+    pub(super) async fn keep(&self, connected: &Connected, store: &Store) -> Result<(), AdmitError> {
+        let text = serde_json::to_string(self).map_err(AdmitError::record)?;
+        Ok(store.remember(&connected.memory_of("wishes"), &text).await?)
+    }
+
+    /// Returns since when a look that begins now has to look.
+    pub(super) fn since(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let furthest = now - FURTHEST_BACK;
+        self.until.map_or(furthest, |until| until.max(furthest))
+    }
+
+    /// Tells whether nothing happened to an item since it was looked at.
+    pub(super) fn is_known(&self, item: &FoundItem) -> bool {
+        let seen = self.items.get(&item.task.to_string());
+        seen.is_some_and(|seen| seen.updated_at == item.updated_at && seen.at >= item.updated_at + UNREST)
+    }
+
+    pub(super) fn saw(&mut self, item: &FoundItem, at: DateTime<Utc>) {
+        let updated_at = item.updated_at;
+        self.items.insert(item.task.to_string(), Seen { updated_at, at });
+    }
+
+    pub(super) fn knows(&self, task: &TaskId, wish: &str) -> bool {
+        self.wishes.contains_key(&name(task, wish))
+    }
+
+    pub(super) fn acted_on(&mut self, task: &TaskId, wish: &str, at: DateTime<Utc>) {
+        self.wishes.insert(name(task, wish), at);
+    }
+
+    /// Drops what is known of these tasks; returns whether there was something.
+    pub(super) fn forget(&mut self, tasks: &[TaskId]) -> bool {
+        let before = self.items.len() + self.wishes.len();
+        for task in tasks {
+            self.items.remove(&task.to_string());
+            let beginning = name(task, "");
+            self.wishes.retain(|wish, _| !wish.starts_with(&beginning));
+        }
+        self.items.len() + self.wishes.len() < before
+    }
+
+    /// Ends a look that began then. One that could not read everything is done again.
+    pub(super) fn end(&mut self, began: DateTime<Utc>, is_whole: bool) {
+        let until = if is_whole { began - OVERLAP } else { self.since(began) };
+        self.until = Some(until);
+        self.items.retain(|_, seen| seen.updated_at >= until - OVERLAP);
+        self.wishes.retain(|_, at| *at >= began - REMEMBERED);
+        while self.wishes.len() > MOST {
+            let oldest = self.wishes.iter().min_by_key(|(_, at)| **at);
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
+                break;
+            };
+            self.wishes.remove(&oldest);
+        }
+    }
+}
+
+fn name(task: &TaskId, wish: &str) -> String {
+    format!("{task} {wish}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::days(400) + TimeDelta::minutes(minute)
+    }
+
+    fn item(updated: i64) -> FoundItem {
+        FoundItem {
+            task: "github:acme/widgets#1".parse().unwrap(),
+            title: "Greet".to_owned(),
+            updated_at: at(updated),
+        }
+    }
+
+    #[test]
+    fn a_look_begins_some_minutes_before_the_last_whole_one() {
+        let mut looked = Looked::default();
+        assert_eq!(looked.since(at(0)), at(0) - FURTHEST_BACK);
+        looked.end(at(0), false);
+        assert_eq!(looked.since(at(60)), at(0) - FURTHEST_BACK + TimeDelta::minutes(60));
+        looked.end(at(60), true);
+        assert_eq!(looked.since(at(120)), at(50));
+    }
+
+    #[test]
+    fn an_item_is_known_once_it_is_quiet_and_until_something_happens() {
+        let mut looked = Looked::default();
+        assert!(!looked.is_known(&item(0)));
+        looked.saw(&item(0), at(1));
+        assert!(!looked.is_known(&item(0)));
+        looked.saw(&item(0), at(3));
+        assert!(looked.is_known(&item(0)) && !looked.is_known(&item(1)));
+    }
+
+    #[test]
+    fn wishes_are_remembered_for_long_but_not_without_bound() {
+        let mut looked = Looked::default();
+        let task = item(0).task;
+        for number in 0..MOST + 5 {
+            let wish = format!("comment-{number}");
+            looked.acted_on(&task, &wish, at(i64::try_from(number).unwrap()));
+        }
+        looked.end(at(5_000), true);
+        assert_eq!(looked.wishes.len(), MOST);
+        assert!(!looked.knows(&task, "comment-4") && looked.knows(&task, "comment-5"));
+        assert!(!looked.forget(&["github:acme/widgets#11".parse().unwrap()]));
+        looked.end(at(0) + TimeDelta::days(91), true);
+        assert_eq!(looked.wishes.len(), MOST + 5 - 1_440);
+        assert!(looked.forget(&[task]) && looked.wishes.is_empty());
+    }
+}

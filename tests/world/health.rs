@@ -1,0 +1,171 @@
+//! Servers of local models that are down, or have loaded the model with another window.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+/// The world with Ollama on this machine, whose health is watched in this way. The command writes a
+/// line to a file, by which a test knows how often it was run.
+async fn watched(health: Value) -> World {
+    let mut world = World::start().await;
+    let endpoint = world.model.address();
+    let log = world.folder().join("restarts");
+    world.configure(|config| {
+        config["llm"]["provider"] = json!("ollama");
+        config["llm"]["ollama"] =
+            json!({"endpoint": endpoint, "model": "scripted", "context_length": 16_384, "keep_alive": "1h"});
+        config["llm"]["health"] = json!({"restart_command": ["sh", "-c", format!("echo again >> {}", log.display())]});
+        for (key, value) in health.as_object().unwrap() {
+            config["llm"]["health"][key] = value.clone();
+        }
+    });
+    world
+}
+
+fn restarts(world: &World) -> usize {
+    let log = std::fs::read_to_string(world.folder().join("restarts"));
+    log.unwrap_or_default().lines().count()
+}
+
+fn greets_once(world: &World) {
+    greets(world.model.plans(plan().verified_by("grep -q Hello README.md")));
+}
+
+#[tokio::test]
+async fn the_model_is_loaded_before_a_run_with_its_window() {
+    let world = watched(json!({})).await;
+    greets_once(&world);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(world.model.loaded(), [("scripted".to_owned(), 16_384)].into());
+    assert_eq!(restarts(&world), 0);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_restarted_once_and_the_run_waits() {
+    let world = watched(json!({"cool_down_seconds": 3_600, "restart_seconds": 2})).await;
+    world.model.is_down(true);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let other = world.github.open_issue("Greet them again").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(restarts(&world), 1, "{}", world.story());
+    for issue in [&issue, &other] {
+        assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+        let told = issue.comments_of(world.github.bot()).join("\n");
+        assert!(
+            told.contains("Waiting until") && told.contains("was restarted"),
+            "{told}"
+        );
+    }
+    assert!(world.model.requests().is_empty());
+
+    // The command is not run again before the cool-down is over, nor by another process.
+    issue.label("coding agent");
+    world.run().await;
+    assert_eq!(restarts(&world), 1, "{}", world.story());
+
+    world.model.is_down(false);
+    greets(
+        world
+            .model
+            .for_task("Greet the reader")
+            .plans(plan().verified_by("grep -q Hello README.md")),
+    );
+    issue.label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    assert_eq!(restarts(&world), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_its_restart_brings_back_works_on_at_once() {
+    let world = watched(json!({"cool_down_seconds": 1, "restart_seconds": 30})).await;
+    world.model.is_down(true);
+    greets_once(&world);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let mut program = world.spawn(&["serve"]);
+    let restarted = world.until("the restart", || restarts(&world) > 0);
+    program.until(&world, restarted).await;
+    world.model.is_down(false);
+
+    let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
+    program.until(&world, done).await;
+
+    program.signal("TERM");
+    let ended = program.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_has_lost_its_model_is_restarted_and_without_a_command_the_mend_is_told() {
+    let mut world = watched(json!({"restart_seconds": 1})).await;
+    world.configure(|config| config["llm"]["ollama"]["model"] = json!("missing-model"));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        told.contains("ollama pull missing-model") && told.contains("was restarted"),
+        "{told}"
+    );
+    assert_eq!(restarts(&world), 1);
+
+    world.configure(|config| config["llm"]["health"]["restart_command"] = json!([]));
+    issue.label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    assert_eq!(restarts(&world), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_window_outside_the_bounds_is_refused_with_the_mend() {
+    let world = watched(json!({"min_context": 16_384, "max_context": 32_768, "restart_seconds": 2})).await;
+    world.model.loads_with(Some(4_096));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        told.contains("with a window of 4096 tokens, and llm.health.min_context is 16384"),
+        "{told}"
+    );
+    assert!(told.contains("OLLAMA_CONTEXT_LENGTH"), "{told}");
+    assert_eq!(restarts(&world), 1);
+    assert!(world.model.requests().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_restart_that_fails_or_never_ends_is_told_and_leaves_nothing_behind() {
+    let hangs = json!({"restart_command": ["sh", "-c", "sleep 600 & yes"], "restart_seconds": 2});
+    let world = watched(hangs).await;
+    world.model.is_down(true);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(told.contains("and was ended"), "{told}");
+    world.finish().await;
+}
