@@ -255,7 +255,9 @@ impl Config {
         let named = self.llm.models.values().map(|model| &model.api_key);
         let models = self.llm.all_models();
         let headers = models.iter().flat_map(|model| &model.options.headers);
-        let variables = self.mcp_servers.iter().flat_map(|server| &server.env);
+        let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
+        let of_programs = self.llm.models.values().flat_map(|model| &model.env);
+        let variables = of_servers.chain(of_programs);
         tokens
             .chain(keys)
             .chain(named)

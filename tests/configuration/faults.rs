@@ -183,6 +183,42 @@ fn models_that_cannot_be_are_refused() {
             "llm.ollama.fallback: names the model `b`",
         ),
         (
+            "llm: {models: {critic: {provider: command, command: [cat]}}, roles: {planner: critic}}",
+            "llm.roles.planner: names `critic`, whose provider is `command`",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat]}}, roles: {local_only: critic}}",
+            "llm.roles.local_only: names `critic`, whose provider is `command`",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat]}}, ollama: {fallback: critic}}",
+            "llm.ollama.fallback: names `critic`, which is a program",
+        ),
+        (
+            "llm: {models: {critic: {provider: command}}}",
+            "llm.models.critic.command: must begin with a program",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat], model: m}}}",
+            "llm.models.critic.model: is no key of the provider command",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat], temperature: 0}}}",
+            "llm.models.critic.temperature: is no key of the provider command",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat], timeout_seconds: 1801}}}",
+            "llm.models.critic.timeout_seconds: must be at most 1800",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m, command: [cat]}}}",
+            "llm.models.near.command: is no key of the provider ollama",
+        ),
+        (
+            "llm: {models: {n: {provider: ollama, model: m}}, roles: {planner: n, worker: n, summarizer: n}}\nreview: {plan: {enabled: true}}",
+            "llm.roles.reviewer: is missing",
+        ),
+        (
             "llm: {ollama: {temperature: 9}}",
             "llm.ollama.temperature: must be between 0 and 2",
         ),

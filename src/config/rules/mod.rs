@@ -58,6 +58,7 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
             format!("{key}: the secret goes over the network in plain http, where others can read it; use https")
         })
         .chain(readable_secrets(config))
+        .chain(review::doubt(config))
         .collect()
 }
 
