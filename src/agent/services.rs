@@ -11,6 +11,7 @@ use crate::journal::Journal;
 use crate::llm::config::Edits;
 use crate::llm::models::Models;
 use crate::repository;
+use crate::reviewer::{self, Place};
 use crate::secret::Redactor;
 use crate::store::Store;
 use crate::tool::McpServerConfig;
@@ -24,6 +25,16 @@ pub struct Services {
     pub models: Models,
     pub settings: Settings,
     pub containers: Arc<Containers>,
+}
+
+/// How plans and results are reviewed.
+#[derive(Clone, Default)]
+pub struct ReviewSettings {
+    pub config: reviewer::config::Config,
+    /// The reviewer's prompt, with a place for the document.
+    pub prompt: Arc<str>,
+    /// What a reviewer that is a program needs to be run.
+    pub place: Place,
 }
 
 /// The part of the configuration that runs depend on.
@@ -43,6 +54,7 @@ pub struct Settings {
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,
     pub edits: Edits,
+    pub review: ReviewSettings,
     /// Template of the working prompt, which was checked.
     pub system_prompt: Arc<str>,
 }

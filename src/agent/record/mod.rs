@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::record::hold_reason::{HoldReason, Unlisted};
 use crate::agent::record::sections::{
-    DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ThreadRecord, VerificationRecord, WaitingRecord,
-    WorkRecord,
+    DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ReviewRecord, ThreadRecord, VerificationRecord,
+    WaitingRecord, WorkRecord,
 };
 use crate::agent::record::usage::{ModelUsage, PriceList};
 use crate::approval::Question;
@@ -39,6 +39,7 @@ pub struct Record {
     pub prepared: PreparationRecord,
     pub worked: WorkRecord,
     pub verified: VerificationRecord,
+    pub reviewed: ReviewRecord,
     pub delivered: DeliveryRecord,
     pub waiting: WaitingRecord,
     pub thread: ThreadRecord,
@@ -213,9 +214,10 @@ pub enum FailureKind {
 }
 
 impl Record {
-    /// Returns true if no check stands against the result and no test was deleted or skipped.
+    /// Returns true if no check and no review stands against the result and no test was deleted or
+    /// skipped.
     pub fn is_verified(&self) -> bool {
-        self.passes_checks() && !self.takes_tests_away()
+        self.passes_checks() && !self.takes_tests_away() && self.reviewed.result_unready.is_none()
     }
 
     /// Returns true if every check passed, or failed for a reason outside the work.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::plan::Plan;
+use crate::review::{Blocker, Review};
 use crate::secret::Redactor;
 
 /// Fields of the record that contain text by people or the model. The others are redacted where
@@ -41,6 +42,21 @@ pub(crate) fn clean_plan(mut plan: Plan, redactor: &Redactor) -> Plan {
         subtask.description = redactor.clean(&subtask.description).into_string();
     }
     plan
+}
+
+/// Redacts a review before it is saved and shown.
+pub(crate) fn clean_review(review: Review, redactor: &Redactor) -> Review {
+    let cleaned = serde_json::to_value(&review).and_then(|mut words| {
+        clean_words(redactor, &mut words);
+        serde_json::from_value(words)
+    });
+    // Strings stay strings, so there is nothing that could fail; without words it says nothing.
+    cleaned.unwrap_or_else(|_| Review {
+        ready_for_implementation: review.ready_for_implementation,
+        score: review.score,
+        blockers: vec![Blocker::default(); review.blockers.len()],
+        ..Review::default()
+    })
 }
 
 /// Redacts a message before it is saved.

@@ -1,5 +1,8 @@
 //! The third stage: the model works until it declares the task done.
 
+mod fresh_start; // a conversation that begins anew from the facts
+mod offline; // a model that wants from the network what it cannot get
+
 use std::sync::Arc;
 
 use chrono::Utc;
@@ -19,10 +22,8 @@ use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::{Called, UNKNOWN_OUTCOME};
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::{Paused, PausedBy};
+use crate::agent::record::{Paused, PausedBy, Record};
 use crate::agent::run::Run;
-use crate::agent::stages::fresh_start;
-use crate::agent::stages::offline;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::rescue;
 use crate::agent::workspace::open;
@@ -166,8 +167,20 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, In
     Ok(true)
 }
 
+/// Sends finished work back with `text`; what `note` records is saved with that message.
+pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut Record)) -> Result<(), Interruption> {
+    let mut chat = open_chat(run).await?;
+    chat.send_user_message(&run.claim.services.redactor.clean(text));
+    note(&mut run.claim.record);
+    dialogue::save(&mut run.claim, &mut chat).await?;
+    if run.workspace.open.is_some() {
+        run.dialogue.chat = Some(chat);
+    }
+    Ok(())
+}
+
 /// Resumes the conversation, or starts it.
-pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
+async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }

@@ -10,6 +10,7 @@ use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::plans;
 use crate::agent::text::refused_hosts;
+use crate::agent::text::reviews;
 use crate::agent::text::usage::{counted, grouped, spent};
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
@@ -75,6 +76,7 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         None => page.heading(Line::from("🛠️ ").and(headline(state))),
     }
     plans::plans(&mut page, state, record);
+    reviews::reviews(&mut page, record, settings);
     if matches!(state, State::Planning | State::Working) && !record.worked.doing.is_empty() {
         let first = record.worked.doing.trim().lines().next().unwrap_or_default();
         page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
@@ -169,6 +171,7 @@ pub fn done(record: &Record, settings: &Settings) -> Page {
     );
     summary(&mut page, record);
     verification(&mut page, record, &settings.planning.verification);
+    reviews::reviews(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
@@ -188,6 +191,7 @@ pub fn failed(
     page.heading("❌ This could not be done");
     page.said(&sentence(&failure.text));
     work_so_far(&mut page, saved);
+    reviews::reviews(&mut page, record, settings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
     page.paragraph(new_run(trigger));
@@ -275,6 +279,7 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
         said.code(&format!("$ {}\n{}", check.command, check.tail));
         page.details("What the failing check said", said);
     }
+    reviews::result(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);

@@ -4,6 +4,7 @@
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::comments::{new_run, sentence, work_so_far};
+use crate::agent::text::reviews;
 use crate::agent::text::usage::{grouped, spent};
 use crate::approval::Refusal;
 use crate::approval::digest::Digest;
@@ -130,7 +131,10 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
                  without an answer, `/agent stop` ends it.",
             );
         }
-        PausedBy::Objections(held) => question(&mut page, held, record),
+        PausedBy::Objections(held) => {
+            question(&mut page, held, record);
+            reviews::result(&mut page, record, settings);
+        }
     }
     work_so_far(&mut page, paused.saved.as_ref());
     page.small(vec![Line::figures(&spent(record, settings))]);
