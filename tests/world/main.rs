@@ -68,6 +68,7 @@ mod remarks;
 mod requests;
 mod retention;
 mod reviewer_programs;
+mod reviews;
 mod rules;
 mod shipped_environments;
 mod side_by_side;

@@ -143,9 +143,15 @@ fn texts(list: &[String]) -> Vec<String> {
 }
 
 fn claims(blockers: &[Blocker]) -> Vec<String> {
-    let claim = |blocker: &Blocker| match (blocker.evidence.join(", "), blocker.why.as_str()) {
-        (evidence, why) if evidence.is_empty() => format!("{} {why}", blocker.claim),
-        (evidence, why) => format!("{} ({evidence}) {why}", blocker.claim),
+    let claim = |Blocker { claim, evidence, why }: &Blocker| {
+        let evidence = Some(evidence.join(", ")).filter(|evidence| !evidence.is_empty());
+        let evidence = evidence.map_or_else(String::new, |evidence| format!(" ({evidence})"));
+        let why = if why.is_empty() {
+            String::new()
+        } else {
+            format!(": {why}")
+        };
+        format!("{claim}{evidence}{why}")
     };
     blockers.iter().take(MOST).map(claim).collect()
 }
@@ -159,7 +165,7 @@ pub(crate) fn why_unready(why: &Unready, reviews: &ReviewLoop, target: Score) ->
     let standing = last.map_or_else(String::new, |review| {
         let mut faults = Vec::new();
         if review.score < target {
-            faults.push(format!("its score is {}, and {target} is needed", review.score));
+            faults.push(format!("its score is {} where {target} is needed", review.score));
         }
         if !review.ready_for_implementation {
             faults.push("the reviewer does not call it ready".to_owned());
@@ -168,7 +174,7 @@ pub(crate) fn why_unready(why: &Unready, reviews: &ReviewLoop, target: Score) ->
             let blockers = u32::try_from(review.blockers.len()).unwrap_or(u32::MAX);
             faults.push(format!("{} left", counted(blockers, "blocker")));
         }
-        faults.join(", ")
+        faults.join(", and ")
     });
     match why {
         Unready::Rounds(rounds) => {
