@@ -7,6 +7,7 @@ use crate::agent::record::budget::Budget;
 use crate::agent::record::usage::PriceList;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
+use crate::approval;
 use crate::journal::Journal;
 use crate::llm::config::Edits;
 use crate::llm::models::Models;
@@ -50,6 +51,7 @@ pub struct Settings {
     pub prices: PriceList,
     pub planning: Planning,
     pub steering: Steering,
+    pub approval: approval::config::Config,
     pub repository: repository::Config,
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,

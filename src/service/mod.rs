@@ -138,6 +138,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         prices: PriceList(config.prices()),
         planning: config.planning.clone(),
         steering: config.steering.clone(),
+        approval: config.approval.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,

@@ -22,6 +22,7 @@ impl Service {
     /// Closes abandoned local runs, wakes consumers for unfinished runs, and sweeps containers. A
     /// Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
+        self.services.store.free_runs_of_the_dead().await?;
         self.drop_local_runs().await?;
         program::sweep(&self.services.settings.review.place.folder);
         for _ in self.services.store.unfinished().await? {

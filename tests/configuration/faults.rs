@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
+    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
     "#);
 }
 
@@ -294,6 +294,36 @@ fn limits_that_cannot_be_are_refused() {
         ("review: {timeout_seconds: 1801}", "must be at most 1800"),
         ("review: {mode: kind}", "one of flexible, strict"),
         ("review: {plan: {on_unready: draft}}", "one of ask, fail, proceed"),
+        ("approval: {result: sometimes}", "one of guarded, always"),
+        ("approval: {hard_require: [format]}", "delete, rename, broad_overwrite"),
+        (
+            "approval: {cost_limit_usd: 1.0}",
+            "approval.cost_limit_usd: needs prices; give budget.prices, or prices of the models",
+        ),
+        (
+            "approval: {cost_limit_usd: -1.0}",
+            "approval.cost_limit_usd: must be a number above 0",
+        ),
+        (
+            "approval: {auto_approve: {ttl_minutes: 0}}",
+            "approval.auto_approve.ttl_minutes: must be at least 1",
+        ),
+        (
+            "approval: {auto_approve: {ttl_minutes: 1441}}",
+            "approval.auto_approve.ttl_minutes: must be at most 1440",
+        ),
+        (
+            "approval: {auto_approve: {allowed_paths_prefix: [/docs]}}",
+            "approval.auto_approve.allowed_paths_prefix: '/docs' must be a path from the top of the repository, such as docs/",
+        ),
+        (
+            "approval: {auto_approve: {allowed_paths_prefix: [../docs]}}",
+            "'../docs' must be a path from the top of the repository",
+        ),
+        (
+            "approval: {auto_approve: {tools: [time]}}",
+            "approval.auto_approve.tools: 'time' must name a server and its tool, such as time/now",
+        ),
     ]);
 }
 

@@ -58,6 +58,7 @@ mod orphans;
 mod parking;
 mod passing;
 mod pausing;
+mod plan_approvals;
 mod policy;
 mod processes;
 mod progress;

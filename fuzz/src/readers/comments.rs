@@ -7,6 +7,7 @@ use coding_agent::agent::settings::Planning;
 use coding_agent::agent::settings::Steering;
 use coding_agent::agent::text::comments;
 use coding_agent::agent::text::replies;
+use coding_agent::approval;
 use coding_agent::markdown::compose::Page;
 use coding_agent::plan::{Plan, Subtask, TaskDecomposition};
 use coding_agent::review::document::Document;
@@ -171,6 +172,7 @@ fn settings() -> Settings {
         budget: coding_agent::agent::record::budget::Budget::default(),
         planning: Planning::default(),
         steering: Steering::default(),
+        approval: approval::config::Config::default(),
         repository: coding_agent::repository::Config::default(),
         mcp_servers: Vec::new(),
         mcp_schema_bytes: 0,

@@ -26,6 +26,7 @@ use crate::agent::record::sections::{
 use crate::agent::record::usage::{ModelUsage, PriceList};
 use crate::approval::Question;
 use crate::approval::extent::Extent;
+use crate::approval::proposal::HeldPlan;
 use crate::evidence::check::Checked;
 use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
@@ -68,7 +69,7 @@ pub struct Parked {
 }
 
 /// The reason why the run waits for people, and the location of its unfinished work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
     pub by: PausedBy,
     pub at: DateTime<Utc>,
@@ -98,7 +99,7 @@ pub enum KeptWork {
 }
 
 /// The cause of a pause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PausedBy {
     /// A person, by the name that is shown to people.
@@ -112,6 +113,8 @@ pub enum PausedBy {
     Question(String),
     /// A result that needs a person's approval.
     Objections(Box<HeldResult>),
+    /// A plan that needs a person's approval.
+    Plan(Box<HeldPlan>),
 }
 
 /// A result that waits for a person's approval.

@@ -85,7 +85,7 @@ fn clean_call(redactor: &Redactor, call: &mut ToolCall) {
 
 /// Redacts each string by itself, since redaction of the serialized JSON would cut through its
 /// escapes.
-fn clean_words(redactor: &Redactor, value: &mut Value) {
+pub(crate) fn clean_words(redactor: &Redactor, value: &mut Value) {
     match value {
         Value::String(text) => clean_text(redactor, text),
         Value::Array(values) => values.iter_mut().for_each(|value| clean_words(redactor, value)),

@@ -12,6 +12,7 @@ use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, Work};
 use crate::approval::Grant;
+use crate::approval::proposal::{Denial, PlanGrant};
 use crate::conversation::Usage;
 use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
@@ -65,6 +66,12 @@ pub struct PlanningRecord {
     pub dependencies: Option<Dependencies>,
     /// Plans that were replaced by a revision, oldest first.
     pub former_plans: Vec<Plan>,
+    /// The approval of the plan, if a person gave one.
+    pub approval: Option<PlanGrant>,
+    /// Plans that people did not approve, oldest first.
+    pub denials: Vec<Denial>,
+    /// Why a revision of the plan was not approved; set until the model was told.
+    pub refused_revision: Option<String>,
 }
 
 /// The result of preparing: the container and its set-up.
@@ -80,6 +87,8 @@ pub struct PreparationRecord {
     pub container: Option<String>,
     /// Whether the container replaced one that the model worked in, and the model was not told yet.
     pub is_replacement: bool,
+    /// Whether the run was prepared before, and worked: its revised plan waited for approval.
+    pub is_repeated: bool,
     /// Number of containers that were lost.
     pub losses: u32,
 }

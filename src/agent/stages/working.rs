@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
+use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::dialogue;
@@ -20,6 +21,7 @@ use crate::agent::dialogue::replanning;
 use crate::agent::dialogue::stuck;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::{Called, UNKNOWN_OUTCOME};
+use crate::agent::prompt::denied_plan;
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy, Record};
@@ -85,6 +87,9 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut attempts = Attempts::default();
     loop {
         commands::hear(run, chat).await?;
+        if waits_for_approval(run, chat).await? {
+            return Ok(Signal::ApprovalNeeded);
+        }
         compaction::compact_if_needed(&mut run.claim, chat).await?;
         let turn = ask::ask_for_turn(&mut run.claim, chat).await?;
         run.reporter.tell_terminal(&run.claim, &turn.comment);
@@ -124,6 +129,21 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         }
         dialogue::save(&mut run.claim, chat).await?;
     }
+}
+
+/// Returns true if the plan is not what was approved: by a revision, or by a configuration that
+/// changed. The work is saved then, and the run is prepared again once there is an answer.
+async fn waits_for_approval(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
+    if !plan_question::needs_approval(run).await? {
+        return Ok(false);
+    }
+    dialogue::save(&mut run.claim, chat).await?;
+    let saved = rescue::set_work_aside(run).await;
+    run.claim.record.prepared.is_repeated = true;
+    if let Some(paused) = &mut run.claim.record.waiting.paused {
+        paused.saved = saved;
+    }
+    Ok(true)
 }
 
 /// Executes the calls of a reply, and takes down what else they mean for the run.
@@ -218,6 +238,13 @@ async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         chat.resume(stored);
         let is_replacement = std::mem::take(&mut run.claim.record.prepared.is_replacement);
         close_gap(&mut run.claim, &mut chat, is_replacement);
+        if let (Some(reason), Some(plan)) = (
+            run.claim.record.planned.refused_revision.take(),
+            &run.claim.record.planned.plan,
+        ) {
+            let text = denied_plan::of_worker(plan, &reason);
+            chat.send_user_message(&run.claim.services.redactor.clean(&text));
+        }
     }
     Ok(chat)
 }

@@ -34,7 +34,8 @@ pub(crate) fn result(page: &mut Page, record: &Record, settings: &Settings) {
     );
 }
 
-fn plan(page: &mut Page, record: &Record, settings: &Settings) {
+/// Writes the reviews of the plan.
+pub(crate) fn plan(page: &mut Page, record: &Record, settings: &Settings) {
     let target = target(settings.review.config.plan.target_score);
     let faults = record.reviewed.faults.iter();
     let faults = faults.map(|faults| {

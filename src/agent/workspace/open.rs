@@ -114,12 +114,13 @@ pub(crate) fn note_container(run: &mut Run) {
         .map(|opened| opened.project.container_id().to_owned());
 }
 
-/// Until Preparing is finished, a container may hold only part of the project.
+/// Until Preparing is finished for the first time, a container may hold only part of the project.
 fn is_prepared(claim: &Claim) -> bool {
-    matches!(
-        claim.state,
-        State::Working | State::Verifying | State::Reviewing(Judged::Result) | State::Delivering
-    )
+    claim.record.prepared.is_repeated
+        || matches!(
+            claim.state,
+            State::Working | State::Verifying | State::Reviewing(Judged::Result) | State::Delivering
+        )
 }
 
 async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {

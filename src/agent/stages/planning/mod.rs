@@ -11,6 +11,7 @@ use std::sync::Arc;
 use chrono::Utc;
 use serde_json::Value;
 
+use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::dialogue::ask;
@@ -81,6 +82,10 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
             .map_or(0, |plan| plan.task_decomposition.subtasks.len()),
     });
     run.claim.note_plan();
+    // A review comes first: people see what it says.
+    if !run.claim.services.settings.review.config.plan.enabled && plan_question::needs_approval(run).await? {
+        return Ok(Signal::ApprovalNeeded);
+    }
     Ok(Signal::Finished)
 }
 
