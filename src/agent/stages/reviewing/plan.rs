@@ -1,5 +1,6 @@
 //! The review of a plan: first by the program, which costs nothing, then by the reviewer.
 
+use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::prompt;
 use crate::agent::prompt::reviews::{self, PlanToReview};
@@ -10,6 +11,7 @@ use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::stages::reviewing::asking::{self, Matter};
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
+use crate::approval::proposal::Reason;
 use crate::conversation::excerpt;
 use crate::journal::fact::Fact;
 use crate::plan::Plan;
@@ -37,7 +39,7 @@ pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     let place = (&mirror, &base.commit);
     let faults = faults(&run.claim, &plan, place).await?;
     if !faults.is_empty() {
-        return send_back(&mut run.claim, faults);
+        return send_back(run, faults).await;
     }
     let reviewer = asking::reviewer(&run.claim)?;
     let matter = Matter {
@@ -50,7 +52,7 @@ pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     match asking::decide(&mut run.claim, &reviewer, &matter).await? {
         Next::Pass => {
             run.claim.record.reviewed.plan_unready = None;
-            Ok(Signal::Finished)
+            used(run).await
         }
         // Saved with the step back to planning.
         Next::Revise => {
@@ -59,7 +61,7 @@ pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
         }
         Next::GiveUp(why) => {
             let reason = asking::why_unready(&mut run.claim, Judged::Plan, &why);
-            give_up(&mut run.claim, reason)
+            give_up(run, reason).await
         }
         Next::Ask => Err(Interruption::failed("the review of the plan was not recorded")),
     }
@@ -97,7 +99,8 @@ async fn faults(claim: &Claim, plan: &Plan, place: (&Mirror, &CommitId)) -> Resu
 }
 
 /// Sends a plan with faults back, or gives it up.
-fn send_back(claim: &mut Claim, faults: Vec<String>) -> Result<Signal, Interruption> {
+async fn send_back(run: &mut Run, faults: Vec<String>) -> Result<Signal, Interruption> {
+    let claim = &mut run.claim;
     let reviewed = &mut claim.record.reviewed;
     // Nothing is saved before the step back, so a plan is here twice only if it came back as it was.
     reviewed.faults.push(faults.clone());
@@ -114,11 +117,12 @@ fn send_back(claim: &mut Claim, faults: Vec<String>) -> Result<Signal, Interrupt
         "the program itself finds faults in it, after {round} rounds: {}",
         faults.join("; ")
     );
-    give_up(claim, reason)
+    give_up(run, reason).await
 }
 
 /// Does what the configuration says of a plan that did not pass.
-fn give_up(claim: &mut Claim, reason: String) -> Result<Signal, Interruption> {
+async fn give_up(run: &mut Run, reason: String) -> Result<Signal, Interruption> {
+    let claim = &mut run.claim;
     let failed = |rest: &str| {
         Err(Interruption::failed(format!(
             "the plan did not pass its review: {reason}{rest}"
@@ -137,17 +141,25 @@ fn give_up(claim: &mut Claim, reason: String) -> Result<Signal, Interruption> {
             failed("; nobody can be asked while a local task runs (review.plan.on_unready)")
         }
         OnUnreadyPlan::Ask => {
-            claim.record.reviewed.plan_unready = Some(reason);
-            Ok(Signal::ApprovalNeeded)
+            claim.record.reviewed.plan_unready = Some(reason.clone());
+            plan_question::put(run, Reason::Review { outcome: reason }).await
         }
         OnUnreadyPlan::Proceed => {
             claim.warn(format!(
                 "The plan is carried out although it did not pass its review: {reason}."
             ));
             claim.record.reviewed.plan_unready = Some(reason);
-            Ok(Signal::Finished)
+            used(run).await
         }
     }
+}
+
+/// Has the plan carried out, once people allow it where the configuration has them asked.
+async fn used(run: &mut Run) -> Result<Signal, Interruption> {
+    if plan_question::needs_approval(run).await? {
+        return Ok(Signal::ApprovalNeeded);
+    }
+    Ok(Signal::Finished)
 }
 
 /// Returns the plan with the task and the files that it names. Without secrets, as it is saved: in
