@@ -11,10 +11,11 @@ use crate::agent::stages::delivering;
 use crate::agent::stages::finishing;
 use crate::agent::stages::planning;
 use crate::agent::stages::preparing;
+use crate::agent::stages::reviewing;
 use crate::agent::stages::verifying;
 use crate::agent::stages::working;
 use crate::agent::text::comments;
-use crate::task::state::{Signal, State};
+use crate::task::state::{Judged, Signal, State};
 
 /// Maximum number of lost containers that a run replaces.
 const MOST_LOSSES: u32 = 3;
@@ -74,19 +75,24 @@ async fn stage_when_ready(run: &mut Run, is_ready: &mut bool) -> Result<Signal, 
 
 async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
     match run.claim.state {
-        State::Planning => planning::plan(run).await,
+        State::Planning => match planning::plan(run).await? {
+            Signal::Finished if reviewing::is_due(&run.claim, Judged::Plan) => Ok(Signal::ReviewNeeded),
+            signal => Ok(signal),
+        },
         State::Preparing => preparing::prepare(run).await,
         State::Working => working::work(run).await,
         State::Verifying => match verifying::verify(run).await? {
             // The last moment at which new comments can still change the result.
             Signal::Finished if run.inbox.has_news().await => Ok(Signal::RepairNeeded),
+            Signal::Finished if reviewing::is_due(&run.claim, Judged::Result) => Ok(Signal::ReviewNeeded),
+            signal => Ok(signal),
+        },
+        State::Reviewing(judged) => match reviewing::review(run, judged).await? {
+            Signal::Finished if judged == Judged::Result && run.inbox.has_news().await => Ok(Signal::RevisionNeeded),
             signal => Ok(signal),
         },
         State::Delivering => delivering::deliver(run).await,
-        // Nothing leads to a review yet, so a run that stands there was not left by this program:
-        // it fails visibly instead of passing unjudged.
-        State::Reviewing(_)
-        | State::Queued
+        State::Queued
         | State::AwaitingApproval(_)
         | State::AwaitingAnswer
         | State::Paused(_)

@@ -71,7 +71,9 @@ impl Run {
         );
         let may_pause = matches!(thread, ReportTarget::Item { .. });
         let control_watcher = ControlWatcher::new(Arc::clone(&services), lease.run, may_pause, Arc::clone(&mailbox));
-        if !matches!(stored.state, State::Queued | State::Planning) {
+        // Planning begins with the whole thread, unless it only makes a plan better.
+        let reads_thread = matches!(stored.state, State::Queued | State::Planning);
+        if !reads_thread || record.reviewed.is_plan_sent_back() {
             thread_watcher.open(record.thread.heard.clone());
         }
         Self {

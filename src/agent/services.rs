@@ -7,11 +7,13 @@ use crate::agent::record::budget::Budget;
 use crate::agent::record::usage::PriceList;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
+use crate::approval;
 use crate::journal::Journal;
 use crate::llm::config::Edits;
 use crate::llm::config::health::Health;
 use crate::llm::models::Models;
 use crate::repository;
+use crate::reviewer::{self, Place};
 use crate::secret::Redactor;
 use crate::store::Store;
 use crate::tool::McpServerConfig;
@@ -29,6 +31,16 @@ pub struct Services {
     pub restarting: tokio::sync::Mutex<()>,
 }
 
+/// How plans and results are reviewed.
+#[derive(Clone, Default)]
+pub struct ReviewSettings {
+    pub config: reviewer::config::Config,
+    /// The reviewer's prompt, with a place for the document.
+    pub prompt: Arc<str>,
+    /// What a reviewer that is a program needs to be run.
+    pub place: Place,
+}
+
 /// The part of the configuration that runs depend on.
 #[derive(Clone)]
 pub struct Settings {
@@ -42,12 +54,14 @@ pub struct Settings {
     pub prices: PriceList,
     pub planning: Planning,
     pub steering: Steering,
+    pub approval: approval::config::Config,
     pub repository: repository::Config,
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,
     pub edits: Edits,
     /// How servers of local models are kept ready, if they are.
     pub health: Option<Health>,
+    pub review: ReviewSettings,
     /// Template of the working prompt, which was checked.
     pub system_prompt: Arc<str>,
 }

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::agent::approval::question;
+use crate::agent::approval::answers;
+use crate::agent::approval::plan_question::{self, Denied};
 use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::inbox::command_table::{Effect, Standing, WaitsOn, effect};
@@ -64,12 +65,24 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         // The process that paused the run was killed before it could show that.
         open::remove_left_container(&run.claim).await;
         finishing::show_set_aside(&mut run).await;
+    } else if !goes_on && run.claim.state.is_set_aside() {
+        ask_anew(&mut run).await;
     }
     let due = put_back.filter(|_| !goes_on);
     if let Err(error) = run.claim.services.store.release(&run.claim.lease, due).await {
         tracing::error!(task = %run.claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
     }
     if goes_on { Visited::GoesOn } else { Visited::Stays }
+}
+
+/// Puts the question of a waiting plan again if what it covers has changed, or if the process that
+/// put it was killed before people could read it.
+async fn ask_anew(run: &mut Run) {
+    match plan_question::renew_if_changed(run).await {
+        Ok(is_renewed) if is_renewed || plan_question::is_unasked(&run.claim) => finishing::show_set_aside(run).await,
+        Ok(_) => {}
+        Err(interruption) => log(&run.claim, Err(interruption)),
+    }
 }
 
 /// Executes commands; returns whether the run resumes.
@@ -79,8 +92,8 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     for order in orders {
         goes_on |= follow_order(&mut run.claim, &mut run.reporter, &order).await?;
     }
-    // Approved in a process that was killed before it could resume the run.
-    goes_on |= matches!(run.claim.state, State::AwaitingApproval(_)) && run.claim.record.delivered.approval.is_some();
+    // Answered in a process that was killed before it could resume the run.
+    goes_on |= answers::is_answered(&run.claim);
     // The worker that resumes the run reads the text again, and passes it to the model.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
     let was_for_all = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
@@ -107,9 +120,10 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
         Effect::Answer(page) => (false, page),
         Effect::Resume(page) => (true, page),
         Effect::Allow { tokens, resumes } => (resumes, commands::allow(claim, tokens)),
-        Effect::Approve(given) => question::hear_approval(claim, order, given),
-        Effect::Deny(reason) => match question::hear_denial(claim, order, reason) {
-            Ok(()) => return Err(stopped()),
+        Effect::Approve(given) => answers::hear_approval(claim, order, given),
+        Effect::Deny(reason) => match answers::hear_denial(claim, order, reason) {
+            Ok(Denied::Ends) => return Err(stopped()),
+            Ok(Denied::GoesOn(answer)) => (true, answer),
             Err(answer) => (false, answer),
         },
         Effect::Stop => return Err(stopped()),
@@ -124,7 +138,7 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
 async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interruption> {
     let signal = match claim.state {
         State::AwaitingAnswer => Signal::Answered,
-        State::AwaitingApproval(_) => Signal::Approved,
+        State::AwaitingApproval(_) => answers::signal(claim),
         _ => Signal::Resumed,
     };
     claim.record.waiting.paused = None;

@@ -4,12 +4,14 @@
 //! bound to that digest alone: if the digest has changed when the program is about to act, the
 //! approval is void, and the question is asked again.
 
+pub mod config; // what waits for a person
 pub mod digest; // identifies what is approved
+pub mod proposal; // a plan that waits
 pub mod extent; // the size of a result, and the order in which its files are shown
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -76,6 +78,11 @@ impl Question {
             None if word.is_later => Ok(()),
             None => Err(Refusal::NotLater),
         }
+    }
+
+    /// Returns the time at which the question lapses that nobody has answered for so many days.
+    pub fn lapses(&self, days: u32) -> DateTime<Utc> {
+        self.at + TimeDelta::days(i64::from(days))
     }
 
     /// Returns the approval that `by` gave.

@@ -30,6 +30,7 @@ use crate::agent::record::budget::Budget;
 use crate::agent::record::follow_up::FollowUp;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
+use crate::approval;
 use crate::environment;
 use crate::forge::github;
 use crate::forge::gitlab;
@@ -74,6 +75,8 @@ pub struct Config {
     pub planning: Planning,
     /// Reviews of plans and results by a second model.
     pub review: reviewer::config::Config,
+    /// What people are asked to allow before the program goes on.
+    pub approval: approval::config::Config,
     /// How people are heard while a run works, and how long a run waits.
     pub steering: Steering,
     /// What happens after a pull/merge request was opened.
@@ -289,7 +292,9 @@ impl Config {
         let named = self.llm.models.values().map(|model| &model.api_key);
         let models = self.llm.all_models();
         let headers = models.iter().flat_map(|model| &model.options.headers);
-        let variables = self.mcp_servers.iter().flat_map(|server| &server.env);
+        let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
+        let of_programs = self.llm.models.values().flat_map(|model| &model.env);
+        let variables = of_servers.chain(of_programs);
         tokens
             .chain(keys)
             .chain(named)
@@ -341,6 +346,7 @@ impl Default for Config {
             command_executor: environment::Config::default(),
             planning: Planning::default(),
             review: reviewer::config::Config::default(),
+            approval: approval::config::Config::default(),
             steering: Steering::default(),
             follow_up: FollowUp::default(),
             git: repository::Config::default(),

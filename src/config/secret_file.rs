@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::fault::Faults;
 use super::fault::KeyPath;
 
-/// Section and key of every secret. Those of `mcp_servers` have names that the user chooses.
+/// Section and key of every secret. The variables of programs have names that the user chooses.
 pub(super) const SECRETS: [(&[&str], &str); 5] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
@@ -88,13 +88,16 @@ fn pointer(path: &[String]) -> String {
     format!("/{}", path.join("/"))
 }
 
-/// Returns the variables of each tool server.
+/// Returns the variables of each tool server, and of each program that answers for a model.
 fn servers(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
     let servers = value.get("mcp_servers").and_then(Value::as_array);
+    let programs = value.pointer("/llm/models").and_then(Value::as_object);
+    let programs = programs.into_iter().flat_map(Map::values);
     servers
         .into_iter()
         .flatten()
-        .filter_map(|server| server.get("env")?.as_object())
+        .chain(programs)
+        .filter_map(|program| program.get("env")?.as_object())
 }
 
 /// Tells whether the name of a variable says that its value is a secret.
@@ -118,17 +121,27 @@ pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {
     }
     let servers = value.get_mut("mcp_servers").and_then(Value::as_array_mut);
     for (index, server) in servers.into_iter().flatten().enumerate() {
-        let Some(variables) = server.get_mut("env").and_then(Value::as_object_mut) else {
-            continue;
-        };
         let path = ["mcp_servers".to_owned(), index.to_string(), "env".to_owned()];
-        let names: Vec<String> = variables
-            .keys()
-            .filter_map(|name| name.strip_suffix(ENDING).map(str::to_owned))
-            .collect();
-        for name in names {
-            read(variables, &name, &path, folder, faults);
-        }
+        read_variables(server, &path, folder, faults);
+    }
+    let programs = value.pointer_mut("/llm/models").and_then(Value::as_object_mut);
+    for (name, program) in programs.into_iter().flatten() {
+        let path = ["llm", "models", name, "env"].map(str::to_owned);
+        read_variables(program, &path, folder, faults);
+    }
+}
+
+/// Reads the files that variables of a program name.
+fn read_variables(program: &mut Value, path: &[String], folder: &Path, faults: &mut Faults) {
+    let Some(variables) = program.get_mut("env").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let names: Vec<String> = variables
+        .keys()
+        .filter_map(|name| name.strip_suffix(ENDING).map(str::to_owned))
+        .collect();
+    for name in names {
+        read(variables, &name, path, folder, faults);
     }
 }
 

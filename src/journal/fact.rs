@@ -12,6 +12,7 @@ use serde::Serializer;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::review::score::Score;
 use crate::secret::Redactor;
 use crate::task::id::RunId;
 use crate::task::id::TaskId;
@@ -226,6 +227,47 @@ pub enum Fact {
     Pushed {
         branch: String,
         commit: String,
+    },
+    /// The program itself found faults in a plan, before anybody was asked about it.
+    PlanFaulty {
+        round: usize,
+        faults: Vec<String>,
+    },
+    /// The reviewer is asked about a plan or a result (`what`), which the digest names.
+    ReviewRequested {
+        what: String,
+        round: usize,
+        digest: String,
+        model: String,
+    },
+    /// The reviewer has judged. `score` is from 0 to 10; `ready` is what the reviewer says, `passed`
+    /// what the program decides; `blockers` are those that count.
+    ReviewGiven {
+        what: String,
+        round: usize,
+        digest: String,
+        model: String,
+        score: Score,
+        ready: bool,
+        passed: bool,
+        blockers: usize,
+        unproven: usize,
+    },
+    /// No review came of it.
+    ReviewMissing {
+        what: String,
+        round: usize,
+        digest: String,
+        model: String,
+        reason: String,
+    },
+    /// A plan or result did not pass and is not made better again. `follows` is what the
+    /// configuration says then, such as `draft`.
+    ReviewUnready {
+        what: String,
+        digest: String,
+        reason: String,
+        follows: String,
     },
     /// Unfinished work that may not be shown on a branch is kept with the program.
     WorkKept {

@@ -59,6 +59,14 @@ pub struct Report {
     pub repair_rate: Figure<f64>,
     /// Mean number of repairs of those.
     pub repair_steps: Figure<f64>,
+    /// Mean score of plans and results in the first round of their reviews, from 0 to 10.
+    pub first_review_score: Figure<f64>,
+    /// The same in the last round.
+    pub last_review_score: Figure<f64>,
+    /// Share of the reviewed plans and results that passed in the end.
+    pub review_pass_rate: Figure<f64>,
+    /// Mean number of rounds of those reviews.
+    pub review_rounds: Figure<f64>,
 }
 
 /// Collects facts.
@@ -79,6 +87,7 @@ struct First {
     called: Option<DateTime<Utc>>,
     verified: Option<DateTime<Utc>>,
     planned: Option<DateTime<Utc>>,
+    reviewed: Option<DateTime<Utc>>,
 }
 
 /// Plans of one input after the first.
@@ -87,6 +96,15 @@ struct Reproduction {
     last: BTreeMap<String, String>,
     again: usize,
     same: usize,
+}
+
+/// The reviews of a run's plan, or of its result.
+#[derive(Clone, Copy)]
+struct Reviews {
+    first: f64,
+    last: f64,
+    rounds: u32,
+    is_passed: bool,
 }
 
 #[derive(Default)]
@@ -99,6 +117,8 @@ struct RunFacts {
     checks: BTreeMap<String, bool>,
     has_failed_check: bool,
     repairs: u32,
+    /// By what was reviewed.
+    reviews: BTreeMap<String, Reviews>,
 }
 
 impl Statistics {
@@ -161,6 +181,12 @@ impl Statistics {
                 run.has_failed_check |= !passed;
                 run.checks.insert(command.clone(), *passed);
             }
+            Fact::ReviewGiven {
+                what, score, passed, ..
+            } => {
+                self.first.reviewed.get_or_insert(at);
+                run.take_review(what, score.value(), *passed);
+            }
             _ => {}
         }
     }
@@ -187,6 +213,8 @@ impl Statistics {
         let begun = self.from(self.first.claimed);
         let verified = self.from(self.first.verified);
         let refusals: usize = self.refusals.values().sum();
+        let reviews: Vec<Reviews> = runs.iter().flat_map(|run| run.reviews.values().copied()).collect();
+        let reviewed = self.from(self.first.reviewed);
         Report {
             ended,
             success_rate: share(done.len(), done.len() + failed, begun),
@@ -203,6 +231,18 @@ impl Statistics {
             plan_reproduction_rate: share(self.plans.same, self.plans.again, self.from(self.first.planned)),
             repair_rate: share(repaired.len(), with_failures.len(), verified),
             repair_steps: mean(repaired.iter().map(|run| run.repairs).sum(), repaired.len(), verified),
+            first_review_score: mean_of(reviews.iter().map(|review| review.first), reviewed),
+            last_review_score: mean_of(reviews.iter().map(|review| review.last), reviewed),
+            review_pass_rate: share(
+                reviews.iter().filter(|review| review.is_passed).count(),
+                reviews.len(),
+                reviewed,
+            ),
+            review_rounds: mean(
+                reviews.iter().map(|review| review.rounds).sum(),
+                reviews.len(),
+                reviewed,
+            ),
         }
     }
 
@@ -226,6 +266,17 @@ impl RunFacts {
     /// Tells whether no check failed the last time it was run.
     fn passes(&self) -> bool {
         self.checks.values().all(|passed| *passed)
+    }
+
+    fn take_review(&mut self, what: &str, score: f64, is_passed: bool) {
+        let reviews = self.reviews.entry(what.to_owned()).or_insert(Reviews {
+            first: score,
+            last: score,
+            rounds: 0,
+            is_passed,
+        });
+        (reviews.last, reviews.is_passed) = (score, is_passed);
+        reviews.rounds += 1;
     }
 }
 
@@ -253,6 +304,16 @@ fn mean(sum: u32, count: usize, since: Option<DateTime<Utc>>) -> Figure<f64> {
     let whole = u32::try_from(count).unwrap_or(u32::MAX);
     Figure {
         value: (count > 0).then(|| f64::from(sum) / f64::from(whole)),
+        of: count,
+        since,
+    }
+}
+
+fn mean_of(values: impl ExactSizeIterator<Item = f64>, since: Option<DateTime<Utc>>) -> Figure<f64> {
+    let count = values.len();
+    let whole = u32::try_from(count).unwrap_or(u32::MAX);
+    Figure {
+        value: (count > 0).then(|| values.sum::<f64>() / f64::from(whole)),
         of: count,
         since,
     }
@@ -356,6 +417,15 @@ mod tests {
                 }
                 take(&mut statistics, run(number), 31, verified(passed));
             }
+            for (place, score) in [6.0, 8.5]
+                .into_iter()
+                .take(usize::try_from(number - 1).unwrap())
+                .enumerate()
+            {
+                let given = json!({"fact": "review_given", "what": "plan", "round": place + 1, "digest": "", "model": "far",
+                    "score": score, "ready": true, "passed": score > 8.0, "blockers": 0, "unproven": 0});
+                take(&mut statistics, run(number), 40, given);
+            }
             let refused = json!({"fact": "policy_refused", "rule": "left_out", "reason": "x"});
             take(&mut statistics, run(number), end - 1, refused);
             take(&mut statistics, run(number), end, changed(State::Delivering, state));
@@ -381,6 +451,10 @@ mod tests {
         assert_eq!(report.partial_failure_rate, figure(1.0 / 3.0, 3, 0));
         assert_eq!(report.repair_rate, figure(0.5, 2, 31));
         assert_eq!(report.repair_steps, figure(2.0, 1, 31));
+        assert_eq!(report.first_review_score, figure(6.0, 3, 40));
+        assert_eq!(report.last_review_score, figure((6.0 + 8.5 + 8.5) / 3.0, 3, 40));
+        assert_eq!(report.review_pass_rate, figure(2.0 / 3.0, 3, 40));
+        assert_eq!(report.review_rounds, figure(5.0 / 3.0, 3, 40));
         assert_eq!(report.refusals.value, Some(4));
         assert_eq!(report.tokens_per_run.value.map(|tokens| tokens.input), Some(100));
         assert_eq!(report.tokens_by_model["near as worker"].output, 40);

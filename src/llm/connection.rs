@@ -27,6 +27,8 @@ const OUT_OF_ORDER: Duration = Duration::from_mins(1);
 pub(super) struct Connection {
     /// The model's name in the configuration.
     pub(super) name: String,
+    /// The time-out of the model's own section.
+    pub(super) own_timeout: Option<Duration>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) transport: Transport,
     pub(super) function_calling: FunctionCalling,
@@ -115,6 +117,7 @@ impl Connection {
         let secrets = model.api_key.iter().chain(headers).cloned().collect();
         Ok(Self {
             name: model.name.clone(),
+            own_timeout: model.options.timeout_seconds.map(Duration::from_secs),
             provider,
             transport: Transport::new(
                 &url,
@@ -141,6 +144,7 @@ impl Connection {
         let fallback = self.fallback.as_ref();
         Self {
             name: self.name.clone(),
+            own_timeout: self.own_timeout,
             provider: Arc::clone(&self.provider),
             fallback: fallback.map(|fallback| Arc::new(fallback.in_private_network(resolver.clone()))),
             transport: self.transport.in_private_network(resolver),

@@ -1,6 +1,7 @@
 //! A configured model: what is asked of it apart from conversations.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,11 @@ impl Model {
     /// Returns the model's name in the configuration.
     pub fn name(&self) -> &str {
         &self.connection.name
+    }
+
+    /// Returns the time-out that the model's own section names.
+    pub fn own_timeout(&self) -> Option<Duration> {
+        self.connection.own_timeout
     }
 
     /// Returns `provider model at address`, for people.

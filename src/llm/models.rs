@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::llm::config::model_config::OWN;
+use crate::llm::config::model_config::{CommandModel, OWN};
 use crate::llm::config::role::Role;
 use crate::llm::config::{Config, Roles};
 use crate::llm::connection::Connection;
@@ -11,10 +11,18 @@ use crate::llm::error::LlmError;
 use crate::llm::local_only::LocalOnlyRules;
 use crate::llm::model::Model;
 
+/// Who reviews: a model, or a program in its place.
+pub enum Critic {
+    Model(Model),
+    Program(CommandModel),
+}
+
 /// The models of a process, by role.
 pub struct Models {
     /// By their names in the configuration.
     connections: BTreeMap<String, Arc<Connection>>,
+    /// Programs that answer in the place of a model, likewise.
+    programs: BTreeMap<String, CommandModel>,
     /// The one of the provider's own section, for roles that name no other.
     own: Arc<Connection>,
     roles: Roles,
@@ -26,14 +34,21 @@ pub struct Models {
 impl Models {
     /// Returns the models that `config` gives a role. Does not touch the network.
     pub fn new(config: &Config) -> Result<Self, LlmError> {
-        let mut connections = BTreeMap::new();
-        let used = config.used_models();
+        let (mut connections, mut programs) = (BTreeMap::new(), BTreeMap::new());
+        let (of_programs, used) = config
+            .used_models()
+            .into_iter()
+            .partition::<Vec<String>, _>(|name| config.command_model(name).is_some());
+        for name in of_programs {
+            programs.extend(config.command_model(&name).map(|program| (name, program)));
+        }
         for name in &used {
             connect(config, name, &mut connections, 0)?;
         }
         let own = connect(config, OWN, &mut connections, 0)?;
         Ok(Self {
             connections,
+            programs,
             own,
             roles: config.roles.clone(),
             used,
@@ -45,12 +60,48 @@ impl Models {
     /// demands it, the one of the role `local_only` takes its place if there is one, and whichever
     /// it is refuses to send to a server that is not local.
     pub fn of(&self, role: Role, local_only: Option<&str>) -> Model {
-        let local_only = local_only
-            .map(str::to_owned)
-            .or_else(|| self.local_only_rule(None, &[]));
-        let near = self.roles.named(Role::LocalOnly).filter(|_| local_only.is_some());
-        let name = near.or_else(|| self.roles.named(role)).unwrap_or(OWN);
+        let local_only = self.demand(local_only);
+        let name = self.name_of(role, local_only.as_deref());
         self.restricted(name, role, local_only)
+    }
+
+    /// Returns who has the role `reviewer`, chosen as in [`Self::of`].
+    ///
+    /// # Errors
+    /// If it is a program that may not see confidential work: nobody can tell where a program sends
+    /// what it reads, so the operator's word for it is needed.
+    pub fn critic(&self, local_only: Option<&str>) -> Result<Critic, LlmError> {
+        let local_only = self.demand(local_only);
+        let name = self.name_of(Role::Reviewer, local_only.as_deref());
+        let Some(program) = self.programs.get(name) else {
+            return Ok(Critic::Model(self.restricted(name, Role::Reviewer, local_only)));
+        };
+        match local_only.filter(|_| !program.is_local) {
+            Some(rule) => Err(LlmError::NotLocal {
+                address: program.command.first().cloned().unwrap_or_default(),
+                rule,
+                reason: format!(
+                    "llm.models.{name} is a program without `local: true`, which says that it sends nothing elsewhere"
+                ),
+            }),
+            None => Ok(Critic::Program(program.clone())),
+        }
+    }
+
+    /// Returns each program that is ever asked in the place of a model.
+    pub fn programs(&self) -> impl Iterator<Item = &CommandModel> {
+        self.programs.values()
+    }
+
+    fn demand(&self, local_only: Option<&str>) -> Option<String> {
+        local_only
+            .map(str::to_owned)
+            .or_else(|| self.local_only_rule(None, &[]))
+    }
+
+    fn name_of(&self, role: Role, local_only: Option<&str>) -> &str {
+        let near = self.roles.named(Role::LocalOnly).filter(|_| local_only.is_some());
+        near.or_else(|| self.roles.named(role)).unwrap_or(OWN)
     }
 
     /// Returns each model that is ever asked, with the roles that the configuration gives it.

@@ -29,6 +29,8 @@ pub struct Rules {
 #[serde(default)]
 pub struct ReviewLoop {
     rounds: Vec<Round>,
+    /// The first round that counts: those before it were about what people had changed since.
+    first: usize,
     /// Fingerprints of the parts of the document of the last round.
     parts: BTreeSet<String>,
 }
@@ -104,21 +106,43 @@ impl Opinion {
 }
 
 impl ReviewLoop {
+    /// Returns all rounds, the oldest first.
     pub fn rounds(&self) -> &[Round] {
         &self.rounds
+    }
+
+    /// Returns those that count: since [`Self::begin_anew`], if that was called.
+    fn counting(&self) -> &[Round] {
+        self.rounds.get(self.first..).unwrap_or_default()
+    }
+
+    /// Tells whether the document of the last round is being made better.
+    pub fn is_sent_back(&self) -> bool {
+        self.counting().last().is_some_and(|last| last.is_sent_back)
+    }
+
+    /// Tells whether the last round is about another document, which nobody was asked to make
+    /// better: so people had it changed.
+    pub fn is_about_another(&self, digest: &Digest) -> bool {
+        let last = self.counting().last();
+        last.is_some_and(|last| !last.is_sent_back && last.digest != *digest)
+    }
+
+    /// Counts the rounds from here on: what people had changed has as many as the first one. What
+    /// is known of a document stays known.
+    pub fn begin_anew(&mut self) {
+        self.first = self.rounds.len();
     }
 
     /// Returns what to do with the document next. Only a document that came back unchanged is
     /// recorded by this: the opinion on it is known.
     pub fn next(&mut self, digest: &Digest, rules: Rules) -> Next {
-        let Some(last) = self.rounds.last() else {
-            return Next::Ask;
-        };
-        if last.is_sent_back || last.digest != *digest {
+        let last = self.counting().last();
+        if last.is_none_or(|last| last.is_sent_back || last.digest != *digest) {
             let Some(known) = self.rounds.iter().rev().find(|round| round.is_given_for(digest)) else {
-                let used_up = self.rounds.len() >= rules.max_rounds;
-                return if used_up {
-                    Next::GiveUp(Unready::Rounds(self.rounds.len()))
+                let used = self.counting().len();
+                return if used > 0 && used >= rules.max_rounds {
+                    Next::GiveUp(Unready::Rounds(used))
                 } else {
                     Next::Ask
                 };
@@ -163,7 +187,7 @@ impl ReviewLoop {
     }
 
     fn decide(&self, rules: Rules) -> Next {
-        let Some(last) = self.rounds.last() else {
+        let Some(last) = self.counting().last() else {
             return Next::Ask;
         };
         if last.opinion.passes(rules.target_score) {
@@ -172,8 +196,9 @@ impl ReviewLoop {
         if let Opinion::Missing(why) = &last.opinion {
             return Next::GiveUp(Unready::NoReview(why.clone()));
         }
-        if self.rounds.len() >= rules.max_rounds {
-            return Next::GiveUp(Unready::Rounds(self.rounds.len()));
+        let used = self.counting().len();
+        if used >= rules.max_rounds {
+            return Next::GiveUp(Unready::Rounds(used));
         }
         if self.is_on_a_plateau() {
             return Next::GiveUp(Unready::Plateau);
@@ -182,7 +207,11 @@ impl ReviewLoop {
     }
 
     fn is_on_a_plateau(&self) -> bool {
-        let scores: Vec<Score> = self.rounds.iter().filter_map(|round| round.opinion.score()).collect();
+        let scores: Vec<Score> = self
+            .counting()
+            .iter()
+            .filter_map(|round| round.opinion.score())
+            .collect();
         let Some((before, last)) = scores.len().checked_sub(PLATEAU).map(|at| scores.split_at(at)) else {
             return false;
         };
@@ -193,7 +222,7 @@ impl ReviewLoop {
     }
 
     fn last_blockers(&self) -> Option<&[Blocker]> {
-        self.rounds.iter().rev().find_map(|round| match &round.opinion {
+        self.counting().iter().rev().find_map(|round| match &round.opinion {
             Opinion::Given { review, .. } => Some(review.blockers.as_slice()),
             Opinion::Missing(_) => None,
         })
@@ -300,6 +329,27 @@ mod tests {
         assert_eq!(reviews.next(&same.digest(), RULES), Next::GiveUp(Unready::Plateau));
         let repeated: Vec<bool> = reviews.rounds().iter().map(|round| round.is_repeated).collect();
         assert_eq!(repeated, [false, true, true]);
+    }
+
+    #[test]
+    fn what_people_had_changed_has_all_rounds_again() {
+        let mut reviews = ReviewLoop::default();
+        let rules = Rules { max_rounds: 1, ..RULES };
+        reviews.record(&document(1), Ok(review(true, 9.0)), &Known::default());
+        assert_eq!(reviews.next(&document(1).digest(), rules), Next::Pass);
+        assert!(!reviews.is_about_another(&document(1).digest()));
+        assert!(reviews.is_about_another(&document(2).digest()));
+        reviews.begin_anew();
+        assert!(!reviews.is_sent_back() && !reviews.is_about_another(&document(2).digest()));
+        assert_eq!(reviews.next(&document(2).digest(), rules), Next::Ask);
+        reviews.record(&document(2), Ok(review(false, 5.0)), &Known::default());
+        assert_eq!(
+            reviews.next(&document(2).digest(), rules),
+            Next::GiveUp(Unready::Rounds(1))
+        );
+        reviews.begin_anew();
+        assert_eq!(reviews.next(&document(1).digest(), rules), Next::Pass, "it is known");
+        assert_eq!(reviews.rounds().len(), 3);
     }
 
     proptest! {

@@ -22,7 +22,7 @@ use crate::agent::prompt::system_prompt;
 use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::usage::PriceList;
-use crate::agent::services::{Services, Settings};
+use crate::agent::services::{ReviewSettings, Services, Settings};
 use crate::config::Config;
 use crate::environment::EngineAccess;
 use crate::forge::{ForgeError, Post};
@@ -32,6 +32,7 @@ use crate::journal::fact::{Fact, Subject};
 use crate::llm::models::Models;
 use crate::markdown::compose::Page;
 use crate::queue::WakeUps;
+use crate::reviewer;
 use crate::secret::Redactor;
 use crate::store::Store;
 use crate::task::id::{RunId, TaskId};
@@ -133,18 +134,35 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
     Settings {
         state_dir: config.state_dir.clone(),
         outputs_dir: config.logs.outputs(),
+        review: review(config, &program),
         program,
         max_turns: config.max_llm_process_num,
         budget: config.budget.clone(),
         prices: PriceList(config.prices()),
         planning: config.planning.clone(),
         steering: config.steering.clone(),
+        approval: config.approval.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,
         edits: config.llm.edits,
         health: config.llm.health.clone(),
         system_prompt: Arc::from(config.system_prompt.as_deref().unwrap_or(system_prompt::SHIPPED)),
+    }
+}
+
+fn review(config: &Config, program: &Path) -> ReviewSettings {
+    let (prompt, doubt) = reviewer::prompt(config.review.prompt_file.as_deref());
+    if let Some(doubt) = doubt {
+        tracing::warn!("review.prompt_file: {doubt}");
+    }
+    ReviewSettings {
+        config: config.review.clone(),
+        prompt: prompt.into(),
+        place: reviewer::Place {
+            guard: program.to_owned(),
+            folder: config.state_dir.join(reviewer::FOLDER),
+        },
     }
 }
 

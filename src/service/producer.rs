@@ -74,7 +74,7 @@ impl Service {
 
     /// Writes a run down for an item on which somebody asked for work who may.
     ///
-    /// The trigger goes last: an item is found again until it stands in the book and shows it, and
+    /// The trigger goes last: an item is found again until it stands in the store and shows it, and
     /// is admitted no second time. The new label comes first: where labels may not be written
     /// nothing was begun.
     pub(super) async fn take_up(

@@ -12,6 +12,7 @@ use crate::repository::mirror::Mirror;
 use crate::store::StoreError;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
+use crate::tool::program;
 use crate::workspace::pool_filler::PoolFiller;
 
 /// Long enough to save one state.
@@ -21,7 +22,9 @@ impl Service {
     /// Closes abandoned local runs, wakes consumers for unfinished runs, and sweeps containers. A
     /// Docker engine that does not answer is left to the runs that need it.
     pub async fn recover(&self) -> Result<(), StoreError> {
+        self.services.store.free_runs_of_the_dead().await?;
         self.drop_local_runs().await?;
+        program::sweep(&self.services.settings.review.place.folder);
         for _ in self.services.store.unfinished().await? {
             self.wake_ups.wake_one();
         }

@@ -142,7 +142,7 @@ impl State {
                 _ => refused,
             },
             Signal::ApprovalNeeded => match self {
-                Self::Planning => Ok(Self::AwaitingApproval(Judged::Plan)),
+                Self::Planning | Self::Preparing | Self::Working => Ok(Self::AwaitingApproval(Judged::Plan)),
                 Self::Reviewing(judged) => Ok(Self::AwaitingApproval(judged)),
                 Self::Delivering => Ok(Self::AwaitingApproval(Judged::Result)),
                 _ => refused,
@@ -307,7 +307,12 @@ mod tests {
         assert_eq!(state, State::Preparing);
         let held = State::Delivering.on(Signal::ApprovalNeeded).unwrap();
         assert_eq!(held.on(Signal::Approved), Ok(State::Delivering));
-        assert!(held.is_set_aside() && State::Working.on(Signal::ApprovalNeeded).is_err());
+        assert!(held.is_set_aside() && State::Verifying.on(Signal::ApprovalNeeded).is_err());
+        // A plan that changed since it was approved is asked for again.
+        for state in [State::Preparing, State::Working] {
+            let asked = state.on(Signal::ApprovalNeeded).unwrap();
+            assert_eq!(asked.on(Signal::Approved), Ok(State::Preparing));
+        }
         let asked = State::Working.on(Signal::AnswerNeeded).unwrap();
         assert_eq!(asked.on(Signal::Answered), Ok(State::Working));
         assert!(asked.on(Signal::AnswerNeeded).is_err());

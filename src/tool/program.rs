@@ -6,6 +6,7 @@
 //! Its answer is bounded, and at its time-out it is killed with everything it started.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, PoisonError};
@@ -25,6 +26,12 @@ use crate::secret::Clean;
 
 /// Most bytes of an answer.
 const LONGEST_ANSWER: u64 = 20 * 1024 * 1024;
+/// Where a process without a PATH looks for programs.
+const USUAL_PATH: &str = "/bin:/usr/bin";
+/// Mode bits of which one lets somebody start a file.
+const EXECUTABLE: u32 = 0o111;
+/// Age from which a folder belongs to no program any more: none runs for so long.
+const ABANDONED: Duration = Duration::from_hours(24);
 /// Exit code of the guard where the program could not be started.
 const NOT_STARTED: i32 = 127;
 
@@ -91,6 +98,29 @@ impl Program {
     /// Returns the program's name, for people.
     pub fn name(&self) -> &str {
         self.command.first().map_or("", String::as_str)
+    }
+
+    /// Returns where the program lies, as far as it is looked for by its own variables; the error
+    /// says what is missing.
+    pub fn find(&self) -> Result<PathBuf, String> {
+        let name = self.name();
+        let is_program = |path: &Path| {
+            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & EXECUTABLE != 0)
+        };
+        if name.contains('/') {
+            let path = PathBuf::from(name);
+            return is_program(&path)
+                .then_some(path)
+                .ok_or_else(|| format!("{name} is no program that can be started"));
+        }
+        let folders = self
+            .env
+            .get("PATH")
+            .map_or_else(|| USUAL_PATH.to_owned(), |path| path.expose_secret().to_owned());
+        let found = folders.split(':').map(|folder| Path::new(folder).join(name));
+        found.into_iter().find(|path| is_program(path)).ok_or_else(|| {
+            format!("there is no program {name} in {folders}, and it gets no other PATH; name it with its whole path")
+        })
     }
 
     /// Asks `question`. When the future is dropped, the program is ended.
@@ -178,6 +208,17 @@ impl Program {
             return Err(ProgramError::Failed { program, status, said });
         }
         String::from_utf8(answer).map_err(|_| ProgramError::NotText { program })
+    }
+}
+
+/// Removes the folders of programs that were left in `folder` when a worker was killed.
+pub fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|found| found.modified());
+        let age = age.ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age >= ABANDONED) {
+            drop(Folder(entry.path()));
+        }
     }
 }
 

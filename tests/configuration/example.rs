@@ -111,6 +111,9 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "llm.models.near.api_key",
             "llm.models.near.api_key_file",
             "llm.models.near.max_tokens",
+            "llm.models.near.command",
+            "llm.models.near.env",
+            "llm.models.near.local",
             "llm.models.near.ca_file",
             "llm.models.near.fallback",
             // Nothing lies where they say, as with each `ca_file`.

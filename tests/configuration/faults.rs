@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, task_sources
+    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
     "#);
 }
 
@@ -183,6 +183,42 @@ fn models_that_cannot_be_are_refused() {
             "llm.ollama.fallback: names the model `b`",
         ),
         (
+            "llm: {models: {critic: {provider: command, command: [cat]}}, roles: {planner: critic}}",
+            "llm.roles.planner: names `critic`, whose provider is `command`",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat]}}, roles: {local_only: critic}}",
+            "llm.roles.local_only: names `critic`, whose provider is `command`",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat]}}, ollama: {fallback: critic}}",
+            "llm.ollama.fallback: names `critic`, which is a program",
+        ),
+        (
+            "llm: {models: {critic: {provider: command}}}",
+            "llm.models.critic.command: must begin with a program",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat], model: m}}}",
+            "llm.models.critic.model: is no key of the provider command",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat], temperature: 0}}}",
+            "llm.models.critic.temperature: is no key of the provider command",
+        ),
+        (
+            "llm: {models: {critic: {provider: command, command: [cat], timeout_seconds: 1801}}}",
+            "llm.models.critic.timeout_seconds: must be at most 1800",
+        ),
+        (
+            "llm: {models: {near: {provider: ollama, model: m, command: [cat]}}}",
+            "llm.models.near.command: is no key of the provider ollama",
+        ),
+        (
+            "llm: {models: {n: {provider: ollama, model: m}}, roles: {planner: n, worker: n, summarizer: n}}\nreview: {plan: {enabled: true}}",
+            "llm.roles.reviewer: is missing",
+        ),
+        (
             "llm: {ollama: {temperature: 9}}",
             "llm.ollama.temperature: must be between 0 and 2",
         ),
@@ -302,6 +338,36 @@ fn limits_that_cannot_be_are_refused() {
         ("review: {timeout_seconds: 1801}", "must be at most 1800"),
         ("review: {mode: kind}", "one of flexible, strict"),
         ("review: {plan: {on_unready: draft}}", "one of ask, fail, proceed"),
+        ("approval: {result: sometimes}", "one of guarded, always"),
+        ("approval: {hard_require: [format]}", "delete, rename, broad_overwrite"),
+        (
+            "approval: {cost_limit_usd: 1.0}",
+            "approval.cost_limit_usd: needs prices; give budget.prices, or prices of the models",
+        ),
+        (
+            "approval: {cost_limit_usd: -1.0}",
+            "approval.cost_limit_usd: must be a number above 0",
+        ),
+        (
+            "approval: {auto_approve: {ttl_minutes: 0}}",
+            "approval.auto_approve.ttl_minutes: must be at least 1",
+        ),
+        (
+            "approval: {auto_approve: {ttl_minutes: 1441}}",
+            "approval.auto_approve.ttl_minutes: must be at most 1440",
+        ),
+        (
+            "approval: {auto_approve: {allowed_paths_prefix: [/docs]}}",
+            "approval.auto_approve.allowed_paths_prefix: '/docs' must be a path from the top of the repository, such as docs/",
+        ),
+        (
+            "approval: {auto_approve: {allowed_paths_prefix: [../docs]}}",
+            "'../docs' must be a path from the top of the repository",
+        ),
+        (
+            "approval: {auto_approve: {tools: [time]}}",
+            "approval.auto_approve.tools: 'time' must name a server and its tool, such as time/now",
+        ),
     ]);
 }
 

@@ -50,7 +50,7 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
 
     `/agent approve DIGEST` delivers it as it is, `/agent deny <reason>` ends it.
 
-    <sub>Question `RUN`, digest `DIGEST`</sub>
+    <sub>Question `RUN`, digest `DIGEST`, lapses TIME UTC</sub>
 
     <details><summary>What would be pushed</summary>
 
@@ -161,7 +161,7 @@ async fn a_secret_is_found_in_every_commit_of_a_result_and_told_without_its_valu
 
     `/agent approve DIGEST` delivers it as it is, `/agent deny <reason>` ends it.
 
-    <sub>Question `RUN`, digest `DIGEST`</sub>
+    <sub>Question `RUN`, digest `DIGEST`, lapses TIME UTC</sub>
 
     <details><summary>What would be pushed</summary>
 

@@ -2,13 +2,17 @@
 
 use coding_agent::agent::record::hold_reason::HoldReason;
 use coding_agent::agent::record::{Failure, HeldResult, KeptWork, Paused, PausedBy, Record, SavedWork};
-use coding_agent::agent::services::Settings;
+use coding_agent::agent::services::{ReviewSettings, Settings};
 use coding_agent::agent::settings::Planning;
 use coding_agent::agent::settings::Steering;
 use coding_agent::agent::text::comments;
 use coding_agent::agent::text::replies;
+use coding_agent::approval;
 use coding_agent::markdown::compose::Page;
 use coding_agent::plan::{Plan, Subtask, TaskDecomposition};
+use coding_agent::review::document::Document;
+use coding_agent::review::evidence::Known;
+use coding_agent::review::{Analysis, Blocker, Review};
 use coding_agent::secret::Redactor;
 use coding_agent::task::labels::Labels;
 use coding_agent::task::state::{Stage, State};
@@ -120,6 +124,14 @@ fn record(part: &dyn Fn(usize) -> String) -> Record {
     record.planned.environment = Some(part(3));
     record.worked.doing = part(1);
     record.thread.notes = vec![part(2), part(3)];
+    record.reviewed.faults = vec![vec![part(1)]];
+    let reviews = [&mut record.reviewed.plan, &mut record.reviewed.result];
+    for (number, reviews) in reviews.into_iter().enumerate() {
+        let document = Document::of_lines("a plan");
+        reviews.record(&document, Ok(review(&|at| part(at + number))), &Known::default());
+        reviews.send_back();
+        reviews.record(&document, Err(part(2)), &Known::default());
+    }
     record.worked.turns = 1;
     record.worked.summary = Some(part(1));
     record.waiting.paused = Some(Paused {
@@ -128,6 +140,26 @@ fn record(part: &dyn Fn(usize) -> String) -> Record {
         saved: Some(SavedWork::Branch(part(0))),
     });
     record
+}
+
+/// Returns a review that says the parts in each of its fields.
+fn review(part: &dyn Fn(usize) -> String) -> Review {
+    Review {
+        conclusion: part(0),
+        rationale: part(1),
+        analysis: Analysis {
+            strengths: vec![part(2)],
+            weaknesses: vec![part(3), part(0)],
+        },
+        recommendations: vec![part(1)],
+        blockers: vec![Blocker {
+            claim: part(2),
+            evidence: vec![part(3)],
+            why: part(0),
+        }],
+        technical_notes: part(1),
+        ..Review::default()
+    }
 }
 
 fn settings() -> Settings {
@@ -140,11 +172,13 @@ fn settings() -> Settings {
         budget: coding_agent::agent::record::budget::Budget::default(),
         planning: Planning::default(),
         steering: Steering::default(),
+        approval: approval::config::Config::default(),
         repository: coding_agent::repository::Config::default(),
         mcp_servers: Vec::new(),
         mcp_schema_bytes: 0,
         edits: coding_agent::llm::config::Edits::Auto,
         health: None,
+        review: ReviewSettings::default(),
         system_prompt: coding_agent::agent::prompt::system_prompt::SHIPPED.into(),
     }
 }

@@ -116,6 +116,10 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
     let Some(question) = open_question(claim).cloned() else {
         return (true, replies::approved(order.has_words()));
     };
+    if claim.record.delivered.approval.is_some() {
+        // The one before is the one that counts.
+        return (true, replies::ALREADY_DECIDED.into());
+    }
     let word = Word {
         digest: given,
         is_later: is_later(claim, order, &question),
@@ -155,14 +159,16 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
 fn open_question(claim: &Claim) -> Option<&Question> {
     match &claim.record.waiting.paused.as_ref()?.by {
         PausedBy::Objections(held) => held.question.as_ref(),
-        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Limit(_) | PausedBy::Question(_) => None,
+        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Limit(_) | PausedBy::Question(_) | PausedBy::Plan(_) => {
+            None
+        }
     }
 }
 
 /// Returns true if an order was certainly given after the question was put. The clocks of forge and
 /// worker differ, so comments are compared by their numbers, which the forge assigns in order; this
 /// holds for plain comments only, since other kinds are numbered separately.
-fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
+pub(crate) fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
     match order.origin {
         Origin::Request(request) => {
             let made = request.get_timestamp().map(|time| time.to_unix());

@@ -58,6 +58,23 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
     Ok(true)
 }
 
+/// Puts the question whether a result that did not pass its review is delivered all the same. It
+/// names everything else that speaks against the result, too: the answer is to all of it.
+pub(crate) async fn ask_about_review(
+    claim: &mut Claim,
+    mirror: &Mirror,
+    (base, head): (&CommitId, &CommitId),
+    why: String,
+) -> Result<(), Interruption> {
+    let mut all = protected(claim, mirror, base, head).await?;
+    all.extend(secrets(claim, mirror, base, head).await?);
+    all.push(HoldReason::Unready { why });
+    let objections = HoldReasons::of(all);
+    let digest = question::digest_of(mirror, base, head).await?;
+    note_objections(claim, &objections);
+    question::put_question(claim, mirror, (base, head), digest, objections).await
+}
+
 /// Returns true if unfinished work may be pushed to a branch; otherwise it stays in the mirror.
 pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &CommitId, head: &CommitId) -> bool {
     let Ok(all) = objections(claim, mirror, base, head).await else {

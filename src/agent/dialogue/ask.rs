@@ -14,8 +14,8 @@ use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, Turn, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
-use crate::workspace::containers::milliseconds_since;
 
 /// Time after which a reply is long.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
@@ -110,27 +110,32 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
         }
         reply => reply?,
     };
+    let called = count(claim, (chat.answered_by(), chat.role()), reply.usage, begun.elapsed()).await?;
+    Ok((reply, called))
+}
+
+/// Counts a call of the model that has this role; returns the fact, which is still to be noted.
+pub(crate) async fn count(
+    claim: &mut Claim,
+    (model, role): (&str, Role),
+    usage: Usage,
+    took: Duration,
+) -> Result<Fact, Interruption> {
     claim.record.worked.turns += 1;
-    claim.record.worked.usage += reply.usage;
-    usage::add(
-        &mut claim.record.worked.by_model,
-        chat.answered_by(),
-        chat.role(),
-        reply.usage,
-    );
-    record_usage(claim, chat.answered_by(), &reply.usage).await?;
+    claim.record.worked.usage += usage;
+    usage::add(&mut claim.record.worked.by_model, model, role, usage);
+    record_usage(claim, model, &usage).await?;
     claim.record.waiting.postponed = 0;
     claim.record.waiting.parked_since = None;
-    let called = Fact::ModelCalled {
+    Ok(Fact::ModelCalled {
         turn: claim.record.worked.turns,
-        input: reply.usage.input,
-        output: reply.usage.output,
-        cached: reply.usage.cached,
-        milliseconds: milliseconds_since(begun),
-        model: chat.answered_by().to_owned(),
-        role: chat.role().as_str().to_owned(),
-    };
-    Ok((reply, called))
+        input: usage.input,
+        output: usage.output,
+        cached: usage.cached,
+        milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        model: model.to_owned(),
+        role: role.as_str().to_owned(),
+    })
 }
 
 /// Gets a reply, and notes now and then how much of a long one has arrived.

@@ -2,7 +2,9 @@
 
 pub(crate) mod file_overview; // overview of the project's files
 pub(crate) mod named_files; // the files that the task names
+pub(crate) mod reviews; // what is reviewed, and what came of it
 mod tool_lines; // tools as lines
+pub(crate) mod denied_plan; // a plan that people did not approve
 pub mod system_prompt; // the template of the working prompt
 
 use std::fmt::Write as _;

@@ -10,9 +10,16 @@ const MOST: usize = 3;
 /// Fewest bytes of a file that are worth showing.
 const FEWEST_BYTES: usize = 400;
 
+/// Returns the first few files of `paths` that `text` names, see [`all_named`].
+pub(crate) fn named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'paths str> {
+    let mut found = all_named(text, paths);
+    found.truncate(MOST);
+    found
+}
+
 /// Returns the files of `paths` that `text` names, in the order in which it does: by their path, or
 /// by a name that only one of them has.
-pub(crate) fn named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'paths str> {
+pub(crate) fn all_named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'paths str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for path in paths {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -31,7 +38,7 @@ pub(crate) fn named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'paths 
         found.extend(place.or_else(by_name).map(|place| (place, path.as_str())));
     }
     found.sort_unstable();
-    found.into_iter().map(|(_, path)| path).take(MOST).collect()
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// Returns the block with the texts of the named files, in at most about `max_bytes`; empty if

@@ -11,6 +11,8 @@ use crate::markdown::code::code;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum HoldReason {
+    /// The review was not passed, for this reason.
+    Unready { why: String },
     /// The path matches `git.protected_paths`.
     Protected { path: String },
     /// A line looks like a secret; `path` is empty for the message of a commit.
@@ -87,12 +89,13 @@ impl HoldReason {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Protected { path } | Self::Secret { path, .. } if !path.is_empty() => Some(path),
-            Self::Protected { .. } | Self::Secret { .. } | Self::Name { .. } => None,
+            Self::Unready { .. } | Self::Protected { .. } | Self::Secret { .. } | Self::Name { .. } => None,
         }
     }
 
     fn order(&self) -> u8 {
         match self {
+            Self::Unready { .. } => 0,
             Self::Protected { path } => rank(path) * 2,
             Self::Secret { .. } | Self::Name { .. } => 1,
         }
@@ -101,6 +104,7 @@ impl HoldReason {
     /// Returns the name of the violated rule, for the journal.
     pub fn rule(&self) -> &'static str {
         match self {
+            Self::Unready { .. } => "review",
             Self::Protected { .. } => "protected_path",
             Self::Secret { .. } | Self::Name { .. } => "secret",
         }
@@ -111,6 +115,7 @@ impl HoldReason {
 impl fmt::Display for HoldReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Unready { why } => write!(formatter, "it did not pass its review: {why}"),
             Self::Protected { path } => write!(
                 formatter,
                 "{} is changed, which `git.protected_paths` names",

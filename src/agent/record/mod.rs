@@ -20,12 +20,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::record::hold_reason::{HoldReason, Unlisted};
 use crate::agent::record::sections::{
-    DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ThreadRecord, VerificationRecord, WaitingRecord,
-    WorkRecord,
+    DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ReviewRecord, ThreadRecord, VerificationRecord,
+    WaitingRecord, WorkRecord,
 };
 use crate::agent::record::usage::{ModelUsage, PriceList};
 use crate::approval::Question;
 use crate::approval::extent::Extent;
+use crate::approval::proposal::HeldPlan;
 use crate::evidence::check::Checked;
 use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
@@ -39,6 +40,7 @@ pub struct Record {
     pub prepared: PreparationRecord,
     pub worked: WorkRecord,
     pub verified: VerificationRecord,
+    pub reviewed: ReviewRecord,
     pub delivered: DeliveryRecord,
     pub waiting: WaitingRecord,
     pub thread: ThreadRecord,
@@ -67,7 +69,7 @@ pub struct Parked {
 }
 
 /// The reason why the run waits for people, and the location of its unfinished work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
     pub by: PausedBy,
     pub at: DateTime<Utc>,
@@ -97,7 +99,7 @@ pub enum KeptWork {
 }
 
 /// The cause of a pause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PausedBy {
     /// A person, by the name that is shown to people.
@@ -111,6 +113,8 @@ pub enum PausedBy {
     Question(String),
     /// A result that needs a person's approval.
     Objections(Box<HeldResult>),
+    /// A plan that needs a person's approval.
+    Plan(Box<HeldPlan>),
 }
 
 /// A result that waits for a person's approval.
@@ -213,9 +217,10 @@ pub enum FailureKind {
 }
 
 impl Record {
-    /// Returns true if no check stands against the result and no test was deleted or skipped.
+    /// Returns true if no check and no review stands against the result and no test was deleted or
+    /// skipped.
     pub fn is_verified(&self) -> bool {
-        self.passes_checks() && !self.takes_tests_away()
+        self.passes_checks() && !self.takes_tests_away() && self.reviewed.result_unready.is_none()
     }
 
     /// Returns true if every check passed, or failed for a reason outside the work.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::plan::Plan;
+use crate::review::{Blocker, Review};
 use crate::secret::Redactor;
 
 /// Fields of the record that contain text by people or the model. The others are redacted where
@@ -53,6 +54,21 @@ pub(crate) fn is_changed(plan: &Plan, redactor: &Redactor) -> bool {
     cleaned != whole
 }
 
+/// Redacts a review before it is saved and shown.
+pub(crate) fn clean_review(review: Review, redactor: &Redactor) -> Review {
+    let cleaned = serde_json::to_value(&review).and_then(|mut words| {
+        clean_words(redactor, &mut words);
+        serde_json::from_value(words)
+    });
+    // Strings stay strings, so there is nothing that could fail; without words it says nothing.
+    cleaned.unwrap_or_else(|_| Review {
+        ready_for_implementation: review.ready_for_implementation,
+        score: review.score,
+        blockers: vec![Blocker::default(); review.blockers.len()],
+        ..Review::default()
+    })
+}
+
 /// Redacts a message before it is saved.
 pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
     match message {
@@ -79,7 +95,7 @@ fn clean_call(redactor: &Redactor, call: &mut ToolCall) {
 
 /// Redacts each string by itself, since redaction of the serialized JSON would cut through its
 /// escapes.
-fn clean_words(redactor: &Redactor, value: &mut Value) {
+pub(crate) fn clean_words(redactor: &Redactor, value: &mut Value) {
     match value {
         Value::String(text) => clean_text(redactor, text),
         Value::Array(values) => values.iter_mut().for_each(|value| clean_words(redactor, value)),

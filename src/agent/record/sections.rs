@@ -12,6 +12,7 @@ use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, Work};
 use crate::approval::Grant;
+use crate::approval::proposal::{Denial, PlanGrant};
 use crate::conversation::Usage;
 use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
@@ -20,6 +21,7 @@ use crate::evidence::repair::Repairs;
 use crate::forge::{Change, CommentId, CommentKey, ItemEvent};
 use crate::plan::Plan;
 use crate::repository::CommitId;
+use crate::review::rounds::ReviewLoop;
 use crate::rules::Rules;
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::Dependencies;
@@ -83,6 +85,12 @@ pub struct PlanningRecord {
     pub dependencies: Option<Dependencies>,
     /// Plans that were replaced by a revision, oldest first.
     pub former_plans: Vec<Plan>,
+    /// The approval of the plan, if a person gave one.
+    pub approval: Option<PlanGrant>,
+    /// Plans that people did not approve, oldest first.
+    pub denials: Vec<Denial>,
+    /// Why a revision of the plan was not approved; set until the model was told.
+    pub refused_revision: Option<String>,
 }
 
 /// The result of preparing: the container and its set-up.
@@ -98,6 +106,8 @@ pub struct PreparationRecord {
     pub container: Option<String>,
     /// Whether the container replaced one that the model worked in, and the model was not told yet.
     pub is_replacement: bool,
+    /// Whether the run was prepared before, and worked: its revised plan waited for approval.
+    pub is_repeated: bool,
     /// Number of containers that were lost.
     pub losses: u32,
 }
@@ -151,6 +161,32 @@ pub struct VerificationRecord {
     pub findings: Vec<Finding>,
     /// Whether the model was asked about the findings.
     pub asked_about_findings: bool,
+}
+
+/// The judgements of a second model, and of the program itself, on plan and result. Written by
+/// reviewing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReviewRecord {
+    pub plan: ReviewLoop,
+    pub result: ReviewLoop,
+    /// What the program itself found wrong with each plan that it sent back, oldest first.
+    pub faults: Vec<Vec<String>>,
+    /// Whether the planner is making a better plan because of the last of `faults`.
+    pub is_plan_faulty: bool,
+    /// Why the plan was not ready, where it is carried out all the same.
+    pub plan_unready: Option<String>,
+    /// Why the result was not ready, where it is delivered as a draft for that.
+    pub result_unready: Option<String>,
+    /// Number of the model's turns when it was last sent back to work with a review.
+    pub sent_back_at: Option<u32>,
+}
+
+impl ReviewRecord {
+    /// Returns true if the planner is to make a better plan in the place of the one that there is.
+    pub fn is_plan_sent_back(&self) -> bool {
+        self.is_plan_faulty || self.plan.is_sent_back()
+    }
 }
 
 /// The result, and what of it was pushed and opened.

@@ -41,7 +41,8 @@ impl PriceList {
         let costs = usage
             .into_iter()
             .filter_map(|(model, usage)| Some(self.0.get(model)?.cost(usage)));
-        (!self.0.is_empty()).then(|| costs.sum())
+        // The sum of no numbers at all is -0.0.
+        (!self.0.is_empty()).then(|| costs.fold(0.0, |sum, cost| sum + cost))
     }
 }
 

@@ -154,7 +154,11 @@ impl Comment {
             _ => {}
         }
         let pause = |shown_at: Instant| match fact {
-            Fact::StageChanged { .. } | Fact::PlanMade { .. } | Fact::ReplyArriving { .. } => Some(SHORTEST_PAUSE),
+            Fact::StageChanged { .. }
+            | Fact::PlanMade { .. }
+            | Fact::ReplyArriving { .. }
+            | Fact::ReviewGiven { .. }
+            | Fact::ReviewMissing { .. } => Some(SHORTEST_PAUSE),
             // A quarter of the time from the claim to the next edit.
             Fact::ModelCalled { .. } => Some(SHORTEST_PAUSE.max(shown_at.duration_since(self.begun) / 3)),
             _ => None,

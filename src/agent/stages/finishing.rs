@@ -136,7 +136,11 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
             return fail(run, Failure::of_task(text)).await;
         }
         PausedBy::Limit(_) => true,
-        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Question(_) | PausedBy::Objections(_) => false,
+        PausedBy::Person(_)
+        | PausedBy::AllRuns
+        | PausedBy::Question(_)
+        | PausedBy::Objections(_)
+        | PausedBy::Plan(_) => false,
     };
     save_or_log(run).await;
     let saved = rescue::set_work_aside(run).await;

@@ -22,7 +22,7 @@ use crate::repository::git::address::Login;
 use crate::repository::mirror::Mirror;
 use crate::repository::remote::pushing::Pushable;
 use crate::repository::{CommitId, RepositoryError};
-use crate::task::state::State;
+use crate::task::state::{Judged, State};
 
 /// Longest time to save the work when a run ends or is suspended.
 pub(crate) const RESCUE_TIME: Duration = Duration::from_mins(1);
@@ -49,7 +49,7 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
 /// save and it was saved; on failure the container stays for the process that resumes the run.
 pub(crate) async fn keep_work(run: &mut Run) -> bool {
     let is_worth_it = match run.claim.state {
-        State::Working | State::AwaitingAnswer | State::Verifying => true,
+        State::Working | State::AwaitingAnswer | State::Verifying | State::Reviewing(Judged::Result) => true,
         State::Delivering => run.claim.record.delivered.head.is_none(),
         _ => false,
     };

@@ -1,9 +1,13 @@
 //! The third stage: the model works until it declares the task done.
 
+mod fresh_start; // a conversation that begins anew from the facts
+mod offline; // a model that wants from the network what it cannot get
+
 use std::sync::Arc;
 
 use chrono::Utc;
 
+use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::dialogue;
@@ -17,12 +21,11 @@ use crate::agent::dialogue::replanning;
 use crate::agent::dialogue::stuck;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::{Called, UNKNOWN_OUTCOME};
+use crate::agent::prompt::denied_plan;
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::{Paused, PausedBy};
+use crate::agent::record::{Paused, PausedBy, Record};
 use crate::agent::run::Run;
-use crate::agent::stages::fresh_start;
-use crate::agent::stages::offline;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::rescue;
 use crate::agent::workspace::open;
@@ -84,6 +87,9 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut attempts = Attempts::default();
     loop {
         commands::hear(run, chat).await?;
+        if waits_for_approval(run, chat).await? {
+            return Ok(Signal::ApprovalNeeded);
+        }
         compaction::compact_if_needed(&mut run.claim, chat).await?;
         let turn = ask::ask_for_turn(&mut run.claim, chat).await?;
         run.reporter.tell_terminal(&run.claim, &turn.comment);
@@ -123,6 +129,21 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         }
         dialogue::save(&mut run.claim, chat).await?;
     }
+}
+
+/// Returns true if the plan is not what was approved: by a revision, or by a configuration that
+/// changed. The work is saved then, and the run is prepared again once there is an answer.
+async fn waits_for_approval(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
+    if !plan_question::needs_approval(run).await? {
+        return Ok(false);
+    }
+    dialogue::save(&mut run.claim, chat).await?;
+    let saved = rescue::set_work_aside(run).await;
+    run.claim.record.prepared.is_repeated = true;
+    if let Some(paused) = &mut run.claim.record.waiting.paused {
+        paused.saved = saved;
+    }
+    Ok(true)
 }
 
 /// Executes the calls of a reply, and takes down what else they mean for the run.
@@ -166,8 +187,20 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, In
     Ok(true)
 }
 
+/// Sends finished work back with `text`; what `note` records is saved with that message.
+pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut Record)) -> Result<(), Interruption> {
+    let mut chat = open_chat(run).await?;
+    chat.send_user_message(&run.claim.services.redactor.clean(text));
+    note(&mut run.claim.record);
+    dialogue::save(&mut run.claim, &mut chat).await?;
+    if run.workspace.open.is_some() {
+        run.dialogue.chat = Some(chat);
+    }
+    Ok(())
+}
+
 /// Resumes the conversation, or starts it.
-pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
+async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }
@@ -205,6 +238,13 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         chat.resume(stored);
         let is_replacement = std::mem::take(&mut run.claim.record.prepared.is_replacement);
         close_gap(&mut run.claim, &mut chat, is_replacement);
+        if let (Some(reason), Some(plan)) = (
+            run.claim.record.planned.refused_revision.take(),
+            &run.claim.record.planned.plan,
+        ) {
+            let text = denied_plan::of_worker(plan, &reason);
+            chat.send_user_message(&run.claim.services.redactor.clean(&text));
+        }
     }
     Ok(chat)
 }

@@ -5,12 +5,15 @@
 //! alike; text by a model, a stranger or a command can only be inserted as data, without any effect
 //! there.
 
+use chrono::TimeDelta;
+
 use crate::agent::record::follow_up::Kind;
 use crate::agent::record::sections::StartedBy;
-use crate::agent::record::{Failure, KeptWork, Parked, Record, SavedWork};
+use crate::agent::record::{Failure, KeptWork, Parked, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::plans;
 use crate::agent::text::refused_hosts;
+use crate::agent::text::reviews;
 use crate::agent::text::usage::{counted, grouped, spent};
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
@@ -103,10 +106,12 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         None => page.heading(Line::from("🛠️ ").and(headline(state))),
     }
     plans::plans(&mut page, state, record);
+    reviews::reviews(&mut page, record, settings);
     if matches!(state, State::Planning | State::Working) && !record.worked.doing.is_empty() {
         let first = record.worked.doing.trim().lines().next().unwrap_or_default();
         page.paragraph(Line::from("**Now:** ").and(Line::said(first, LONGEST_DOING)));
     }
+    approvals(&mut page, state, record, settings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
     let mut footer = match &record.planned.environment {
@@ -131,6 +136,28 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
     let mut folded = Page::default();
     folded.details(Line::from("🛠️ ").and(headline(state)).and(": how it went"), page);
     folded
+}
+
+/// Writes who approved the plan and the result, or until when an answer is waited for.
+fn approvals(page: &mut Page, state: State, record: &Record, settings: &Settings) {
+    let paused = record.waiting.paused.as_ref();
+    // Where the plan is asked for again, what was given before is void.
+    let is_void = paused.is_some_and(|paused| matches!(paused.by, PausedBy::Plan(_)));
+    let plan = record.planned.approval.as_ref().filter(|_| !is_void);
+    let plan = plan.map(|approval| &approval.grant);
+    for (what, grant) in [("Plan", plan), ("Result", record.delivered.approval.as_ref())] {
+        if let Some(grant) = grant {
+            let by = Line::name(grant.by.trim_start_matches('@'));
+            page.paragraph(Line::from(what).and(" approved by ").and(by).and("."));
+        }
+    }
+    if let (State::AwaitingApproval(_), Some(paused)) = (state, paused) {
+        let lapses = paused.at + TimeDelta::days(i64::from(settings.steering.expire_days));
+        page.paragraph(Line::filled(
+            "Somebody who may write to the repository can approve it until {}.",
+            [Line::figures(&lapses.format("%Y-%m-%d %H:%M UTC").to_string())],
+        ));
+    }
 }
 
 /// Writes the start of the progress comment of a run that waits for a remote service.
@@ -197,6 +224,7 @@ pub fn done(record: &Record, settings: &Settings) -> Page {
     );
     summary(&mut page, record);
     verification(&mut page, record, &settings.planning.verification);
+    reviews::reviews(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
@@ -216,6 +244,7 @@ pub fn failed(
     page.heading("❌ This could not be done");
     page.said(&sentence(&failure.text));
     work_so_far(&mut page, saved);
+    reviews::reviews(&mut page, record, settings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
     page.paragraph(new_run(trigger));
@@ -303,6 +332,7 @@ pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, ru
         said.code(&format!("$ {}\n{}", check.command, check.tail));
         page.details("What the failing check said", said);
     }
+    reviews::result(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);

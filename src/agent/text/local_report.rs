@@ -7,6 +7,7 @@ use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{LocalTask, Record};
 use crate::agent::services::Settings;
 use crate::agent::text::refused_hosts;
+use crate::agent::text::reviews;
 use crate::agent::text::verification;
 use crate::agent::text::{comments, usage};
 use crate::repository::reading::files::{ChangeKind, ChangedFile};
@@ -44,6 +45,12 @@ pub fn local(
         }
         for check in &record.verified.checks {
             let _ = writeln!(text, "Check `{}` {}.", check.command, verification::outcome(check));
+        }
+    }
+    let reviewed = [("plan", &record.reviewed.plan), ("result", &record.reviewed.result)];
+    for (what, rounds) in reviewed {
+        if let Some(scores) = reviews::scores(rounds) {
+            let _ = writeln!(text, "Review of the {what}: {scores}");
         }
     }
     for finding in &record.verified.findings {

@@ -4,10 +4,13 @@
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
 use crate::agent::text::comments::{new_run, sentence, work_so_far};
+use crate::agent::text::plan_question;
+use crate::agent::text::reviews;
 use crate::agent::text::usage::{grouped, spent};
 use crate::approval::Refusal;
 use crate::approval::digest::Digest;
 use crate::approval::extent::Extent;
+use crate::approval::proposal::Part;
 use crate::markdown::compose::{Line, Page};
 use crate::task::command::Command;
 
@@ -29,6 +32,14 @@ pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` resumes it."
 pub const NEEDS_BUDGET: &str = "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and resumes it.";
 /// Reply to `resume` of a run that waits for approval.
 pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny <reason>`.";
+/// Reply to `approve` of a plan. What stands below the command is read by the model.
+pub const PLAN_APPROVED: &str = "▶️ The plan is carried out.";
+/// Reply to the first `deny` of a plan, with a reason.
+pub const PLAN_DENIED: &str = "🔁 Another plan is made, with your reason in mind.";
+/// Reply to `deny` of a revised plan.
+pub const REVISION_DENIED: &str = "▶️ The work goes on by the plan before.";
+/// Reply to a decision after another one.
+pub const ALREADY_DECIDED: &str = "This is decided already.";
 /// Reply to `approve` and `deny` when nothing waits for approval.
 pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// To `resume` while all runs are paused.
@@ -70,7 +81,7 @@ pub fn help(command: &Command) -> Page {
          | `/agent pause` | pause it at the next safe point |\n\
          | `/agent resume` | resume it |\n\
          | `/agent budget 500k` | allow 500,000 more tokens |\n\
-         | `/agent approve`, `/agent deny <reason>` | decide on a result that waits for approval |\n\n\
+         | `/agent approve`, `/agent deny <reason>` | decide on a plan or result that waits for approval |\n\n\
          Any other comment is read before the next step, and so is what stands below a command.",
     );
     page
@@ -85,11 +96,21 @@ fn is_approval(unknown: &str) -> bool {
 pub fn not_approved(refusal: Refusal, digest: &Digest) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
-        "Nothing was approved: {}. Read what would be pushed in the last question above, and write {} in a comment of its own.",
+        "Nothing was approved: {}. Read what it would cover in the last question above, and write {} in a comment of its own.",
         [
             Line::said(&refusal.to_string(), LONGEST_OBJECTION),
             Line::code(&format!("/agent approve {}", digest.short())),
         ],
+    ));
+    page
+}
+
+/// Reply to an approval of a plan that is not what was asked for any more.
+pub fn plan_changed(changed: &[Part]) -> Page {
+    let mut page = Page::default();
+    page.paragraph(Line::filled(
+        "Nothing was approved: {} changed since the question was asked. It is asked again.",
+        [plan_question::changed(changed)],
     ));
     page
 }
@@ -130,15 +151,24 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
                  without an answer, `/agent stop` ends it.",
             );
         }
-        PausedBy::Objections(held) => question(&mut page, held, record),
+        PausedBy::Objections(held) => {
+            question(&mut page, held, record, settings);
+            reviews::result(&mut page, record, settings);
+        }
+        PausedBy::Plan(held) => {
+            plan_question::question(&mut page, held, record, settings);
+            reviews::plan(&mut page, record, settings);
+        }
     }
     work_so_far(&mut page, paused.saved.as_ref());
-    page.small(vec![Line::figures(&spent(record, settings))]);
+    if !matches!(paused.by, PausedBy::Plan(_)) {
+        page.small(vec![Line::figures(&spent(record, settings))]);
+    }
     Some(page)
 }
 
 /// Writes the question whether a result may be pushed.
-fn question(page: &mut Page, held: &HeldResult, record: &Record) {
+fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Settings) {
     page.heading("🔐 It needs your approval");
     page.own(if held.is_void {
         "The work is done, and nothing of it was pushed; what was approved before is not what would be pushed now:"
@@ -178,11 +208,13 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record) {
                 "{} delivers it as it is, `/agent deny <reason>` ends it.",
                 [Line::code(&approve)],
             ));
+            let lapses = question.lapses(settings.steering.expire_days);
             page.small(vec![Line::filled(
-                "Question {}, digest {}",
+                "Question {}, digest {}, lapses {}",
                 [
                     Line::code(&question.id.to_string()),
                     Line::code(question.digest.as_str()),
+                    Line::figures(&lapses.format("%Y-%m-%d %H:%M UTC").to_string()),
                 ],
             )]);
         }
@@ -237,12 +269,28 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
             [Line::said(&sentence(reason), LONGEST_OBJECTION)],
         ));
     }
+    if let Some(denial) = record.planned.denials.last().filter(|_| is_plan_denied(record)) {
+        page.paragraph(Line::filled(
+            "The plan was not approved: {}",
+            [Line::said(&sentence(&denial.reason), LONGEST_OBJECTION)],
+        ));
+    }
     work_so_far(&mut page, saved);
     page.paragraph(new_run(trigger));
     if record.worked.turns > 0 {
         page.small(vec![Line::figures(&spent(record, settings))]);
     }
     page
+}
+
+/// Returns true if the run ended with the denial of its plan.
+fn is_plan_denied(record: &Record) -> bool {
+    let paused = record.waiting.paused.as_ref();
+    let (Some(PausedBy::Plan(held)), Some(denial)) = (paused.map(|paused| &paused.by), record.planned.denials.last())
+    else {
+        return false;
+    };
+    denial.question == held.question.id && !denial.reason.is_empty()
 }
 
 /// Reply to `stop` on a pull/merge request that no run works on.

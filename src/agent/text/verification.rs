@@ -14,7 +14,9 @@ const MOST_COMMANDS: usize = 20;
 /// Returns the reason why a result is only a draft.
 pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
     let mut open = record.verified.checks.iter().filter(|check| check.is_open()).peekable();
-    if open.peek().is_none() {
+    if open.peek().is_none() && !record.takes_tests_away() {
+        "it did not pass its review"
+    } else if open.peek().is_none() {
         "tests were deleted or skipped"
     } else if open.all(|check| check.passes_only_at_work) {
         "the checks pass only in the container of the work"

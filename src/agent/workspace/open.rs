@@ -16,7 +16,7 @@ use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
 use crate::rules;
-use crate::task::state::State;
+use crate::task::state::{Judged, State};
 use crate::tool::mcp::McpServer;
 use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolOutput, ToolServer};
@@ -114,9 +114,13 @@ pub(crate) fn note_container(run: &mut Run) {
         .map(|opened| opened.project.container_id().to_owned());
 }
 
-/// Until Preparing is finished, a container may hold only part of the project.
+/// Until Preparing is finished for the first time, a container may hold only part of the project.
 fn is_prepared(claim: &Claim) -> bool {
-    matches!(claim.state, State::Working | State::Verifying | State::Delivering)
+    claim.record.prepared.is_repeated
+        || matches!(
+            claim.state,
+            State::Working | State::Verifying | State::Reviewing(Judged::Result) | State::Delivering
+        )
 }
 
 async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {

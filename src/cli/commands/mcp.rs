@@ -3,19 +3,17 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::transport::stdio_pipes;
 
 use crate::cli::exit;
-use crate::cli::session::{complain, configuration_or_defaults};
+use crate::cli::session::{self, complain, configuration_or_defaults};
 use crate::config::Config;
 use crate::evaluation;
-use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
 use crate::llm::models::Models;
 use crate::review::score::Score;
-use crate::reviewer::{self, Asked, Reviewer};
+use crate::reviewer::{self, Place, Reviewer};
 use crate::secret::Redactor;
 
 /// Serves until stdin ends.
@@ -48,11 +46,10 @@ fn reviewer(config: &Config, redactor: Arc<Redactor>) -> Result<Reviewer, LlmErr
     if let Some(doubt) = doubt {
         complain(format_args!("review.prompt_file: {doubt}"));
     }
-    Ok(Reviewer {
-        asked: Asked::Model(Models::new(&config.llm)?.of(Role::Reviewer, None)),
-        mode: config.review.mode,
-        prompt,
-        timeout: Duration::from_secs(config.review.timeout_seconds),
-        redactor,
-    })
+    let place = Place {
+        guard: session::host().program,
+        folder: config.state_dir.join(reviewer::FOLDER),
+    };
+    let critic = Models::new(&config.llm)?.critic(None)?;
+    Ok(Reviewer::new(critic, &config.review, prompt.into(), &place, redactor))
 }

@@ -92,6 +92,13 @@ fn as_text(report: &Report) -> String {
     line(&mut text, "repairs per run", &report.repair_steps, |steps| {
         format!("{steps:.1}")
     });
+    let score = |score: &f64| format!("{score:.2} of 10");
+    line(&mut text, "first review score", &report.first_review_score, score);
+    line(&mut text, "last review score", &report.last_review_score, score);
+    line(&mut text, "reviews passed", &report.review_pass_rate, percent);
+    line(&mut text, "rounds per review", &report.review_rounds, |rounds| {
+        format!("{rounds:.1}")
+    });
     text
 }
 

@@ -11,7 +11,10 @@ use crate::agent::record::usage::ModelUsage;
 use crate::cli::arguments::Status;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
+use crate::agent::text::reviews;
 use crate::config::Config;
+use crate::review::rounds::ReviewLoop;
+use crate::review::score::Score;
 use crate::store::{Run, Store, StoreError};
 
 /// How many runs are listed.
@@ -62,10 +65,33 @@ fn as_json(runs: &[Run], is_served: bool) -> serde_json::Value {
                 "updated_at": run.updated_at,
                 "not_before": run.not_before,
                 "usage": usage(run),
+                "reviews": reviews_as_json(run),
             })
         })
         .collect();
     json!({ "worker_active": is_served, "runs": runs })
+}
+
+/// Returns the reviews of plan and result that there are.
+fn reviews(run: &Run) -> Vec<(&'static str, ReviewLoop)> {
+    let Ok(record) = Record::read(run) else {
+        return Vec::new();
+    };
+    let reviewed = [("plan", record.reviewed.plan), ("result", record.reviewed.result)];
+    let is_made = |(_, rounds): &(&str, ReviewLoop)| !rounds.rounds().is_empty();
+    reviewed.into_iter().filter(is_made).collect()
+}
+
+/// Returns the score of each round, `null` where no review came of it.
+fn reviews_as_json(run: &Run) -> serde_json::Value {
+    let scores = |rounds: &ReviewLoop| -> Vec<Option<Score>> {
+        rounds.rounds().iter().map(|round| round.opinion.score()).collect()
+    };
+    let reviews = reviews(run);
+    let entries = reviews
+        .iter()
+        .map(|(what, rounds)| ((*what).to_owned(), json!(scores(rounds))));
+    serde_json::Value::Object(entries.collect())
 }
 
 /// Returns the tokens of each model in each role; empty where none was asked.
@@ -90,6 +116,10 @@ fn as_text(runs: &[Run], is_served: bool) -> String {
             run.task.to_string(),
             run.title
         ));
+        for (what, rounds) in reviews(run) {
+            let scores = reviews::scores(&rounds).unwrap_or_default();
+            lines.push(format!("            review of the {what}: {scores}"));
+        }
         let usage = usage(run);
         if usage.iter().any(|entry| entry.model != usage[0].model) {
             lines.extend(usage.iter().map(|ModelUsage { model, role, usage }| {

@@ -1,5 +1,6 @@
 //! Checks beyond types: each value must be possible and agree with the others.
 
+mod approval;
 mod machine;
 mod model;
 mod review;
@@ -19,6 +20,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
     model::check(config, faults);
     review::check(config, faults);
+    approval::check(config, faults);
     machine::check(config, folder, faults);
 }
 
@@ -58,6 +60,7 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
             format!("{key}: the secret goes over the network in plain http, where others can read it; use https")
         })
         .chain(readable_secrets(config))
+        .chain(review::doubt(config))
         .collect()
 }
 

@@ -11,7 +11,8 @@ use crate::config::Config;
 use crate::config::fault::Faults;
 use crate::llm::config::model_config::{ModelConfig, OWN};
 use crate::llm::config::role::Role;
-use crate::llm::config::{NamedModel, Prices, ProviderName};
+use crate::llm::config::{ModelOptions, NamedModel, NamedProvider, Prices, ProviderName};
+use crate::reviewer::config::LONGEST_SECONDS;
 use crate::spelling::nearest;
 
 /// The system prompt with the built-in tools needs about 1,200 tokens; no work is possible in a
@@ -42,7 +43,7 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
     }
     for role in Role::ALL {
         if let Some(name) = llm.roles.named(role) {
-            check_reference(config, &format!("llm.roles.{}", role.as_str()), name, faults);
+            check_role(config, role, name, faults);
         }
     }
     check_positive("llm.timeout_seconds", llm.timeout_seconds, faults);
@@ -103,7 +104,11 @@ fn check_health(config: &Config, faults: &mut Faults) {
 fn check_model(config: &Config, model: &ModelConfig, faults: &mut Faults) {
     let key = |name: &str| format!("{}.{name}", model.section);
     check_address(&model.address_key(), &model.address, faults);
-    check_given(&key("model"), &model.model, faults);
+    if model.name != OWN && model.model.is_empty() {
+        faults.at(&key("model"), "is missing");
+    } else {
+        check_given(&key("model"), &model.model, faults);
+    }
     if model.context_length < SMALLEST_WINDOW {
         let reason = format!("must be at least {SMALLEST_WINDOW} tokens, or the prompt does not fit");
         faults.at(&key("context_length"), reason);
@@ -161,6 +166,12 @@ fn check_options(config: &Config, model: &ModelConfig, faults: &mut Faults) {
     if let Some(name) = &options.fallback {
         let key = key("fallback");
         check_reference(config, &key, name, faults);
+        if config.llm.command_model(name).is_some() {
+            faults.at(
+                &key,
+                format!("names `{name}`, which is a program and can only review; name a model"),
+            );
+        }
         let mut next = Some(name.clone());
         for _ in 0..=config.llm.models.len() {
             next = next
@@ -183,22 +194,94 @@ fn check_named(name: &str, named: &NamedModel, faults: &mut Faults) {
         let reason = format!("is no name for a model: letters, digits, - and _, and not `{OWN}`");
         faults.at(&format!("llm.models.{name}"), reason);
     }
-    let is_ollama = named.provider == ProviderName::Ollama;
-    let has_key = matches!(named.provider, ProviderName::Openai | ProviderName::Anthropic);
+    let is_ollama = named.provider == NamedProvider::Ollama;
+    let has_key = matches!(named.provider, NamedProvider::Openai | NamedProvider::Anthropic);
+    let is_program = named.provider == NamedProvider::Command;
+    let is_server = !is_program;
+    let provider = named.provider.server().map_or("command", ProviderName::as_str);
     for (given, name, is_known) in [
         (named.endpoint.is_some(), "endpoint", is_ollama),
-        (named.base_url.is_some(), "base_url", !is_ollama),
+        (named.base_url.is_some(), "base_url", is_server && !is_ollama),
         (named.keep_alive.is_some(), "keep_alive", is_ollama),
         (named.api_key.is_some(), "api_key", has_key),
         (named.max_tokens.is_some(), "max_tokens", has_key),
+        (!named.model.is_empty(), "model", is_server),
+        (named.context_length.is_some(), "context_length", is_server),
+        (named.parallel_requests.is_some(), "parallel_requests", is_server),
+        (!named.command.is_empty(), "command", is_program),
+        (!named.env.is_empty(), "env", is_program),
+        (named.local.is_some(), "local", is_program),
     ] {
         if given && !is_known {
-            let provider = named.provider.as_str();
             faults.at(
                 &key(name),
                 format!("is no key of the provider {provider}; leave it out"),
             );
         }
+    }
+    if is_program {
+        check_program(named, &key, faults);
+    }
+}
+
+/// Checks a program that answers in the place of a model.
+fn check_program(named: &NamedModel, key: &impl Fn(&str) -> String, faults: &mut Faults) {
+    if named.command.first().is_none_or(|program| program.trim().is_empty()) {
+        let reason = "must begin with a program, e.g. [\"/usr/local/bin/codex\", \"exec\", \"-\"]";
+        faults.at(&key("command"), reason);
+    }
+    for variable in named.env.keys() {
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            faults.at(&key("env"), format!("'{variable}' cannot be the name of a variable"));
+        }
+    }
+    let ModelOptions {
+        timeout_seconds,
+        stream,
+        temperature,
+        seed,
+        reasoning_effort,
+        headers,
+        extra_body,
+        ca_file,
+        trust: _,
+        fallback,
+        prices,
+    } = &named.options;
+    for (given, name) in [
+        (stream.is_some(), "stream"),
+        (temperature.is_some(), "temperature"),
+        (seed.is_some(), "seed"),
+        (reasoning_effort.is_some(), "reasoning_effort"),
+        (!headers.is_empty(), "headers"),
+        (!extra_body.is_empty(), "extra_body"),
+        (ca_file.is_some(), "ca_file"),
+        (fallback.is_some(), "fallback"),
+        (prices.is_some(), "prices"),
+    ] {
+        if given {
+            faults.at(&key(name), "is no key of the provider command; leave it out");
+        }
+    }
+    match timeout_seconds {
+        Some(0) => faults.at(&key("timeout_seconds"), "must be at least 1"),
+        Some(seconds) if *seconds > LONGEST_SECONDS => {
+            faults.at(&key("timeout_seconds"), format!("must be at most {LONGEST_SECONDS}"));
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// Checks that a role names a model that can have it.
+fn check_role(config: &Config, role: Role, name: &str, faults: &mut Faults) {
+    let key = format!("llm.roles.{}", role.as_str());
+    check_reference(config, &key, name, faults);
+    if role != Role::Reviewer && config.llm.command_model(name).is_some() {
+        let reason = format!(
+            "names `{name}`, whose provider is `command`: a program only answers one question, so it can have no other role \
+             than `reviewer`; name a model"
+        );
+        faults.at(&key, reason);
     }
 }
 

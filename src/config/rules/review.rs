@@ -3,7 +3,10 @@
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
+use crate::llm::config::model_config::OWN;
+use crate::llm::config::role::Role;
 use crate::review::score::Score;
+use crate::reviewer;
 use crate::reviewer::config::LONGEST_SECONDS;
 
 pub(super) fn check(config: &Config, faults: &mut Faults) {
@@ -20,9 +23,24 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
             faults.at(&format!("{key}.max_rounds"), reason);
         }
     }
+    // The section of a provider that no role has is not checked otherwise.
+    let is_made = review.plan.enabled || review.result.enabled;
+    let is_unchecked = || !config.llm.used_models().iter().any(|name| name == OWN);
+    if is_made && config.llm.roles.named(Role::Reviewer).is_none() && is_unchecked() {
+        faults.at(
+            "llm.roles.reviewer",
+            "is missing, and reviews are switched on (`review`)",
+        );
+    }
     check_positive("review.timeout_seconds", review.timeout_seconds, faults);
     if review.timeout_seconds > LONGEST_SECONDS {
         let reason = format!("must be at most {LONGEST_SECONDS}");
         faults.at("review.timeout_seconds", reason);
     }
+}
+
+/// Returns why the operator's prompt is not used, if it is not.
+pub(super) fn doubt(config: &Config) -> Option<String> {
+    let (_, doubt) = reviewer::prompt(config.review.prompt_file.as_deref());
+    doubt.map(|doubt| format!("review.prompt_file: {doubt}"))
 }

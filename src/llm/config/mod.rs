@@ -69,6 +69,18 @@ pub enum ProviderName {
     Anthropic,
 }
 
+/// Who answers for a model under a name: the server of a provider, or a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NamedProvider {
+    Ollama,
+    Lmstudio,
+    Openai,
+    Anthropic,
+    /// A program of the operator's on this machine, for the role `reviewer` alone.
+    Command,
+}
+
 /// The form in which the model changes files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -154,7 +166,7 @@ pub struct Anthropic {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct NamedModel {
-    pub provider: ProviderName,
+    pub provider: NamedProvider,
     /// Address of an Ollama server.
     pub endpoint: Option<String>,
     /// Address of any other server.
@@ -162,7 +174,19 @@ pub struct NamedModel {
     #[schemars(with = "Option<String>")]
     pub api_key: Option<SecretString>,
     /// Name of the model, as the server knows it.
+    #[serde(default)]
     pub model: String,
+    /// The program and its arguments, for `command`: it reads the question from its stdin and writes
+    /// the answer to its stdout.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// All variables that the program of `command` gets.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub env: BTreeMap<String, SecretString>,
+    /// For `command`: the program sends what it reads to no other machine, so it may judge
+    /// confidential work.
+    pub local: Option<bool>,
     /// Window in tokens; the default of the provider's section when empty.
     pub context_length: Option<u64>,
     /// Longest reply in tokens, for `openai` and `anthropic`.
@@ -245,6 +269,19 @@ impl ProviderName {
             Self::Lmstudio => "lmstudio",
             Self::Openai => "openai",
             Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+impl NamedProvider {
+    /// Returns the provider whose server answers; `None` for a program.
+    pub const fn server(self) -> Option<ProviderName> {
+        match self {
+            Self::Ollama => Some(ProviderName::Ollama),
+            Self::Lmstudio => Some(ProviderName::Lmstudio),
+            Self::Openai => Some(ProviderName::Openai),
+            Self::Anthropic => Some(ProviderName::Anthropic),
+            Self::Command => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Each model with all of its settings, wherever they stand in the configuration.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -29,6 +30,21 @@ pub struct ModelConfig {
     pub options: ModelOptions,
 }
 
+/// A program that answers in the place of a model.
+#[derive(Debug, Clone)]
+pub struct CommandModel {
+    /// The key in `llm.models`.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// All variables that it gets.
+    pub env: BTreeMap<String, SecretString>,
+    /// How long one answer may take, where its section says so.
+    pub timeout: Option<Duration>,
+    /// Whether the operator says that it sends what it reads to no other machine.
+    pub is_local: bool,
+}
+
 impl ModelConfig {
     /// Returns the configuration key of the address.
     pub fn address_key(&self) -> String {
@@ -46,12 +62,28 @@ impl Config {
         self.model_of_section(self.provider, OWN.to_owned(), format!("llm.{}", self.provider.as_str()))
     }
 
-    /// Returns the model that `llm.models` has under `name`.
+    /// Returns the program that `llm.models` has under `name`.
+    pub fn command_model(&self, name: &str) -> Option<CommandModel> {
+        let named = self
+            .models
+            .get(name)
+            .filter(|named| named.provider.server().is_none())?;
+        Some(CommandModel {
+            name: name.to_owned(),
+            command: named.command.clone(),
+            env: named.env.clone(),
+            timeout: named.options.timeout_seconds.map(Duration::from_secs),
+            is_local: named.local == Some(true),
+        })
+    }
+
+    /// Returns the model that `llm.models` has under `name`, if a server answers for it.
     pub fn named_model(&self, name: &str) -> Option<ModelConfig> {
         let named = self.models.get(name)?;
+        let provider = named.provider.server()?;
         let defaults = Self::default();
-        let mut model = defaults.model_of_section(named.provider, name.to_owned(), format!("llm.models.{name}"));
-        let address = match named.provider {
+        let mut model = defaults.model_of_section(provider, name.to_owned(), format!("llm.models.{name}"));
+        let address = match provider {
             ProviderName::Ollama => &named.endpoint,
             ProviderName::Lmstudio | ProviderName::Openai | ProviderName::Anthropic => &named.base_url,
         };
@@ -73,7 +105,7 @@ impl Config {
         })
     }
 
-    /// Returns the model of the provider's section and those of `models`.
+    /// Returns the model of the provider's section and those of `models`, without the programs.
     pub fn all_models(&self) -> Vec<ModelConfig> {
         let named = self.models.keys().filter_map(|name| self.named_model(name));
         [self.own_model()].into_iter().chain(named).collect()

@@ -65,6 +65,19 @@ impl Store {
         self.claim_wanted(&Wanted::This(run), ttl).await
     }
 
+    /// Frees the runs of workers that are no more: a run that waits is found by nobody else, since
+    /// only a claim frees others' runs, and nobody claims what waits.
+    pub async fn free_runs_of_the_dead(&self) -> Result<(), StoreError> {
+        let now = self.engine.now().await?;
+        let mut transaction = self.engine.begin(Purpose::Claim).await?;
+        let dead = self.free_abandoned(&mut *transaction, now).await?;
+        transaction.commit().await?;
+        for worker in dead {
+            self.engine.liveness().bury(worker).await;
+        }
+        Ok(())
+    }
+
     async fn claim_wanted(&self, wanted: &Wanted, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
         let now = self.engine.now().await?;
         let mut transaction = self.engine.begin(Purpose::Claim).await?;

@@ -102,6 +102,9 @@ fn story(run: &StoredRun) -> String {
     if let Some(failure) = &record.failure {
         let _ = writeln!(text, "Why it failed: {}", failure.text.trim());
     }
+    for denial in record.planned.denials.iter().filter(|denial| !denial.reason.is_empty()) {
+        let _ = writeln!(text, "People did not approve a plan of it: {}", denial.reason.trim());
+    }
     if let Some(reason) = &record.delivered.denial {
         let _ = writeln!(text, "People did not approve its result: {}", reason.trim());
     }

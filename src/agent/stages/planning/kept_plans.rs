@@ -33,13 +33,12 @@ struct Kept {
 
 /// Returns the fingerprint of what the planner is given: prompts, the files that it can look at,
 /// and the model. `None` where the model may give another plan each time.
-pub(crate) fn fingerprint(claim: &Claim, system: &str, tree: &str) -> Option<String> {
+pub(crate) fn fingerprint(claim: &Claim, system: &str, task: &str, tree: &str) -> Option<String> {
     let model = claim.model(Role::Planner).reproducible()?;
-    let planned = &claim.record.planned;
     // Each run has its own name for blocks of text from outside.
     let fence = prompt::fence(claim.lease.run);
     let mut digest = Sha256::new();
-    for part in [&model, system, &planned.task_text, tree] {
+    for part in [&model, system, task, tree] {
         let part = part.replace(&fence, "data");
         digest.update(part.len().to_le_bytes());
         digest.update(part);

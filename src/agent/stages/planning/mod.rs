@@ -1,16 +1,18 @@
 //! The first stage: read the item, explore the repository, and have the model plan.
 
+mod better_plan; // what the planner is told of a plan that was sent back
 mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
 mod environment_choice; // the environment of the run
 pub(crate) mod kept_plans; // plans that are made once for the same input
-mod shown_files; // the project's files, as the model first sees them
+pub(crate) mod shown_files; // the project's files, as the model first sees them
 
 use std::sync::Arc;
 
 use chrono::Utc;
 use serde_json::Value;
 
+use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::dialogue::ask;
@@ -53,13 +55,20 @@ const LARGEST_POINTER: u64 = 64 * 1024;
 /// Saves base, plan, environment and the task's text in the record.
 pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     run.claim.record.planned.started_at.get_or_insert_with(Utc::now);
-    let source = match run.reporter.item(&mut run.claim).await? {
-        Some(item) => read_item(run, &item).await?,
-        None => read_folder(run).await?,
+    let mirror = if run.claim.record.reviewed.is_plan_sent_back() {
+        // What was read of the item is in the record, with all that people said since.
+        source::mirror_at_hand(run).await?
+    } else {
+        run.claim.record.reviewed.plan.begin_anew();
+        run.claim.record.reviewed.faults.clear();
+        match run.reporter.item(&mut run.claim).await? {
+            Some(item) => read_item(run, &item).await?.mirror,
+            None => read_folder(run).await?.mirror,
+        }
     };
     if run.claim.services.settings.planning.enabled {
-        let mirror = source.mirror.clone();
-        run.claim.record.planned.plan = Some(make_plan(run, source).await?);
+        run.claim.record.planned.plan = Some(make_plan(run, mirror.clone()).await?);
+        run.claim.record.reviewed.is_plan_faulty = false;
         choose_base(&mut run.claim, &mirror).await?;
     }
     environment_choice::choose_environment(&mut run.claim);
@@ -72,6 +81,10 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
         digest: plan.map(kept_plans::digest).unwrap_or_default(),
     });
     run.claim.note_plan();
+    // A review comes first: people see what it says.
+    if !run.claim.services.settings.review.config.plan.enabled && plan_question::needs_approval(run).await? {
+        return Ok(Signal::ApprovalNeeded);
+    }
     Ok(Signal::Finished)
 }
 
@@ -233,18 +246,19 @@ enum Step {
     Plan(Box<Plan>),
 }
 
-async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> {
+async fn make_plan(run: &mut Run, mirror: Mirror) -> Result<Plan, Interruption> {
     let Some(base) = run.claim.record.planned.base.clone() else {
         return Err(Interruption::failed("there is no commit to plan on"));
     };
-    let tree = source.mirror.tree(&base.commit).await?;
+    let tree = mirror.tree(&base.commit).await?;
     let rules = run.claim.record.planned.rules.clone();
-    let look = RepositoryTools::new(source.mirror, base.commit, rules.files);
+    let look = RepositoryTools::new(mirror, base.commit, rules.files);
     // Planning does not change the project, so tools that are only forbidden for the work are
     // allowed.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(&run.claim, &toolbox).await?;
-    run.claim.record.planned.input = kept_plans::fingerprint(&run.claim, &system, tree.as_str());
+    let task = better_plan::task(&run.claim)?.into_owned();
+    run.claim.record.planned.input = kept_plans::fingerprint(&run.claim, &system, &task, tree.as_str());
     if let Some(plan) = kept_plan(&mut run.claim).await? {
         return Ok(plan);
     }
@@ -255,7 +269,7 @@ async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> 
         .model(Role::Planner)
         .chat(Arc::from([]), false, run.claim.stop.asked.clone());
     chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
-    chat.send_user_message(&run.claim.services.redactor.clean(&run.claim.record.planned.task_text));
+    chat.send_user_message(&run.claim.services.redactor.clean(&task));
     let (most_subtasks, most_looks) = (
         run.claim.services.settings.planning.max_subtasks,
         run.claim.services.settings.planning.max_look_turns,

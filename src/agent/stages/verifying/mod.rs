@@ -3,7 +3,6 @@
 mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
 
-use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::stages::working;
@@ -72,19 +71,11 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         });
     }
     let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    send_back(run, &text).await?;
+    working::send_back(run, &text, |record| {
+        record.verified.sent_back_at = Some(record.worked.turns);
+    })
+    .await?;
     Ok(Signal::RepairNeeded)
-}
-
-async fn send_back(run: &mut Run, text: &str) -> Result<(), Interruption> {
-    let mut chat = working::open_chat(run).await?;
-    chat.send_user_message(&run.claim.services.redactor.clean(text));
-    run.claim.record.verified.sent_back_at = Some(run.claim.record.worked.turns);
-    dialogue::save(&mut run.claim, &mut chat).await?;
-    if run.workspace.open.is_some() {
-        run.dialogue.chat = Some(chat);
-    }
-    Ok(())
 }
 
 /// Returns findings in the diff from the base to `head` that the task did not ask for.

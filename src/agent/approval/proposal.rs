@@ -1,0 +1,144 @@
+//! What the approval of a plan covers, and what people are told of it, as the record and the
+//! configuration have it now.
+
+use serde_json::Value;
+
+use crate::agent::claim::Claim;
+use crate::agent::prompt::named_files;
+use crate::agent::record::redaction;
+use crate::agent::workspace::open;
+use crate::agent::workspace::set_up;
+use crate::approval::digest::Digest;
+use crate::approval::proposal::{Bound, Egress, Estimate, Part, expected_tokens};
+use crate::conversation::Usage;
+use crate::egress::Policy;
+use crate::environment::{During, NetworkMode};
+use crate::llm::config::role::Role;
+use crate::plan::Plan;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
+
+/// Most files of the project among which those are looked for that the plan names.
+const MOST_FILES: usize = 100_000;
+/// Most files that are told.
+const MOST_NAMED: usize = 20;
+
+/// Returns digests of all that an approval of the current plan covers. The plan counts as it is
+/// saved, without secrets, so that the next process finds the same.
+pub(crate) fn bound(claim: &Claim) -> Bound {
+    let mut plan = serde_json::to_value(&claim.record.planned.plan).unwrap_or_default();
+    redaction::clean_words(&claim.services.redactor, &mut plan);
+    let texts = [
+        (Part::Plan, vec![plan.to_string()]),
+        (Part::SetUp, set_up_commands(claim)),
+        (Part::Environment, environment_parts(claim)),
+        (Part::Egress, vec![written(&egress(claim))]),
+        (Part::Budget, budget(claim)),
+        (Part::Allowance, allowance(claim)),
+    ];
+    Bound::of(texts.into_iter().map(|(part, texts)| {
+        let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        (part, Digest::of(&texts))
+    }))
+}
+
+/// Returns the set-up commands, without secrets.
+pub(crate) fn set_up_commands(claim: &Claim) -> Vec<String> {
+    let clean = |command: String| claim.services.redactor.clean(&command).into_string();
+    set_up::set_up_commands(claim).into_iter().map(clean).collect()
+}
+
+/// Returns name and image of the environment; empty if the configuration has it no more.
+pub(crate) fn environment(claim: &Claim) -> (String, String) {
+    open::environment(claim).map_or_else(
+        |_| (String::new(), String::new()),
+        |(name, environment)| (name, environment.image),
+    )
+}
+
+fn environment_parts(claim: &Claim) -> Vec<String> {
+    let (name, image) = environment(claim);
+    let config = &claim.services.containers.config;
+    let services = config.services_of(&name);
+    let services: Vec<String> = services
+        .map(|(name, service)| format!("{name} {}", service.image))
+        .collect();
+    [vec![name, image, config.runtime.clone()], services].concat()
+}
+
+/// Returns what programs in the run's container may reach.
+pub(crate) fn egress(claim: &Claim) -> Egress {
+    let config = &claim.services.containers.config;
+    match config.network.mode {
+        NetworkMode::None => Egress::Nothing,
+        NetworkMode::Open => Egress::Everything,
+        NetworkMode::Allowlist => {
+            let policy = open::environment(claim).ok();
+            let policy = policy.and_then(|(_, environment)| config.policy(&environment));
+            let hosts: Vec<String> = policy.iter().flat_map(Policy::named).collect();
+            if hosts.is_empty() {
+                return Egress::Nothing;
+            }
+            Egress::Hosts {
+                hosts,
+                only_during_set_up: config.network.during == During::Setup,
+            }
+        }
+    }
+}
+
+fn written(egress: &Egress) -> String {
+    serde_json::to_value(egress).unwrap_or(Value::Null).to_string()
+}
+
+/// Returns the limits of the run by the configuration.
+pub(crate) fn budget(claim: &Claim) -> Vec<String> {
+    let settings = &claim.services.settings;
+    let budget = &settings.budget;
+    let limits = [
+        budget.tokens.map(|tokens| format!("{tokens} tokens")),
+        budget.minutes.map(|minutes| format!("{minutes} minutes")),
+        budget.cost_usd.map(|cost| format!("${cost:.2}")),
+        Some(format!("{} model turns", settings.max_turns)),
+    ];
+    limits.into_iter().flatten().collect()
+}
+
+/// Returns the tokens that a person has allowed beyond the budget.
+pub(crate) fn allowance(claim: &Claim) -> Vec<String> {
+    let allowed = claim.record.waiting.allowance.as_ref();
+    let allowed = allowed.map(|allowance| format!("{} more tokens allowed since", allowance.tokens));
+    allowed.into_iter().collect()
+}
+
+/// Returns what the work on the plan may take, with what was used so far.
+pub(crate) fn estimate(claim: &Claim, plan: &Plan) -> Estimate {
+    let worker = claim.model(Role::Worker);
+    let subtasks = plan.task_decomposition.subtasks.len();
+    let (input, output) = expected_tokens(subtasks, worker.window());
+    let usage = Usage {
+        input,
+        output,
+        cached: 0,
+    };
+    let prices = &claim.services.settings.prices;
+    let so_far = claim.record.cost(prices).unwrap_or_default();
+    Estimate {
+        tokens: input.saturating_add(output),
+        cost_usd: prices.cost([(worker.name(), &usage)]).map(|cost| cost + so_far),
+    }
+}
+
+/// Returns the files of the project that the plan names.
+pub(crate) async fn files(mirror: &Mirror, base: &CommitId, plan: &Plan) -> Result<Vec<String>, RepositoryError> {
+    let (files, _) = mirror.files(base, MOST_FILES).await?;
+    let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
+    let subtasks = plan.task_decomposition.subtasks.iter();
+    let actions = plan.action_plan.actions.iter();
+    let mut text: Vec<&str> = vec![&plan.goal_understanding.main_objective, &plan.comment];
+    text.extend(subtasks.map(|subtask| subtask.description.as_str()));
+    text.extend(actions.flat_map(|action| [action.purpose.as_str(), action.expected_outcome.as_str()]));
+    let text = text.join("\n");
+    let named = named_files::all_named(&text, &paths).into_iter();
+    Ok(named.take(MOST_NAMED).map(str::to_owned).collect())
+}

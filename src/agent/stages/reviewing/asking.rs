@@ -1,0 +1,207 @@
+//! Asks the reviewer about a document, counts what that costs, and keeps the answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::agent::claim::Claim;
+use crate::agent::dialogue::ask;
+use crate::agent::record::Record;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::redaction;
+use crate::agent::text::reviews;
+use crate::journal::fact::Fact;
+use crate::llm::config::role::Role;
+use crate::repository::CommitId;
+use crate::repository::mirror::Mirror;
+use crate::review::Review;
+use crate::review::document::Document;
+use crate::review::evidence::{self, Known};
+use crate::review::rounds::{Next, Opinion, ReviewLoop, Rules, Unready};
+use crate::review::score::Score;
+use crate::reviewer::{Asked, Call, NoReview, Reviewer};
+use crate::task::state::Judged;
+
+/// Maximum size of a file whose lines are counted.
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+/// Maximum number of files whose lines are counted for one document.
+const MOST_FILES: usize = 50;
+
+/// A document with all that its judgement needs.
+pub(super) struct Matter<'a> {
+    pub judged: Judged,
+    pub document: Document,
+    /// Where the places are looked up that the reviewer names.
+    pub place: (&'a Mirror, &'a CommitId),
+    pub commands: Vec<String>,
+    pub criteria: Vec<String>,
+}
+
+/// Returns the reviewer for this run: for confidential work the near one.
+pub(super) fn reviewer(claim: &Claim) -> Result<Reviewer, Interruption> {
+    let settings = &claim.services.settings.review;
+    let critic = claim
+        .services
+        .models
+        .critic(claim.record.request.local_only.as_deref())?;
+    Ok(Reviewer::new(
+        critic,
+        &settings.config,
+        Arc::clone(&settings.prompt),
+        &settings.place,
+        Arc::clone(&claim.services.redactor),
+    ))
+}
+
+/// Returns when a plan or a result passes, and how often it is made better.
+pub(super) fn rules(claim: &Claim, judged: Judged) -> Rules {
+    let config = &claim.services.settings.review.config;
+    let (target_score, max_rounds) = match judged {
+        Judged::Plan => (config.plan.target_score, config.plan.max_rounds),
+        Judged::Result => (config.result.target_score, config.result.max_rounds),
+    };
+    Rules {
+        target_score: reviews::target(target_score),
+        max_rounds,
+    }
+}
+
+/// Asks for as long as there is a question, and returns what to do then.
+pub(super) async fn decide(claim: &mut Claim, reviewer: &Reviewer, matter: &Matter<'_>) -> Result<Next, Interruption> {
+    let rules = rules(claim, matter.judged);
+    let digest = matter.document.digest();
+    let reviews = loop_of(&mut claim.record, matter.judged);
+    if reviews.is_about_another(&digest) {
+        reviews.begin_anew();
+    }
+    match reviews.next(&digest, rules) {
+        Next::Ask => {}
+        next => return Ok(next),
+    }
+    ask_once(claim, reviewer, matter, rules.target_score).await?;
+    Ok(loop_of(&mut claim.record, matter.judged).next(&digest, rules))
+}
+
+async fn ask_once(
+    claim: &mut Claim,
+    reviewer: &Reviewer,
+    matter: &Matter<'_>,
+    target: Score,
+) -> Result<(), Interruption> {
+    ask::check_limits(claim).await?;
+    let what = name(matter.judged).to_owned();
+    let digest = matter.document.digest().as_str().to_owned();
+    let round = loop_of(&mut claim.record, matter.judged).rounds().len() + 1;
+    claim.note(Fact::ReviewRequested {
+        what: what.clone(),
+        round,
+        digest: digest.clone(),
+        model: reviewer.name.clone(),
+    });
+    let judgement = async { Ok::<_, Interruption>(reviewer.review(&matter.document.text).await) };
+    let judgement = claim.unless_stopped(judgement).await?;
+    let facts = count(claim, reviewer, &judgement.calls).await?;
+    let answer = match judgement.review {
+        Ok(review) => Ok(redaction::clean_review(review, &claim.services.redactor)),
+        Err(NoReview::NotLocal(reason)) => return Err(Interruption::refused_by_policy(reason)),
+        Err(NoReview::Later { until, reason }) => return Err(Interruption::Postponed { until, reason }),
+        Err(error) => Err(claim.services.redactor.clean(&error.to_string()).into_string()),
+    };
+    keep(claim, matter, answer).await?;
+    for fact in facts {
+        claim.note(fact);
+    }
+    let given = loop_of(&mut claim.record, matter.judged).rounds().last().cloned();
+    match given.map(|round| round.opinion) {
+        Some(Opinion::Missing(reason)) => claim.note(Fact::ReviewMissing {
+            what,
+            round,
+            digest,
+            model: reviewer.name.clone(),
+            reason,
+        }),
+        Some(Opinion::Given { review, unproven }) => claim.note(Fact::ReviewGiven {
+            what,
+            round,
+            digest,
+            model: reviewer.name.clone(),
+            score: review.score,
+            ready: review.ready_for_implementation,
+            passed: review.passes(target),
+            blockers: review.blockers.len(),
+            unproven: unproven.len(),
+        }),
+        None => {}
+    }
+    Ok(())
+}
+
+/// Counts the calls of a model. What a program uses nobody tells.
+async fn count(claim: &mut Claim, reviewer: &Reviewer, calls: &[Call]) -> Result<Vec<Fact>, Interruption> {
+    let mut facts = Vec::new();
+    if let Asked::Model(_) = reviewer.asked {
+        for call in calls {
+            facts.push(ask::count(claim, (&call.model, Role::Reviewer), call.usage, call.took).await?);
+        }
+    }
+    Ok(facts)
+}
+
+/// Records the answer with the blockers that count, and saves it.
+async fn keep(claim: &mut Claim, matter: &Matter<'_>, answer: Result<Review, String>) -> Result<(), Interruption> {
+    let cited = answer.as_ref().map(|review| evidence::cited_paths(&review.blockers));
+    let known = Known {
+        lines: lines(matter.place, cited.unwrap_or_default()).await?,
+        commands: matter.commands.clone(),
+        criteria: matter.criteria.clone(),
+    };
+    loop_of(&mut claim.record, matter.judged).record(&matter.document, answer, &known);
+    claim.save().await
+}
+
+/// Returns the number of lines of those files that exist.
+pub(super) async fn lines(
+    (mirror, commit): (&Mirror, &CommitId),
+    paths: BTreeSet<String>,
+) -> Result<BTreeMap<String, u32>, Interruption> {
+    let mut lines = BTreeMap::new();
+    for path in paths.into_iter().take(MOST_FILES) {
+        // A file that is too large to be counted is no evidence.
+        if let Ok(Some(bytes)) = mirror.file(commit, &path, LARGEST_FILE).await {
+            let counted = String::from_utf8_lossy(&bytes).lines().count();
+            lines.insert(path, u32::try_from(counted).unwrap_or(u32::MAX));
+        }
+    }
+    Ok(lines)
+}
+
+/// Says, for people, why it is given up to have something made better.
+pub(super) fn why_unready(claim: &mut Claim, judged: Judged, why: &Unready) -> String {
+    let target = rules(claim, judged).target_score;
+    reviews::why_unready(why, loop_of(&mut claim.record, judged), target)
+}
+
+/// Notes that it is given up, and what the configuration says then.
+pub(super) fn note_unready(claim: &mut Claim, judged: Judged, reason: &str, follows: &str) {
+    let last = loop_of(&mut claim.record, judged).rounds().last();
+    let digest = last.map_or_else(String::new, |round| round.digest.as_str().to_owned());
+    claim.note(Fact::ReviewUnready {
+        what: name(judged).to_owned(),
+        digest,
+        reason: reason.to_owned(),
+        follows: follows.to_owned(),
+    });
+}
+
+pub(super) fn loop_of(record: &mut Record, judged: Judged) -> &mut ReviewLoop {
+    match judged {
+        Judged::Plan => &mut record.reviewed.plan,
+        Judged::Result => &mut record.reviewed.result,
+    }
+}
+
+fn name(judged: Judged) -> &'static str {
+    match judged {
+        Judged::Plan => "plan",
+        Judged::Result => "result",
+    }
+}
