@@ -53,6 +53,7 @@ async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Resul
     let page = match effect(&order.command, Standing::AtWork) {
         Effect::Answer(page) | Effect::Resume(page) => page,
         Effect::Allow { tokens, .. } => allow(claim, tokens),
+        Effect::EndAutomaticApproval => end_automatic_approval(claim, &order.by).await?,
         // Interruptions of the work, which do not come as orders, and decisions on a waiting run.
         Effect::Stop | Effect::Pause | Effect::Approve(_) | Effect::Deny(_) => replies::help(&order.command),
     };
@@ -64,6 +65,15 @@ pub(crate) fn allow(claim: &mut Claim, tokens: u64) -> Page {
     let spent = claim.spent();
     claim.record.waiting.allowance = Some(Allowance { tokens, spent });
     replies::allowed(tokens)
+}
+
+/// Lets nothing pass any more without a person, in any run; returns the answer. The watcher that
+/// heard the order has done it already, unless the store could not be written.
+pub(crate) async fn end_automatic_approval(claim: &Claim, by: &str) -> Result<Page, Interruption> {
+    if claim.services.store.end_automatic_approval().await? {
+        claim.note(Fact::AutomaticApprovalEnded { by: by.to_owned() });
+    }
+    Ok(replies::NOTHING_PASSES.into())
 }
 
 /// Replies to an order on the item, and records that it was executed.

@@ -127,6 +127,7 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
             Err(answer) => (false, answer),
         },
         Effect::Stop => return Err(stopped()),
+        Effect::EndAutomaticApproval => (false, commands::end_automatic_approval(claim, &order.by).await?),
         // It waits already, so there is nothing to set aside.
         Effect::Pause => (false, replies::ALREADY_PAUSED.into()),
     };

@@ -7,6 +7,8 @@
 pub mod config; // what waits for a person
 pub mod digest; // identifies what is approved
 pub mod proposal; // a plan that waits
+pub mod difference; // what a result does, from git's raw difference
+pub mod automatic; // whether a result may pass without a person
 pub mod extent; // the size of a result, and the order in which its files are shown
 
 use std::fmt;

@@ -92,7 +92,7 @@ pub enum Command {
         #[arg(help = TASK_HELP)]
         task: String,
     },
-    /// Allow a result that waits for approval
+    /// Allow a plan or result that waits for approval
     Approve {
         #[arg(help = TASK_HELP)]
         task: String,
@@ -100,12 +100,17 @@ pub enum Command {
         /// waits now
         digest: Option<Beginning>,
     },
-    /// Refuse a result that waits for approval
+    /// Refuse a plan or result that waits for approval
     Deny {
         #[arg(help = TASK_HELP)]
         task: String,
         /// Why
         reason: Option<String>,
+    },
+    /// Let results within the configured scope pass without a person, for a time
+    AutoApprove {
+        #[command(subcommand)]
+        command: AutoApprove,
     },
     /// Let a task use more tokens, and go on if it waits for that
     Budget {
@@ -251,6 +256,33 @@ fn period(text: &str) -> Result<TimeDelta, String> {
     period.filter(|period| *period > TimeDelta::zero()).ok_or_else(refused)
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum AutoApprove {
+    /// Switch it on, for a time
+    On {
+        /// How long, such as 30m or 2h; without it as long as the configuration allows
+        #[arg(long, value_name = "TIME", value_parser = time_to_live)]
+        ttl: Option<TimeDelta>,
+    },
+    /// Switch it off, at once
+    Off,
+    /// Print whether it is on
+    Status,
+}
+
+/// Reads a time such as `30m` or `2h`.
+fn time_to_live(text: &str) -> Result<TimeDelta, String> {
+    let refused = || format!("'{text}' is no time; write it like 30m or 2h");
+    let unit = text.chars().next_back().ok_or_else(refused)?;
+    let number: i64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| refused())?;
+    let time = match unit {
+        'm' => TimeDelta::try_minutes(number),
+        'h' => TimeDelta::try_hours(number),
+        _ => None,
+    };
+    time.filter(|time| *time > TimeDelta::zero()).ok_or_else(refused)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Doctor {
     /// Also ask the model for a reply, and send it a prompt as long as its window to see whether
@@ -377,25 +409,26 @@ mod tests {
         Usage: coding-agent [OPTIONS] <COMMAND>
 
         Commands:
-          run          Find labelled items, work on them until none is left, and end
-          serve        Find and work on labelled items until stopped
-          produce      Only find labelled items and queue them, until stopped
-          consume      Only work on what has been found, until stopped
-          pause        Set a task aside at its next safe point, or with --all every task
-          resume       Let a paused task go on, or with --all every task that --all paused
-          stop         End a task for good; what was done stays on a branch
-          approve      Allow a result that waits for approval
-          deny         Refuse a result that waits for approval
-          budget       Let a task use more tokens, and go on if it waits for that
-          forget       Erase everything that is stored of a finished task
-          status       Show what is queued, active and finished
-          logs         Show what happened in a task
-          stats        Show figures over many runs: success, duration, tokens, refusals, repairs
-          mcp          Evaluate documents for other programs, as an MCP server on stdin and stdout
-          evaluations  Show documents that other programs had evaluated
-          doctor       Check everything a run needs, and say how to fix what is missing
-          config       Check or describe the configuration file
-          completions  Print a completion script for a shell
+          run           Find labelled items, work on them until none is left, and end
+          serve         Find and work on labelled items until stopped
+          produce       Only find labelled items and queue them, until stopped
+          consume       Only work on what has been found, until stopped
+          pause         Set a task aside at its next safe point, or with --all every task
+          resume        Let a paused task go on, or with --all every task that --all paused
+          stop          End a task for good; what was done stays on a branch
+          approve       Allow a plan or result that waits for approval
+          deny          Refuse a plan or result that waits for approval
+          auto-approve  Let results within the configured scope pass without a person, for a time
+          budget        Let a task use more tokens, and go on if it waits for that
+          forget        Erase everything that is stored of a finished task
+          status        Show what is queued, active and finished
+          logs          Show what happened in a task
+          stats         Show figures over many runs: success, duration, tokens, refusals, repairs
+          mcp           Evaluate documents for other programs, as an MCP server on stdin and stdout
+          evaluations   Show documents that other programs had evaluated
+          doctor        Check everything a run needs, and say how to fix what is missing
+          config        Check or describe the configuration file
+          completions   Print a completion script for a shell
 
         Options:
               --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or

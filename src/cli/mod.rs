@@ -11,7 +11,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use arguments::{Command, Which};
-use commands::{completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work};
+use commands::{
+    auto_approve, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work,
+};
 
 use crate::task::command::Command as Order;
 
@@ -45,6 +47,7 @@ pub fn main() -> ExitCode {
         Command::Stop { task } => order(config, &task, Order::Stop),
         Command::Approve { task, digest } => order(config, &task, Order::Approve(digest)),
         Command::Deny { task, reason } => order(config, &task, Order::Deny(reason)),
+        Command::AutoApprove { command } => session::on_runtime(auto_approve::switch(config, command)),
         Command::Budget { task, tokens } => order(config, &task, Order::Budget(tokens)),
         Command::Forget { task } => session::on_runtime(forget::run(config, &task)),
         Command::Status(status) => session::on_runtime(status::show(config, &status)),

@@ -321,6 +321,20 @@ pub enum Fact {
         digest: String,
         reason: String,
     },
+    /// A result passed without a person, as `approver` had allowed for a time.
+    ApprovalAutoApproved {
+        id: Uuid,
+        approver: String,
+        digest: String,
+    },
+    /// Somebody has switched automatic approval on.
+    AutomaticApprovalStarted {
+        by: String,
+        until: DateTime<Utc>,
+    },
+    AutomaticApprovalEnded {
+        by: String,
+    },
     /// Another plan took the place of the one before.
     Replanned {
         reason: String,

@@ -4,6 +4,7 @@
 
 mod asking;
 pub mod attending;
+pub mod automatic_approval;
 pub mod consumer;
 pub mod following;
 pub mod forges;

@@ -20,6 +20,7 @@ mod exclusive; // the lock that keeps two `run` commands from one state director
 pub mod file_system; // file systems on which the store must not lie
 mod sqlite; // the database in a file
 mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
+mod automatic_approval; // whether results may pass without a person at this moment
 mod evaluations; // evaluations of documents for other programs
 mod facts; // what happened, numbered
 mod remembered; // what one process leaves to the next

@@ -7,6 +7,7 @@ mod facts;
 mod history;
 mod records;
 pub(super) mod retention;
+mod automatic_approval;
 mod switches;
 mod turns;
 mod unfinished_work;

@@ -65,6 +65,8 @@ pub enum Command {
     Approve(Option<Beginning>),
     /// Refuse what waits for approval, with the reason if one is given.
     Deny(Option<String>),
+    /// Let nothing pass any more without a person, in all tasks.
+    AutoApproveOff,
     /// Allow so many more tokens, and go on if the budget was what stopped it.
     Budget(u64),
     Help,
@@ -87,6 +89,7 @@ impl Command {
                 .parse()
                 .map_or_else(|_| unknown(), |digest| Self::Approve(Some(digest))),
             "deny" => Self::Deny((!rest.is_empty()).then(|| rest.to_owned())),
+            "auto-approve" if rest.eq_ignore_ascii_case("off") => Self::AutoApproveOff,
             "budget" => tokens(rest).map_or_else(unknown, Self::Budget),
             "help" | "" => alone(Self::Help),
             _ => unknown(),
@@ -118,6 +121,7 @@ impl fmt::Display for Command {
             Self::Approve(Some(digest)) => write!(formatter, "approve {digest}"),
             Self::Deny(None) => formatter.write_str("deny"),
             Self::Deny(Some(reason)) => write!(formatter, "deny {reason}"),
+            Self::AutoApproveOff => formatter.write_str("auto-approve off"),
             Self::Budget(tokens) => write!(formatter, "budget {tokens}"),
             Self::Help => formatter.write_str("help"),
             Self::Unknown(text) => formatter.write_str(text),
@@ -173,6 +177,8 @@ mod tests {
             ),
             ("/agent approve 0123abc", unknown("approve 0123abc")),
             ("/agent approve it, please", unknown("approve it, please")),
+            ("/agent auto-approve off", Some(Command::AutoApproveOff)),
+            ("/agent auto-approve on", unknown("auto-approve on")),
             ("/agent", Some(Command::Help)),
             ("/agent help", Some(Command::Help)),
             ("/agent dance", unknown("dance")),
@@ -223,6 +229,7 @@ mod tests {
                 Command::Approve("0123456789abcdef".parse().ok()),
                 Command::Deny(None),
                 Command::Deny(Some(reason)),
+                Command::AutoApproveOff,
                 Command::Budget(tokens),
                 Command::Help,
             ] {

@@ -338,6 +338,10 @@ fn limits_that_cannot_be_are_refused() {
         ("review: {timeout_seconds: 1801}", "must be at most 1800"),
         ("review: {mode: kind}", "one of flexible, strict"),
         ("review: {plan: {on_unready: draft}}", "one of ask, fail, proceed"),
+        (
+            "approval: {plan: true}\nplanning: {enabled: false}",
+            "approval.plan: there is no plan to wait with where planning.enabled is false",
+        ),
         ("approval: {result: sometimes}", "one of guarded, always"),
         ("approval: {hard_require: [format]}", "delete, rename, broad_overwrite"),
         (

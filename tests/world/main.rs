@@ -11,6 +11,7 @@
 mod approvals;
 mod asking;
 mod authority;
+mod automatic_approval;
 mod big;
 mod store_trouble;
 mod certificates;

@@ -202,7 +202,15 @@ async fn a_denial_without_a_reason_ends_the_run_and_the_command_line_decides_as_
     let world = world().await;
     let issue = asked(&world, plan()).await;
     let status = world.command(&["status"]).await;
-    assert!(status.stdout.contains("awaiting_approval:preparing"), "{status:?}");
+    let digest = &digests(&world)[0][..16];
+    insta::assert_snapshot!(told(&world, &status.stdout), @r"
+    no worker is active
+    awaiting_approval:preparing github:acme/widgets#1            Greet (0 min ago)
+                waits for approval of its plan, by somebody who may write to the repository until TIME UTC; `coding-agent approve github:acme/widgets#1 DIGEST`
+    ");
+    let status = world.command(&["status", "--json"]).await;
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["runs"][0]["waits_for"]["digest"], digest, "{status}");
     let wrong = world.command(&["approve", TASK, "0123456789abcdef"]).await;
     assert_eq!(wrong.stdout, "github:acme/widgets#1: it waits\n", "{wrong:?}");
     let denied = world.command(&["deny", TASK]).await;

@@ -310,7 +310,8 @@ async fn commands_are_answered_below_the_item() {
     | `/agent pause` | pause it at the next safe point |
     | `/agent resume` | resume it |
     | `/agent budget 500k` | allow 500,000 more tokens |
-    | `/agent approve`, `/agent deny <reason>` | decide on a result that waits for approval |
+    | `/agent auto-approve off` | let nothing pass any more without a person, in any task |
+    | `/agent approve`, `/agent deny <reason>` | decide on a plan or result that waits for approval |
 
     Any other comment is read before the next step, and so is what stands below a command.
 
@@ -324,7 +325,8 @@ async fn commands_are_answered_below_the_item() {
     | `/agent pause` | pause it at the next safe point |
     | `/agent resume` | resume it |
     | `/agent budget 500k` | allow 500,000 more tokens |
-    | `/agent approve`, `/agent deny <reason>` | decide on a result that waits for approval |
+    | `/agent auto-approve off` | let nothing pass any more without a person, in any task |
+    | `/agent approve`, `/agent deny <reason>` | decide on a plan or result that waits for approval |
 
     Any other comment is read before the next step, and so is what stands below a command.
 

@@ -221,8 +221,8 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
     (true, replies::PLAN_APPROVED.into())
 }
 
-/// Applies a denial; returns the reply if it does not count. It also takes an approval back on which
-/// the run did not go on yet. The first one with a reason has the planner make another plan.
+/// Applies a denial; returns the reply if it does not count. It also takes an approval back on
+/// which the run did not go on yet. The first one with a reason has the planner make another plan.
 pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<Denied, Page> {
     let Some(held) = held(claim).cloned() else {
         return Err(replies::NOTHING_TO_APPROVE.into());
@@ -257,8 +257,8 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
     }
 }
 
-/// Has the plan stay that was carried out before a revision of it was refused; its approval is still
-/// in the record.
+/// Has the plan stay that was carried out before a revision of it was refused; its approval is
+/// still in the record.
 fn keep_former_plan(claim: &mut Claim, reason: String) -> Denied {
     let planned = &mut claim.record.planned;
     let Some(former) = planned.former_plans.last().cloned() else {

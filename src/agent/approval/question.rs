@@ -36,7 +36,7 @@ pub(crate) async fn put_question(
     mirror: &Mirror,
     (base, head): (&CommitId, &CommitId),
     digest: Digest,
-    objections: HoldReasons,
+    (objections, obstacles): (HoldReasons, Vec<String>),
 ) -> Result<(), Interruption> {
     let touched = mirror.touched(base, head).await?;
     let extent = Extent {
@@ -72,6 +72,7 @@ pub(crate) async fn put_question(
             question: Some(question),
             objections: objections.shown,
             more: objections.more,
+            obstacles,
             extent,
             diff,
             unseen,

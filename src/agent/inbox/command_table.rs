@@ -54,6 +54,8 @@ pub(crate) enum Effect<'command> {
     Approve(Option<&'command Beginning>),
     /// A decision against it.
     Deny(Option<&'command str>),
+    /// Nothing passes without a person any more, in any run.
+    EndAutomaticApproval,
     /// The run ends for good, in the middle of whatever it does.
     Stop,
     /// A run at work is set aside as soon as a running tool call has finished; one that waits is
@@ -102,6 +104,7 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
         (Command::Approve(_) | Command::Deny(_), AtWork | Waits { .. }) => {
             Effect::Answer(replies::NOTHING_TO_APPROVE.into())
         }
+        (Command::AutoApproveOff, _) => Effect::EndAutomaticApproval,
         (Command::Help | Command::Unknown(_), _) => Effect::Answer(replies::help(command)),
     }
 }
@@ -153,6 +156,7 @@ mod tests {
             let allowed = Effect::Allow { tokens: 5, resumes };
             assert_eq!(effect(&Command::Budget(5), standing), allowed);
             assert_eq!(effect(&Command::Stop, standing), Effect::Stop);
+            assert_eq!(effect(&Command::AutoApproveOff, standing), Effect::EndAutomaticApproval);
         }
     }
 }

@@ -224,6 +224,9 @@ impl ThreadWatcher {
             author: comment.author.clone(),
             what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
         });
+        if command == Some(Command::AutoApproveOff) {
+            self.end_automatic_approval(&comment.author).await;
+        }
         // An acknowledgement for people; if it fails, the comment still counts.
         if let Err(error) = forge.react(&self.task, heard.key, Reaction::Seen).await {
             tracing::warn!(task = %self.task, "the reaction to {} could not be given: {error}", heard.key);
@@ -250,6 +253,20 @@ impl ThreadWatcher {
             });
         }
         Ok(())
+    }
+
+    /// Does at once what the run itself would do at its next safe point only: until then another
+    /// result could pass.
+    async fn end_automatic_approval(&self, author: &str) {
+        match self.services.store.end_automatic_approval().await {
+            Ok(true) => self.note(Fact::AutomaticApprovalEnded {
+                by: format!("@{author}"),
+            }),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(task = %self.task, "automatic approval could not be switched off yet: {error}")
+            }
+        }
     }
 
     fn ignore(&self, forge: &dyn Permissions, comment: &Comment, is_command: bool) {

@@ -26,6 +26,8 @@ pub enum HoldReason {
     /// The name of a file or folder looks like a secret; `folder` is its parent, empty for the
     /// root.
     Name { folder: String, kind: Option<String> },
+    /// The configuration has every result wait.
+    Always,
 }
 
 /// Maximum number of reasons that are listed one by one.
@@ -64,6 +66,13 @@ impl HoldReasons {
         }
     }
 
+    /// Adds a reason that is none of what was found in the result.
+    #[must_use]
+    pub fn with(mut self, reason: HoldReason) -> Self {
+        self.shown.push(reason);
+        self
+    }
+
     /// Returns one line for each listed reason, and one that counts the others.
     pub fn lines(&self) -> Vec<String> {
         let shown = self.shown.iter().map(ToString::to_string);
@@ -89,7 +98,9 @@ impl HoldReason {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Protected { path } | Self::Secret { path, .. } if !path.is_empty() => Some(path),
-            Self::Unready { .. } | Self::Protected { .. } | Self::Secret { .. } | Self::Name { .. } => None,
+            Self::Unready { .. } | Self::Protected { .. } | Self::Secret { .. } | Self::Name { .. } | Self::Always => {
+                None
+            }
         }
     }
 
@@ -97,7 +108,7 @@ impl HoldReason {
         match self {
             Self::Unready { .. } => 0,
             Self::Protected { path } => rank(path) * 2,
-            Self::Secret { .. } | Self::Name { .. } => 1,
+            Self::Secret { .. } | Self::Name { .. } | Self::Always => 1,
         }
     }
 
@@ -107,6 +118,7 @@ impl HoldReason {
             Self::Unready { .. } => "review",
             Self::Protected { .. } => "protected_path",
             Self::Secret { .. } | Self::Name { .. } => "secret",
+            Self::Always => "approval",
         }
     }
 }
@@ -133,6 +145,7 @@ impl fmt::Display for HoldReason {
                     )
                 }
             }
+            Self::Always => formatter.write_str("every result waits, as the configuration says (`approval.result`)"),
             Self::Secret { path, line, kind } => {
                 let kind = described(kind.as_deref());
                 if path.is_empty() {

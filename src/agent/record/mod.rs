@@ -136,6 +136,9 @@ pub struct HeldResult {
     /// Number of hold reasons that are not listed.
     #[serde(default)]
     pub more: Unlisted,
+    /// Why it does not pass by itself, where that is switched on.
+    #[serde(default)]
+    pub obstacles: Vec<String>,
     /// Size of what would be pushed.
     #[serde(default)]
     pub extent: Extent,

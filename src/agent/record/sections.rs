@@ -118,6 +118,8 @@ pub struct PreparationRecord {
 pub struct WorkRecord {
     /// Number of times the model was told that its changes touch files excluded by the rules.
     pub reminders: u32,
+    /// Tools of MCP servers that were called, written down before they are.
+    pub outside_tools: BTreeSet<String>,
     /// Successful commands of the model that did nothing but install dependencies.
     pub installed: Vec<String>,
     /// Set-up commands that the model added to the plan's.
@@ -200,6 +202,8 @@ pub struct DeliveryRecord {
     pub noted: Option<CommitId>,
     /// The result that a person approved for delivery, whatever its hold reasons.
     pub approval: Option<Grant>,
+    /// The result that passed without a person; judged anew before each push.
+    pub passed: Option<Grant>,
     /// The reason a person gave for denying approval.
     pub denial: Option<String>,
     pub change: Option<Change>,

@@ -92,6 +92,7 @@ mod tests {
                 push: PushRight::Given,
             }),
             discretion: Discretion::NotNeeded,
+            is_public: false,
         }
     }
 

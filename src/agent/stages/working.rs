@@ -39,6 +39,9 @@ use crate::task::state::Signal;
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::set_up::dependencies;
 
+/// Beginnings of the names of the program's own tools.
+const OWN_SERVERS: [&str; 3] = ["workspace/", "repository/", "agent/"];
+
 /// Maximum number of reminders about files that the model should not have changed.
 const MOST_REMINDERS: u32 = 2;
 
@@ -153,11 +156,29 @@ async fn carry_out(
     calls: Vec<ToolCall>,
 ) -> Result<(Called, ControlRequests), Interruption> {
     snapshots::finish_snapshot(run).await;
+    note_outside_tools(&mut run.claim, toolbox, &calls).await?;
     let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, toolbox, calls).await?;
     network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
     note_installed(&mut run.claim, &called.results);
     let requested = take_wishes(run);
     Ok((called, requested))
+}
+
+/// Writes down which tools of MCP servers are called, before they are: a result may pass without a
+/// person only if the work used no other tools than those that the operator names.
+async fn note_outside_tools(claim: &mut Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<(), Interruption> {
+    let mut has_news = false;
+    for call in calls {
+        let tool = toolbox.meant(call).await?.tool;
+        let is_own = OWN_SERVERS.iter().any(|server| tool.starts_with(server));
+        if !is_own && tool.contains('/') {
+            has_news |= claim.record.worked.outside_tools.insert(tool);
+        }
+    }
+    if has_news {
+        claim.save().await?;
+    }
+    Ok(())
 }
 
 /// Sends the results to the model, and counts those that rules refused.

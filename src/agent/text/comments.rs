@@ -151,6 +151,12 @@ fn approvals(page: &mut Page, state: State, record: &Record, settings: &Settings
             page.paragraph(Line::from(what).and(" approved by ").and(by).and("."));
         }
     }
+    if let Some(passed) = &record.delivered.passed {
+        page.paragraph(Line::filled(
+            "Result passed by automatic approval, which {} had switched on.",
+            [Line::name(passed.by.trim_start_matches('@'))],
+        ));
+    }
     if let (State::AwaitingApproval(_), Some(paused)) = (state, paused) {
         let lapses = paused.at + TimeDelta::days(i64::from(settings.steering.expire_days));
         page.paragraph(Line::filled(

@@ -8,4 +8,5 @@ pub(crate) mod plan_question; // the question whether a plan may be carried out
 pub mod reviews; // the reviews of plan and result
 pub mod comments; // progress and final comments, texts of change requests
 pub mod replies; // replies to commands, and questions to people
+pub mod waits; // what runs wait for, for a list of them
 pub mod local_report; // the end of a task from the command line

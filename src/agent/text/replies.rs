@@ -42,6 +42,9 @@ pub const REVISION_DENIED: &str = "▶️ The work goes on by the plan before.";
 pub const ALREADY_DECIDED: &str = "This is decided already.";
 /// Reply to `approve` and `deny` when nothing waits for approval.
 pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
+/// Reply to `auto-approve off`.
+pub const NOTHING_PASSES: &str =
+    "🔒 Automatic approval is off, for all tasks. It is switched on again on the command line only.";
 /// To `resume` while all runs are paused.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
@@ -81,6 +84,7 @@ pub fn help(command: &Command) -> Page {
          | `/agent pause` | pause it at the next safe point |\n\
          | `/agent resume` | resume it |\n\
          | `/agent budget 500k` | allow 500,000 more tokens |\n\
+         | `/agent auto-approve off` | let nothing pass any more without a person, in any task |\n\
          | `/agent approve`, `/agent deny <reason>` | decide on a plan or result that waits for approval |\n\n\
          Any other comment is read before the next step, and so is what stands below a command.",
     );
@@ -179,6 +183,11 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Sett
     let reasons = objections.chain(held.more.said());
     page.items(reasons.map(|text| Line::said(&text, LONGEST_OBJECTION)).collect());
     changed_since_approval(page, &held.changed);
+    if !held.obstacles.is_empty() {
+        page.own("Automatic approval does not let it pass:");
+        let obstacles = held.obstacles.iter();
+        page.items(obstacles.map(|text| Line::said(text, LONGEST_OBJECTION)).collect());
+    }
     let branch = record
         .planned
         .base

@@ -1,6 +1,7 @@
 //! The commands of the command line. What each is called and takes is defined in
 //! [`crate::cli::arguments`].
 
+pub mod auto_approve;
 pub mod completions;
 pub mod configuration;
 pub mod doctor;

@@ -8,10 +8,12 @@ use serde_json::json;
 
 use crate::agent::record::Record;
 use crate::agent::record::usage::ModelUsage;
+use crate::agent::text::reviews;
+use crate::agent::text::waits::{Wait, wait_of};
+use crate::approval::automatic::Started;
 use crate::cli::arguments::Status;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
-use crate::agent::text::reviews;
 use crate::config::Config;
 use crate::review::rounds::ReviewLoop;
 use crate::review::score::Score;
@@ -28,13 +30,13 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
         Err(code) => return code,
     };
     match read(&config).await {
-        Ok((_, true)) if status.quiet => exit::SUCCESS.into(),
-        Ok((_, false)) if status.quiet => exit::FAILED.into(),
-        Ok((runs, is_served)) => {
+        Ok(found) if status.quiet && found.is_served => exit::SUCCESS.into(),
+        Ok(_) if status.quiet => exit::FAILED.into(),
+        Ok(found) => {
             if status.json {
-                print(as_json(&runs, is_served));
+                print(found.as_json());
             } else {
-                print(as_text(&runs, is_served));
+                print(found.as_text());
             }
             exit::SUCCESS.into()
         }
@@ -47,29 +49,78 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
     }
 }
 
-async fn read(config: &Config) -> Result<(Vec<Run>, bool), StoreError> {
-    let store = Store::open(&config.state_dir).await?;
-    Ok((store.runs(None, MOST_RUNS).await?, store.has_other_workers().await?))
+/// What is shown.
+struct Found {
+    runs: Vec<Run>,
+    is_served: bool,
+    automatic_approval: Option<Started>,
+    /// Days after which a run that waits is closed.
+    expire_days: u32,
 }
 
-fn as_json(runs: &[Run], is_served: bool) -> serde_json::Value {
-    let runs: Vec<_> = runs
-        .iter()
-        .map(|run| {
-            json!({
-                "task": run.task,
-                "run": run.id,
-                "title": run.title,
-                "state": run.state.to_string(),
-                "created_at": run.created_at,
-                "updated_at": run.updated_at,
-                "not_before": run.not_before,
-                "usage": usage(run),
-                "reviews": reviews_as_json(run),
+async fn read(config: &Config) -> Result<Found, StoreError> {
+    let store = Store::open(&config.state_dir).await?;
+    Ok(Found {
+        runs: store.runs(None, MOST_RUNS).await?,
+        is_served: store.has_other_workers().await?,
+        automatic_approval: store.automatic_approval().await?,
+        expire_days: config.steering.expire_days,
+    })
+}
+
+impl Found {
+    fn as_json(&self) -> serde_json::Value {
+        let runs: Vec<_> = self
+            .runs
+            .iter()
+            .map(|run| {
+                json!({
+                    "task": run.task,
+                    "run": run.id,
+                    "title": run.title,
+                    "state": run.state.to_string(),
+                    "created_at": run.created_at,
+                    "updated_at": run.updated_at,
+                    "not_before": run.not_before,
+                    "usage": usage(run),
+                    "reviews": reviews_as_json(run),
+                    "waits_for": self.wait(run),
+                })
             })
-        })
-        .collect();
-    json!({ "worker_active": is_served, "runs": runs })
+            .collect();
+        let until = self.automatic_approval.as_ref().map(|started| started.until);
+        json!({ "worker_active": self.is_served, "automatic_approval_until": until, "runs": runs })
+    }
+
+    fn as_text(&self) -> String {
+        let mut lines = vec![if self.is_served {
+            "a worker is active".to_owned()
+        } else {
+            "no worker is active".to_owned()
+        }];
+        if let Some(Started { by, until }) = &self.automatic_approval {
+            lines.push(format!(
+                "automatic approval is on until {} ({by} switched it on)",
+                until.format("%Y-%m-%d %H:%M UTC")
+            ));
+        }
+        for run in &self.runs {
+            lines.push(line_of(run));
+            lines.extend(self.wait(run).map(|wait| line_of_wait(run, &wait)));
+            lines.extend(lines_of_reviews(run));
+            lines.extend(lines_of_usage(run));
+        }
+        if self.runs.is_empty() {
+            lines.push("no runs yet".to_owned());
+        }
+        lines.join("\n")
+    }
+
+    /// Returns what a run waits for.
+    fn wait(&self, run: &Run) -> Option<Wait> {
+        let record = Record::read(run).ok()?;
+        wait_of(run.state, &record, self.expire_days)
+    }
 }
 
 /// Returns the reviews of plan and result that there are.
@@ -99,37 +150,53 @@ fn usage(run: &Run) -> Vec<ModelUsage> {
     Record::read(run).map_or_else(|_| Vec::new(), |record| record.worked.by_model)
 }
 
-fn as_text(runs: &[Run], is_served: bool) -> String {
-    let mut lines = vec![if is_served {
-        "a worker is active".to_owned()
-    } else {
-        "no worker is active".to_owned()
-    }];
-    for run in runs {
-        let minutes = (Utc::now() - run.updated_at).num_minutes().max(0);
-        let wait = run
-            .not_before
-            .map_or_else(String::new, |until| format!(", again at {}", until.format("%H:%M UTC")));
-        lines.push(format!(
-            "{:<11} {:<32} {} ({minutes} min ago{wait})",
-            run.state.to_string(),
-            run.task.to_string(),
-            run.title
-        ));
-        for (what, rounds) in reviews(run) {
-            let scores = reviews::scores(&rounds).unwrap_or_default();
-            lines.push(format!("            review of the {what}: {scores}"));
-        }
-        let usage = usage(run);
-        if usage.iter().any(|entry| entry.model != usage[0].model) {
-            lines.extend(usage.iter().map(|ModelUsage { model, role, usage }| {
-                let (role, input, output) = (role.as_str(), usage.input, usage.output);
-                format!("            {role} {model}: {input} tokens in, {output} out")
-            }));
-        }
+fn line_of(run: &Run) -> String {
+    let minutes = (Utc::now() - run.updated_at).num_minutes().max(0);
+    let wait = run
+        .not_before
+        .map_or_else(String::new, |until| format!(", again at {}", until.format("%H:%M UTC")));
+    format!(
+        "{:<11} {:<32} {} ({minutes} min ago{wait})",
+        run.state.to_string(),
+        run.task.to_string(),
+        run.title
+    )
+}
+
+fn line_of_wait(run: &Run, wait: &Wait) -> String {
+    let Wait {
+        what,
+        whom,
+        until,
+        digest,
+    } = wait;
+    let until = until.map_or_else(String::new, |until| {
+        format!(" until {}", until.format("%Y-%m-%d %H:%M UTC"))
+    });
+    let command = digest.as_ref().map_or_else(String::new, |digest| {
+        format!("; `coding-agent approve {} {digest}`", run.task)
+    });
+    format!("            waits for {what}, by {whom}{until}{command}")
+}
+
+/// Returns a line for each review, with the scores of its rounds.
+fn lines_of_reviews(run: &Run) -> Vec<String> {
+    let lines = reviews(run).into_iter().map(|(what, rounds)| {
+        let scores = reviews::scores(&rounds).unwrap_or_default();
+        format!("            review of the {what}: {scores}")
+    });
+    lines.collect()
+}
+
+/// Returns a line for each model in each role, if there were several models.
+fn lines_of_usage(run: &Run) -> Vec<String> {
+    let usage = usage(run);
+    if usage.iter().all(|entry| entry.model == usage[0].model) {
+        return Vec::new();
     }
-    if runs.is_empty() {
-        lines.push("no runs yet".to_owned());
-    }
-    lines.join("\n")
+    let lines = usage.iter().map(|ModelUsage { model, role, usage }| {
+        let (role, input, output) = (role.as_str(), usage.input, usage.output);
+        format!("            {role} {model}: {input} tokens in, {output} out")
+    });
+    lines.collect()
 }

@@ -19,6 +19,10 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
             faults.at(key, "needs prices; give budget.prices, or prices of the models");
         }
     }
+    if approval.plan == Some(true) && !config.planning.enabled {
+        let reason = "there is no plan to wait with where planning.enabled is false; set one of them otherwise";
+        faults.at("approval.plan", reason);
+    }
     let auto = &approval.auto_approve;
     check_positive("approval.auto_approve.ttl_minutes", auto.ttl_minutes.into(), faults);
     if auto.ttl_minutes > LONGEST_MINUTES {

@@ -81,6 +81,8 @@ pub(crate) struct Repository {
     #[serde(default)]
     pub(crate) archived: bool,
     #[serde(default)]
+    pub(crate) private: bool,
+    #[serde(default)]
     pub(crate) has_issues: Option<bool>,
     #[serde(default)]
     pub(crate) permissions: Permissions,

@@ -64,6 +64,9 @@ pub struct Item {
     /// What is asked to be merged; `None` for an issue.
     pub change: Option<ChangeHead>,
     pub discretion: Discretion,
+    /// Whether more people than its members can read the repository. What does not say so counts as
+    /// open.
+    pub is_public: bool,
 }
 
 /// What may be shown of an item to people who can read the repository but not the item.

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::approval::difference::{Difference, Unreadable, read_raw, read_removed};
 use crate::repository::git::failure::classify;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
@@ -65,6 +66,42 @@ impl Mirror {
             difference.truncate(end);
         }
         Ok((without_ids(&String::from_utf8_lossy(&difference)), is_cut))
+    }
+
+    /// Returns what `base..head` does to files, as a whole and in each of its commits.
+    pub async fn changes(&self, base: &CommitId, head: &CommitId) -> Result<Difference, RepositoryError> {
+        let whole = ["diff-tree", "-r", "-z", "--no-abbrev"];
+        let ends = [base.as_str(), head.as_str(), "--"];
+        let what = format!("reading what {head} changes");
+        let unreadable = |error: Unreadable| RepositoryError::Unexpected {
+            what: what.clone(),
+            reason: error.to_string(),
+        };
+        let changes = self.git(&what).args(whole).args(["--raw", "-M"]).args(ends);
+        let removed = self
+            .git(&what)
+            .args(whole)
+            .args(["--numstat", "--no-renames"])
+            .args(ends);
+        let steps = self
+            .git(&what)
+            .args([
+                "log",
+                "-m",
+                "--root",
+                "--format=",
+                "-r",
+                "-z",
+                "--raw",
+                "-M",
+                "--no-abbrev",
+            ])
+            .args([head.as_str(), "--not", base.as_str(), "--"]);
+        Ok(Difference {
+            changes: read_raw(&changes.bytes().await?).map_err(unreadable)?,
+            steps: read_raw(&steps.bytes().await?).map_err(unreadable)?,
+            removed: read_removed(&removed.bytes().await?),
+        })
     }
 
     /// Returns the number of commits in `base..head`.

@@ -43,6 +43,8 @@ impl Service {
                     self.ignore(task, &comment, Authority::whom(forge, &comment));
                 } else if command == Some(Command::Stop) {
                     news.stop = Some((comment.key, comment.author.clone()));
+                } else if command == Some(Command::AutoApproveOff) {
+                    self.end_automatic_approval(&format!("@{}", comment.author)).await?;
                 } else if !is_unasked && message::for_model(&comment).is_some() {
                     news.words.push(comment);
                     continue;

@@ -26,7 +26,7 @@ impl ItemApi for Api {
         let issue = self.ask_issue(address).await?;
         self.stays(&issue, address).await?;
         self.learn_kind(address, &issue);
-        let (clone_url, default_branch, change) = if issue.pull_request.is_some() {
+        let (clone_url, default_branch, change, is_private) = if issue.pull_request.is_some() {
             let at = path(address.repository, &format!("/pulls/{}", address.number));
             let pull: schema::Pull = self.client.get(TokenScope::Repository(address.repository), &at).await?;
             let base = pull.base.repo.as_ref();
@@ -37,6 +37,7 @@ impl ItemApi for Api {
                 base.clone_url.clone(),
                 base.default_branch.clone(),
                 Some(change_head(&pull, base, reaches_others)),
+                base.private,
             )
         } else {
             let repository = self.repository(address.repository).await?;
@@ -44,6 +45,7 @@ impl ItemApi for Api {
                 repository.clone_url.clone(),
                 self.default_branch(address, &repository).await?,
                 None,
+                repository.private,
             )
         };
         self.client.admit(&clone_url)?;
@@ -68,6 +70,7 @@ impl ItemApi for Api {
             change,
             // Issues of GitHub are read by whoever can read the repository.
             discretion: Discretion::NotNeeded,
+            is_public: !is_private,
         })
     }
 

@@ -35,6 +35,7 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         default_branch: Some("main".to_owned()),
         change: None,
         discretion: Discretion::NotNeeded,
+        is_public: true,
     };
     assert_eq!(item, wanted);
     assert_eq!((github.requests(), server.count("GET /api/v3/repos/o/r")), (3, 1));

@@ -50,6 +50,7 @@ impl ItemApi for Api {
             default_branch: project.default_branch.clone().filter(|_| !project.empty_repo),
             change,
             discretion,
+            is_public: project.is_open_to_more(),
         })
     }
 

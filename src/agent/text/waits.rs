@@ -1,0 +1,51 @@
+//! What a run waits for, whose answer, and until when: for lists of runs.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+
+use crate::agent::record::{PausedBy, Record};
+use crate::task::state::State;
+
+/// Those who can answer in the thread.
+const WRITERS: &str = "somebody who may write to the repository";
+/// Whoever has the command line.
+const OPERATOR: &str = "the operator";
+
+/// A run that waits for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wait {
+    /// What must come.
+    pub what: &'static str,
+    /// Whose word it is.
+    pub whom: &'static str,
+    /// When the run is closed without it; `None` for a pause of all runs.
+    pub until: Option<DateTime<Utc>>,
+    /// The beginning of the digest to approve, where an approval is waited for.
+    pub digest: Option<String>,
+}
+
+/// Returns what a run in `state` waits for; `None` if it waits for nobody. It is closed after
+/// `expire_days`.
+pub fn wait_of(state: State, record: &Record, expire_days: u32) -> Option<Wait> {
+    let paused = record.waiting.paused.as_ref().filter(|_| state.is_set_aside())?;
+    let question = match &paused.by {
+        PausedBy::Plan(held) => Some(&held.question),
+        PausedBy::Objections(held) => held.question.as_ref(),
+        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Limit(_) | PausedBy::Question(_) => None,
+    };
+    let (what, whom) = match &paused.by {
+        PausedBy::Plan(_) => ("approval of its plan", WRITERS),
+        PausedBy::Objections(_) => ("approval of its result", WRITERS),
+        PausedBy::Question(_) => ("an answer", WRITERS),
+        PausedBy::Limit(_) => ("a larger budget", WRITERS),
+        PausedBy::Person(_) => ("to be resumed", WRITERS),
+        PausedBy::AllRuns => ("the end of the pause of all runs", OPERATOR),
+    };
+    let lapses = paused.at + TimeDelta::days(expire_days.into());
+    Some(Wait {
+        what,
+        whom,
+        until: (paused.by != PausedBy::AllRuns).then_some(lapses),
+        digest: question.map(|question| question.digest.short().to_owned()),
+    })
+}
