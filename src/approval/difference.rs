@@ -220,7 +220,7 @@ mod tests {
         let modified = change(Kind::Modified, "a", None, true);
         let calm = Circumstances::default();
         for (difference, circumstances, expected) in [
-            (of(&[modified.clone()], 10), calm, vec![]),
+            (of(std::slice::from_ref(&modified), 10), calm, vec![]),
             (of(&[change(Kind::Added, "a", None, true)], 0), calm, vec![]),
             (
                 of(&[change(Kind::Deleted, "a", None, true)], 0),
@@ -232,7 +232,11 @@ mod tests {
                 calm,
                 vec![Operation::Delete, Operation::Rename],
             ),
-            (of(&[modified.clone()], 11), calm, vec![Operation::BroadOverwrite]),
+            (
+                of(std::slice::from_ref(&modified), 11),
+                calm,
+                vec![Operation::BroadOverwrite],
+            ),
             (
                 of(&[modified.clone(), modified.clone()], 0),
                 calm,

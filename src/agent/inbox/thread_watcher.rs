@@ -264,7 +264,7 @@ impl ThreadWatcher {
             }),
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(task = %self.task, "automatic approval could not be switched off yet: {error}")
+                tracing::warn!(task = %self.task, "automatic approval could not be switched off yet: {error}");
             }
         }
     }
