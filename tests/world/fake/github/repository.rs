@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::fake::bare::Bare;
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
+use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
-use crate::fake::forge::Host as _;
 use crate::fake::github::BOT;
-use crate::fake::github::HUMAN;
 use crate::fake::github::Item;
 use crate::fake::github::Permission;
-use crate::fake::github::deeds::Draft;
 use crate::fake::github::state;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::State;
@@ -94,7 +94,7 @@ impl Repository {
             Some(_) => place.owner.clone(),
             None => HUMAN.to_owned(),
         });
-        self.forge.change(|state| state.pushed(&self.full_name, &pusher));
+        self.forge.change(|state| state.heads_moved(&self.full_name, &pusher));
         id
     }
 
@@ -123,11 +123,11 @@ impl Repository {
     pub fn open_issue(&self, title: &str) -> Item {
         let draft = Draft {
             title: title.to_owned(),
-            body: None,
+            text: None,
             author: HUMAN.to_owned(),
         };
-        let number = self.forge.change(|state| state.open(&self.full_name, draft, None));
-        Item::at(&self.forge, &self.full_name, number)
+        let place = self.forge.change(|state| state.open(&self.full_name, draft, None));
+        Item::at(&self.forge, place)
     }
 
     /// Opens a pull request from a new branch with one commit.
@@ -186,7 +186,7 @@ impl Repository {
     }
 
     fn open_pull_by(&self, author: &str, head_repository: &str, title: &str, head: &str) -> Item {
-        let number = self.forge.change(|state| {
+        let place = self.forge.change(|state| {
             let base = state
                 .repository(&self.full_name)
                 .map(|place| place.default_branch.clone());
@@ -202,12 +202,12 @@ impl Repository {
             };
             let draft = Draft {
                 title: title.to_owned(),
-                body: None,
+                text: None,
                 author: author.to_owned(),
             };
             state.open(&self.full_name, draft, Some(pull))
         });
-        Item::at(&self.forge, &self.full_name, number)
+        Item::at(&self.forge, place)
     }
 
     fn with<R>(&self, look: impl FnOnce(&state::Repository) -> R) -> R {

@@ -13,7 +13,7 @@ use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::api::hub::find;
 use crate::fake::github::api::hub::find_item;
 use crate::fake::github::api::view::text;
-use crate::fake::github::state::What;
+use crate::fake::history::What;
 use crate::fake::request::Fields;
 
 /// The words that a question must have, in this order.
@@ -48,7 +48,7 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
     let found: Result<_, Problem> = hub.show(&viewer, |view| {
         let item = find_item(find(view.state, &viewer, &place)?, number)?;
         let edits = item.history.iter().rev();
-        let edits = edits.filter(|happening| happening.what == What::BodyEdited);
+        let edits = edits.filter(|happening| happening.what == What::TextEdited);
         let mut edits: Vec<_> = edits.map(|edit| (text(edit.when), edit.actor.clone())).collect();
         if !edits.is_empty() {
             // The text as it was opened is one of them, once there is another.

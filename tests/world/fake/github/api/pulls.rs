@@ -8,6 +8,8 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::created;
@@ -20,7 +22,6 @@ use crate::fake::github::api::hub::find_pull;
 use crate::fake::github::api::issues::check_length;
 use crate::fake::github::api::view_pull::base_of;
 use crate::fake::github::api::view_pull::head_of;
-use crate::fake::github::deeds::Draft;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::State;
@@ -117,11 +118,11 @@ pub async fn create(
     let body = fields.text("body").map(str::to_owned);
     let draft = Draft {
         title,
-        body,
+        text: body,
         author: viewer.login.clone(),
     };
-    let number = hub.change(|state| state.open(&repository, draft, Some(pull)));
-    created(shown(&hub, &viewer, &place, number)?)
+    let opened = hub.change(|state| state.open(&repository, draft, Some(pull)));
+    created(shown(&hub, &viewer, &place, opened.number)?)
 }
 
 /// Checks that there is something to pull, and that nobody asked for it before.
@@ -172,23 +173,23 @@ pub async fn edit(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let repository = hub.allow(&viewer, &place, Permission::Write)?;
+    let item = hub.allow_item(&viewer, &place, number, Permission::Write)?;
     hub.read(|state| find_pull(find(state, &viewer, &place)?, number).map(|_| ()))?;
     check_length(fields.text("body"))?;
     hub.change(|state| {
         let actor = viewer.login.as_str();
         if let Some(title) = fields.text("title") {
-            state.rename(&repository, number, actor, title);
+            state.rename(&item, actor, title);
         }
         if fields.has("body") {
-            state.rewrite(&repository, number, actor, fields.text("body"));
+            state.rewrite(&item, actor, fields.text("body"));
         }
-        if let (Some(base), Some(item)) = (fields.text("base"), state.item_mut(&repository, number)) {
-            item.pull.iter_mut().for_each(|pull| base.clone_into(&mut pull.base));
+        if let (Some(base), Some(pull)) = (fields.text("base"), state.pull_mut(&item)) {
+            base.clone_into(&mut pull.base);
         }
         match fields.text("state") {
-            Some("closed") => state.close(&repository, number, actor, "completed"),
-            Some("open") => state.reopen(&repository, number, actor),
+            Some("closed") => state.close(&item, actor),
+            Some("open") => state.reopen(&item, actor),
             _ => {}
         }
     });

@@ -145,7 +145,7 @@ fn holds(term: &Term, place: &Repository, item: &Item) -> bool {
             _ => true,
         },
         "" => {
-            let text = format!("{} {}", item.title, item.body.as_deref().unwrap_or_default());
+            let text = format!("{} {}", item.title, item.text.as_deref().unwrap_or_default());
             text.to_lowercase().contains(&value.to_lowercase())
         }
         // Orders and the like do not choose.
