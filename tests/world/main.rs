@@ -36,6 +36,7 @@ mod gitlab_items;
 mod guard;
 mod guard_of_results;
 mod hoses;
+mod in_step;
 mod hostile_forges;
 mod issues;
 mod kept_set_up;

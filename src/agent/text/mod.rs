@@ -4,6 +4,7 @@ pub mod verification; // how the result was checked
 pub(crate) mod refused_hosts; // hosts that the container was refused
 pub mod usage; // what a run has used
 pub(crate) mod plans; // the plan in the progress comment
-pub mod comments; // progress and final comments, texts of change requests
+pub mod comments; // progress and final comments
+pub(crate) mod change_request; // texts of change requests
 pub mod replies; // replies to commands, and questions to people
 pub mod local_report; // the end of a task from the command line

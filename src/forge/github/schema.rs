@@ -99,6 +99,10 @@ pub(crate) struct Pull {
     pub(crate) html_url: String,
     pub(crate) head: Side,
     pub(crate) base: Side,
+    /// What the GraphQL API knows it by.
+    #[serde(default)]
+    pub(crate) node_id: String,
+    pub(crate) draft: Option<bool>,
     /// Left out in lists.
     #[serde(default)]
     pub(crate) maintainer_can_modify: Option<bool>,

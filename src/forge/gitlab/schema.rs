@@ -48,6 +48,7 @@ pub(crate) struct Item {
     pub(crate) confidential: Option<bool>,
     /// The commit at the head of a merge request.
     pub(crate) sha: Option<String>,
+    pub(crate) draft: Option<bool>,
     /// The rest is a merge request's only. Nothing, where the fork was deleted.
     pub(crate) source_project_id: Option<u64>,
     pub(crate) target_project_id: Option<u64>,

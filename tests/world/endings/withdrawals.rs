@@ -96,6 +96,28 @@ async fn taking_the_processing_label_off_stops_the_run() {
 }
 
 #[tokio::test]
+async fn an_item_that_another_installation_finished_keeps_its_labels() {
+    let world = World::start().await;
+    let (ended, issue) = while_working(&world, |issue| {
+        let other = world.github.bot();
+        issue.label_by(other, "coding agent done").unlabel("coding agent processing");
+    })
+    .await;
+    assert_snapshot!(told(&ended, &issue), @"");
+    nothing_was_delivered(world).await;
+}
+
+#[tokio::test]
+async fn a_run_that_fails_where_another_installation_finished_does_not_say_so_beside_it() {
+    let world = World::start().await;
+    world.model.plans(Plan::of(&["greet"]).in_environment("python")).breaks_off_for_good();
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{ended:?}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
     let world = World::start().await;
     let issue = greeting(&world);

@@ -7,7 +7,7 @@
 //!
 //! They keep what happened (`timeline()`, `requests()`), misbehave on demand (`fails_next`,
 //! `drops_connection`, ...), and can be awaited (`until`). Everything a fake starts ends when it is
-//! dropped. They deliberately know nothing of web hooks, GraphQL, two-factor logins or the passing
+//! dropped. They deliberately know nothing of web hooks, most of GraphQL, two-factor logins or the passing
 //! of hours.
 #![allow(
     clippy::allow_attributes,

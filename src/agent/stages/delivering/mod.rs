@@ -1,6 +1,7 @@
 //! The last stage: the result becomes a branch and a pull/merge request, or a change of the local
 //! folder.
 
+mod in_step; // the request follows the last result
 mod leftover_branches; // obsolete branches with unfinished work
 
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
-use crate::forge::{Item, NewChange};
+use crate::forge::{Forge, Item, NewChange, Opened};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
 use crate::repository::RepositoryError;
 use crate::repository::commit::message;
 use crate::task::state::{Signal, State};
+use crate::workspace::base::Base;
 
 /// Pushes, opens the request, comments and sets the final label. Each step is idempotent.
 pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
@@ -127,35 +129,41 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(());
     };
-    if item.change.is_some() || run.claim.record.delivered.change.is_some() {
+    let forge = Arc::clone(forge);
+    if item.change.is_some() {
+        return in_step::after_round(run, &forge, item).await;
+    }
+    if run.claim.record.delivered.change.is_some() {
         return Ok(());
     }
-    let forge = Arc::clone(forge);
-    let body = comments::change_body(
-        &run.claim.record,
-        &run.claim.services.settings,
-        run.claim.lease.task.number(),
-        run.claim.lease.run,
-    );
+    open(run, &forge, base).await
+}
+
+/// Opens the request, or brings the one that is open in step with the result.
+async fn open(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
+    let task = run.claim.lease.task.clone();
+    let title = message::title(&run.claim.record.request.title);
+    let sections = in_step::Sections::of_issue(&run.claim, &title);
+    let redactor = &run.claim.services.redactor;
     let new = NewChange {
-        title: run
-            .claim
-            .services
-            .redactor
-            .clean(&message::title(&run.claim.record.request.title)),
-        body: body.written(&run.claim.services.redactor),
+        title: redactor.clean(&title),
+        body: redactor.clean(&sections.text()),
         head: base.head_branch,
         base: base.branch,
         is_draft: !run.claim.record.is_verified(),
     };
     // A forge may need a minute to see the branch. This may be interrupted, because opening first
     // searches for an open request.
-    let opening = forge.open_change(&run.claim.lease.task, &new);
-    let change = run.claim.unless_stopped(opening).await?;
-    run.claim.note(Fact::ChangeOpened {
-        number: change.number,
-        url: change.url.clone(),
-    });
+    let opening = forge.open_change(&task, &new);
+    let Opened { change, is_new } = run.claim.unless_stopped(opening).await?;
+    if is_new {
+        run.claim.note(Fact::ChangeOpened {
+            number: change.number,
+            url: change.url.clone(),
+        });
+    } else {
+        in_step::renew(run, forge, change.number, &title).await?;
+    }
     run.claim.record.delivered.change = Some(change);
     run.claim.save().await?;
     // Registered before the end of this run, so that a follow-up run requested from now on waits

@@ -8,16 +8,17 @@ use async_trait::async_trait;
 use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScope, MergeRequestState, MergeRequests};
 use http::StatusCode;
 
+use crate::forge::gitlab::http::endpoints::OfItem;
 use crate::forge::gitlab::item::comments::LONGEST_BODY;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
-use crate::forge::http::retry::{once, until_seen};
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::Checks;
 use crate::forge::platform::{ChangeApi, Platform};
-use crate::forge::{Change, GitCredentials, NewChange};
+use crate::forge::{Change, ChangeEdit, GitCredentials, NewChange};
 use crate::markdown::marker::{short_title, shortened};
+use crate::markdown::owned::without_draft_mark;
 use crate::markdown::quick_actions::disarmed;
 
 const LONGEST_TITLE: usize = 255;
@@ -38,12 +39,54 @@ impl ChangeApi for Api {
         Ok(own.map(change))
     }
 
-    /// GitLab refuses a second merge request only for the same source and target; looking first
-    /// keeps it at one per source branch.
-    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(repository, &new.head);
-        let post = || once(true, find, || self.post_merge_request(repository, new));
-        Box::pin(until_seen(does_not_see_branch, post)).await
+    async fn post_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let mut request = CreateMergeRequest::builder();
+        let request = request
+            .project(repository)
+            .source_branch(&new.head)
+            .target_branch(&new.base)
+            .title(titled(new.title.as_str(), new.is_draft))
+            .description(shortened(&disarmed(new.body.as_str()), LONGEST_BODY))
+            .remove_source_branch(true);
+        self.client.ask(request.build()).await.map(change)
+    }
+
+    /// Says `{"source_branch": ["does not exist"]}`.
+    fn is_behind(failure: &Failure) -> bool {
+        [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
+            .iter()
+            .any(|status| failure.says(*status, "source_branch") && failure.says(*status, "does not exist"))
+    }
+
+    fn is_second(failure: &Failure) -> bool {
+        failure.says(StatusCode::CONFLICT, "already exists")
+    }
+
+    /// A draft is a merge request whose title says so.
+    async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure> {
+        let title = titled(without_draft_mark(title), is_draft);
+        let request = OfItem::put(at, "").with("title", &title);
+        self.client.order(request.build()).await?;
+        Ok(title)
+    }
+
+    async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure> {
+        let title = edit
+            .title
+            .as_ref()
+            .map(|title| short_title(title.as_str(), LONGEST_TITLE));
+        let body = edit
+            .body
+            .as_ref()
+            .map(|body| shortened(&disarmed(body.as_str()), LONGEST_BODY));
+        let mut request = OfItem::put(at, "");
+        if let Some(title) = &title {
+            request = request.with("title", title);
+        }
+        if let Some(body) = &body {
+            request = request.with("description", body);
+        }
+        self.client.order(request.build()).await
     }
 
     /// One list of just these, however many there are in the project.
@@ -88,32 +131,9 @@ impl ChangeApi for Api {
     }
 }
 
-impl Api {
-    async fn post_merge_request(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
-        let mark = if new.is_draft { "Draft: " } else { "" };
-        let mut request = CreateMergeRequest::builder();
-        let request = request
-            .project(repository)
-            .source_branch(&new.head)
-            .target_branch(&new.base)
-            .title(short_title(&format!("{mark}{}", new.title), LONGEST_TITLE))
-            .description(shortened(&disarmed(new.body.as_str()), LONGEST_BODY))
-            .remove_source_branch(true);
-        match self.client.ask(request.build()).await {
-            Err(failure) if failure.says(StatusCode::CONFLICT, "already exists") => {
-                self.find_change(repository, &new.head).await?.ok_or(failure)
-            }
-            made => made.map(change),
-        }
-    }
-}
-
-/// Recognises the answer of a GitLab that has not noticed the push yet: `{"source_branch": ["does
-/// not exist"]}`.
-fn does_not_see_branch(failure: &Failure) -> bool {
-    [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
-        .iter()
-        .any(|status| failure.says(*status, "source_branch") && failure.says(*status, "does not exist"))
+fn titled(title: &str, is_draft: bool) -> String {
+    let mark = if is_draft { "Draft: " } else { "" };
+    short_title(&format!("{mark}{title}"), LONGEST_TITLE)
 }
 
 fn change(item: schema::Item) -> Change {

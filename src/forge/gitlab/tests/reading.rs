@@ -81,6 +81,7 @@ async fn the_head_of_a_merge_request_tells_whether_it_may_be_pushed_to() {
         head_repository: may_push.then(|| format!("g/s/p{id}")),
         head_clone_url: format!("https://gitlab.com/{id}.git"),
         is_fork,
+        is_draft: false,
         push: if may_push {
             PushRight::Given
         } else {

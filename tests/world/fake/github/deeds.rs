@@ -52,6 +52,15 @@ impl State {
         self.happened(place, actor, What::BaseChanged);
     }
 
+    /// Makes a pull request a draft, or ready for review.
+    pub fn set_draft(&mut self, place: &Place, actor: &str, is_draft: bool) {
+        let changed = self.pull_mut(place).filter(|pull| pull.is_draft != is_draft);
+        let Some(pull) = changed else { return };
+        pull.is_draft = is_draft;
+        let what = if is_draft { What::MadeDraft } else { What::MadeReady };
+        self.happened(place, actor, what);
+    }
+
     /// Closes an issue for a reason such as `not_planned`.
     pub fn close_because(&mut self, place: &Place, actor: &str, because: &str) {
         self.close(place, actor);

@@ -58,6 +58,11 @@ impl Item {
         self.alter(|item| item.pull.as_mut().expect("a pull request").is_draft = true)
     }
 
+    /// Marks it as ready for review.
+    pub fn ready(&self) -> Self {
+        self.act(|state| state.set_draft(self.place(), HUMAN, false))
+    }
+
     /// Lets those who may write to the repository push to the fork's branch, too.
     pub fn allows_maintainers(&self) -> Self {
         self.alter(|item| item.pull.as_mut().expect("a pull request").maintainers_can_modify = true)

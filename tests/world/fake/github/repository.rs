@@ -67,6 +67,11 @@ impl Repository {
         self.alter(|place| place.is_private = false)
     }
 
+    /// Belongs to a plan whose private repositories have no drafts.
+    pub fn without_drafts(&self) -> Self {
+        self.alter(|place| place.has_drafts = false)
+    }
+
     /// Names a default branch, which need not be there.
     pub fn default_branch(&self, branch: &str) -> Self {
         self.alter(|place| branch.clone_into(&mut place.default_branch))
@@ -254,6 +259,7 @@ fn create(state: &mut State, full_name: &str) {
         is_private: true,
         is_archived: false,
         has_issues: true,
+        has_drafts: true,
         parent: None,
         labels: Vec::new(),
         members,

@@ -65,6 +65,8 @@ pub struct Repository {
     pub is_private: bool,
     pub is_archived: bool,
     pub has_issues: bool,
+    /// Private repositories of some plans have no drafts.
+    pub has_drafts: bool,
     pub parent: Option<String>,
     pub labels: Vec<Label>,
     pub members: BTreeMap<String, Permission>,

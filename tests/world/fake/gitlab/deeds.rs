@@ -21,6 +21,7 @@ use crate::fake::gitlab::state::Note;
 use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::Project;
 use crate::fake::gitlab::state::State;
+use crate::fake::gitlab::state::is_draft;
 use crate::fake::gitlab::state::now;
 use crate::fake::gitlab::story;
 use crate::fake::history::Happening;
@@ -131,7 +132,11 @@ impl State {
                 if let Some(item) = self.item_mut(place) {
                     item.edited = Some((now(), actor.to_owned()));
                 }
-                format!("changed title from **{from}** to **{to}**")
+                match (is_draft(from), is_draft(to)) {
+                    (false, true) => "marked this merge request as **draft**".to_owned(),
+                    (true, false) => "marked this merge request as **ready**".to_owned(),
+                    _ => format!("changed title from **{from}** to **{to}**"),
+                }
             }
             What::Assigned(name) => format!("assigned to @{name}"),
             What::Unassigned(name) => format!("unassigned @{name}"),

@@ -253,10 +253,7 @@ impl Project {
 
 impl Item {
     pub fn is_draft(&self) -> bool {
-        let title = self.title.to_lowercase();
-        ["draft:", "[draft]", "(draft)"]
-            .iter()
-            .any(|mark| title.starts_with(mark))
+        self.merge.is_some() && is_draft(&self.title)
     }
 
     pub fn note(&self, id: u64) -> Option<&Note> {
@@ -266,6 +263,13 @@ impl Item {
     pub fn note_mut(&mut self, id: u64) -> Option<&mut Note> {
         self.notes.iter_mut().find(|note| note.id == id)
     }
+}
+
+/// Says whether the title of a merge request makes it a draft.
+pub fn is_draft(title: &str) -> bool {
+    let title = title.to_lowercase();
+    let marks = ["draft:", "[draft]", "(draft)"];
+    marks.iter().any(|mark| title.starts_with(mark))
 }
 
 impl Place {

@@ -3,6 +3,7 @@
 use axum::extract::Path;
 use axum::extract::State as Shared;
 use axum::http::HeaderMap;
+use axum::http::StatusCode;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::Value;
@@ -110,6 +111,11 @@ pub async fn create(
     let (title, head, base) = (text("title")?.to_owned(), text("head")?, text("base")?);
     check_length(fields.text("body"))?;
     let pull = hub.read(|state| proposed(state, &repository, head, base))?;
+    let has_drafts = hub.read(|state| state.repository(&repository).is_some_and(|place| place.has_drafts));
+    if fields.flag("draft") == Some(true) && !has_drafts {
+        let message = "Draft pull requests are not supported in this repository.";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message));
+    }
     let pull = Pull {
         is_draft: fields.flag("draft").unwrap_or(false),
         maintainers_can_modify: fields.flag("maintainer_can_modify").unwrap_or(true),

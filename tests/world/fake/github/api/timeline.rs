@@ -110,6 +110,8 @@ fn event(view: View<'_>, place: &Repository, happening: &Happening<Place>) -> Op
         What::Merged => ("merged", json!({})),
         What::BranchDeleted => ("head_ref_deleted", json!({})),
         What::BaseChanged => ("base_ref_changed", json!({})),
+        What::MadeDraft => ("convert_to_draft", json!({})),
+        What::MadeReady => ("ready_for_review", json!({})),
         What::Pushed { is_forced: true, .. } => ("head_ref_force_pushed", json!({})),
         What::Opened
         | What::Commented(_)
