@@ -118,6 +118,16 @@ pub trait CodeHost: Send + Sync {
     /// Replaces the title or the text of a change, or both.
     async fn edit_change(&self, change: &TaskId, edit: &ChangeEdit) -> Result<(), ForgeError>;
 
+    /// Assigns a change to these accounts. Returns those that the forge does not take.
+    async fn assign(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError>;
+
+    /// Asks these accounts, or teams, to review a change. Returns those that the forge does not
+    /// take.
+    async fn ask_for_review(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError>;
+
+    /// Writes a reply in the thread of a remark on a line of a change, once, as `comment` does.
+    async fn reply(&self, change: &TaskId, thread: CommentKey, post: &Post<'_>) -> Result<CommentId, ForgeError>;
+
     /// Returns the id of the pull/merge request `number` in the task's repository; `None` for a
     /// task of another host.
     fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId>;

@@ -138,6 +138,23 @@ pub trait ChangeApi {
     /// drafts may be known by their titles.
     async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure>;
 
+    /// Returns the people that the platform did not take.
+    async fn assign_to(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure>;
+
+    /// Returns the people that the platform did not take.
+    async fn request_reviews(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure>;
+
+    /// Returns the bot's reply with this marker in the thread that a remark begins.
+    async fn find_reply(
+        &self,
+        at: ItemAddress<'_>,
+        thread: CommentKey,
+        marker: &str,
+    ) -> Result<Option<CommentId>, Failure>;
+
+    async fn write_reply(&self, at: ItemAddress<'_>, thread: CommentKey, post: &Post<'_>)
+    -> Result<CommentId, Failure>;
+
     async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure>;
 
     /// Returns the open changes of a repository, at least those with these numbers.

@@ -136,6 +136,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         prices: PriceList(config.prices()),
         planning: config.planning.clone(),
         steering: config.steering.clone(),
+        change_requests: config.change_requests.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,

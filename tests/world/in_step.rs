@@ -69,7 +69,21 @@ async fn a_pull_request_is_a_draft_while_its_last_result_is_not_verified() {
 
     round(&world, &pull, "blue").await;
     assert!(!pull.is_draft(), "{}", pull.timeline());
-    insta::assert_snapshot!(told(&world, &pull.text()), @"");
+    insta::assert_snapshot!(told(&world, &pull.text()), @"
+    It is painted.
+
+    **Changed after a review** (round 1)
+
+    It is blue now.
+
+    **How it was verified**
+
+    - ✅ `grep -q blue color.txt` passed
+
+    Closes #1
+
+    <sub>3 model turns · TOKENS · TIME · run `RUN`</sub>
+    ");
 
     round(&world, &pull, "green").await;
     assert!(pull.is_draft() && pull.title() == "Paint it", "{}", pull.timeline());
@@ -128,6 +142,21 @@ async fn what_people_wrote_on_a_pull_request_stays() {
 }
 
 #[tokio::test]
+async fn the_title_follows_the_issue_if_somebody_with_rights_renamed_it() {
+    let world = at_once(World::start().await);
+    let pull = first(&world, "blue").await;
+    let issue = world.github.items().remove(0);
+    issue.rename("Paint the fence blue");
+    round(&world, &pull, "blue and blue").await;
+    assert_eq!(pull.title(), "Paint the fence blue", "{}", world.story());
+
+    issue.rename_by("mallory", "Paint it black");
+    round(&world, &pull, "blue, blue, blue").await;
+    assert_eq!(pull.title(), "Paint the fence blue", "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_people_wrote_on_a_merge_request_stays() {
     let world = at_once(World::on_gitlab().await);
     let merge = first_on_gitlab(&world, "red").await;
@@ -154,7 +183,8 @@ async fn a_request_that_is_open_follows_a_new_run_on_its_issue() {
     let pull = first(&world, "red").await;
     paints(&world, "blue", "Everything is blue.");
     let issue = world.github.items().remove(0);
-    issue.rename("Paint it blue").label("coding agent");
+    // The branch has the same name as before.
+    issue.rename("Paint it!").label("coding agent");
 
     let ended = world.run().await;
 
@@ -167,7 +197,7 @@ async fn a_request_that_is_open_follows_a_new_run_on_its_issue() {
     assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
     assert_eq!(
         (pull.title().as_str(), pull.is_draft()),
-        ("Paint it blue", false),
+        ("Paint it!", false),
         "{}",
         world.story()
     );
@@ -207,9 +237,10 @@ async fn where_there_are_no_drafts_the_title_says_it() {
 async fn a_forge_that_refuses_a_draft_is_a_warning() {
     let world = at_once(World::start().await);
     let pull = first(&world, "blue").await;
+    // The first question is who changed the request.
     world
         .github
-        .disturb(Disturbance::of("POST /api/graphql", Fault::Says(FORBIDDEN)));
+        .disturb(Disturbance::of("POST /api/graphql", Fault::Says(FORBIDDEN)).nth(2));
 
     round(&world, &pull, "red").await;
 

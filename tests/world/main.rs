@@ -55,6 +55,7 @@ mod model_roles;
 mod modes;
 mod old_histories;
 mod old_store;
+mod opened_requests;
 mod orphans;
 mod parking;
 mod passing;

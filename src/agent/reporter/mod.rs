@@ -12,7 +12,7 @@ use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::reporter::progress_editor::ProgressEditor;
-use crate::forge::{ForgeError, Item, Post};
+use crate::forge::{CommentKey, ForgeError, Item, Post};
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::labels::Labels;
@@ -134,6 +134,35 @@ impl Reporter {
         claim.save().await?;
         claim.note(Fact::Commented { marker });
         Ok(())
+    }
+
+    /// Replies in a reviewer's thread, once in the life of the run. Returns how the forge took it.
+    pub(crate) async fn reply(
+        &mut self,
+        claim: &mut Claim,
+        thread: CommentKey,
+        page: &Page,
+    ) -> Result<Result<(), ForgeError>, Interruption> {
+        let ReportTarget::Item { forge, .. } = &self.destination else {
+            return Ok(Ok(()));
+        };
+        let marker = claim.marker(&format!("reply-to-{thread}"));
+        let known = claim.record.thread.comments.get(&marker).copied();
+        if let Some(Some(_)) = known {
+            return Ok(Ok(()));
+        }
+        claim.record.thread.comments.insert(marker.clone(), None);
+        claim.save().await?;
+        let post = Post {
+            marker: &marker,
+            body: &page.written(&claim.services.redactor),
+            search_first: known.is_some(),
+        };
+        let replied = forge.reply(&claim.lease.task, thread, &post).await;
+        Ok(replied.map(|comment| {
+            claim.record.thread.comments.insert(marker.clone(), Some(comment));
+            claim.note(Fact::Commented { marker });
+        }))
     }
 
     /// Sets the label for `state`, and removes the program's other labels.

@@ -8,15 +8,18 @@ use crate::agent::text::comments::{notes, summary};
 use crate::agent::text::refused_hosts;
 use crate::agent::text::usage::spent;
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification};
+use crate::conversation::excerpt::middle_cut;
 use crate::markdown::compose::{Line, Page};
 use crate::plan::Subtask;
 use crate::task::id::RunId;
 
 /// Maximum characters of a subtask.
 const LONGEST_SUBTASK: usize = 300;
+/// Maximum bytes of the summary in a reviewer's thread.
+const LONGEST_ANSWER: usize = 1000;
 
 /// Returns what a pull/merge request is about.
-pub(crate) fn about(record: &Record) -> Page {
+pub fn about(record: &Record) -> Page {
     if record.request.is_discreet {
         return Page::from("What this is about can be read in its issue, by those who may see it.");
     }
@@ -27,12 +30,7 @@ pub(crate) fn about(record: &Record) -> Page {
 
 /// Returns how the last result of a pull/merge request stands. That of a follow-up has its own
 /// summary, because the section about the work stays as it was.
-pub(crate) fn standing(
-    record: &Record,
-    settings: &Settings,
-    closes: Option<u64>,
-    (run, is_follow_up): (RunId, bool),
-) -> Page {
+pub fn standing(record: &Record, settings: &Settings, closes: Option<u64>, (run, is_follow_up): (RunId, bool)) -> Page {
     let mut page = Page::default();
     if record.request.is_discreet {
         if let Some(number) = closes {
@@ -67,6 +65,20 @@ pub(crate) fn standing(
     page.small(vec![
         spent.and(Line::filled(" · run {}", [Line::code(&run.to_string())])),
     ]);
+    page
+}
+
+/// Returns the reply in a reviewer's thread that a round worked on.
+pub fn thread_answer(record: &Record) -> Page {
+    let mut page = Page::default();
+    let done = record.delivered.head.as_ref().filter(|_| record.has_changes());
+    page.paragraph(match done {
+        Some(commit) => Line::filled("Worked on in {}.", [Line::code(commit.as_str())]),
+        None => "Looked at; nothing was changed.".into(),
+    });
+    if let Some(summary) = &record.worked.summary {
+        page.said(&middle_cut(summary, LONGEST_ANSWER, None));
+    }
     page
 }
 

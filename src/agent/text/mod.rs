@@ -5,6 +5,7 @@ pub(crate) mod refused_hosts; // hosts that the container was refused
 pub mod usage; // what a run has used
 pub(crate) mod plans; // the plan in the progress comment
 pub mod comments; // progress and final comments
-pub(crate) mod change_request; // texts of change requests
+pub mod change_request; // texts of change requests
+pub mod template; // a project's own template of them
 pub mod replies; // replies to commands, and questions to people
 pub mod local_report; // the end of a task from the command line

@@ -12,8 +12,10 @@ use crate::secret::Redactor;
 
 /// Maximum characters that are taken from a template.
 const LONGEST: usize = 6_000;
-/// Maximum characters of one line of a checklist.
-const LONGEST_ITEM: usize = 500;
+/// Maximum characters of a heading, and of one line of a checklist.
+const LONGEST_LINE: usize = 500;
+/// The beginnings of headings.
+const LEVELS: [&str; 6] = ["# ", "## ", "### ", "#### ", "##### ", "###### "];
 
 /// Words of a heading below which it is told what was done.
 const ASKS_WHAT: [&str; 8] = [
@@ -33,62 +35,83 @@ const FOR_PEOPLE: &str = "checklist";
 
 /// A part of a template.
 enum Piece {
-    Heading(String),
+    /// With the signs before it.
+    Heading(&'static str, String),
     Item(String),
     Text(String),
 }
 
+/// The section of a change request that a heading asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    What,
+    How,
+}
+
 /// Returns the text of a change request: `template` with both sections in it.
 pub(crate) fn filled(template: &str, about: &str, standing: &str, redactor: &Redactor) -> String {
-    let (mut about, mut standing) = (Some(about), Some(standing));
     let mut parts: Vec<String> = Vec::new();
-    let mut page = Page::default();
-    let mut items = Vec::new();
-    for piece in pieces(template) {
-        if let Piece::Item(text) = &piece {
-            items.push(Line::from("[ ] ").and(Line::said(text, LONGEST_ITEM)));
-            continue;
-        }
-        page.items(take(&mut items));
-        match piece {
-            Piece::Heading(text) => {
-                let section = asked_for(&text, &mut about, &mut standing);
-                page.said(&text);
-                if let Some(section) = section {
-                    parts.push(take(&mut page).written(redactor).into_string());
-                    parts.push(section.to_owned());
-                }
-            }
-            Piece::Text(text) => page.said(&text),
-            Piece::Item(_) => {}
+    for (page, asked) in cut(template) {
+        parts.push(page.written(redactor).into_string());
+        match asked {
+            Some(Asked::What) => parts.push(about.to_owned()),
+            Some(Asked::How) => parts.push(standing.to_owned()),
+            None => {}
         }
     }
-    page.items(items);
-    parts.push(page.written(redactor).into_string());
-    // What is said of the work stands before how it was checked.
-    match (about, standing) {
-        (Some(about), Some(standing)) => drop(parts.splice(0..0, [about.to_owned(), standing.to_owned()])),
-        (Some(about), None) => parts.insert(0, about.to_owned()),
-        (None, Some(standing)) => {
-            let behind = parts.len().min(2);
-            parts.insert(behind, standing.to_owned());
-        }
-        (None, None) => {}
+    // What no heading asks for stands at the beginning, or below what was done.
+    let what = parts.iter().position(|part| part == about);
+    if !parts.iter().any(|part| part == standing) {
+        parts.insert(what.map_or(0, |what| what + 1), standing.to_owned());
+    }
+    if what.is_none() {
+        parts.insert(0, about.to_owned());
     }
     parts.retain(|part| !part.trim().is_empty());
     parts.join("\n\n")
 }
 
-/// Returns the section that a heading asks for, once.
-fn asked_for<'a>(heading: &str, about: &mut Option<&'a str>, standing: &mut Option<&'a str>) -> Option<&'a str> {
+/// Returns what is shown of a template.
+pub fn pages(template: &str) -> Vec<Page> {
+    cut(template).into_iter().map(|(page, _)| page).collect()
+}
+
+/// Cuts a template behind the headings that ask for a section, each section once.
+fn cut(template: &str) -> Vec<(Page, Option<Asked>)> {
+    let mut cuts: Vec<(Page, Option<Asked>)> = Vec::new();
+    let mut page = Page::default();
+    let mut items = Vec::new();
+    for piece in pieces(template) {
+        if !matches!(piece, Piece::Item(_)) {
+            page.items(take(&mut items));
+        }
+        match piece {
+            Piece::Item(text) => items.push(Line::from("[ ] ").and(Line::said(&text, LONGEST_LINE))),
+            Piece::Text(text) => page.said(&text),
+            Piece::Heading(level, text) => {
+                page.paragraph(Line::from(level).and(Line::said(&text, LONGEST_LINE)));
+                let asked = asked_for(&text).filter(|asked| cuts.iter().all(|(_, other)| *other != Some(*asked)));
+                if asked.is_some() {
+                    cuts.push((take(&mut page), asked));
+                }
+            }
+        }
+    }
+    page.items(items);
+    cuts.push((page, None));
+    cuts
+}
+
+/// Returns the section that a heading asks for.
+fn asked_for(heading: &str) -> Option<Asked> {
     let heading = heading.to_lowercase();
     let asks = |words: &[&str]| words.iter().any(|word| heading.contains(word));
     if heading.contains(FOR_PEOPLE) {
         None
     } else if asks(&ASKS_HOW) {
-        standing.take()
+        Some(Asked::How)
     } else if asks(&ASKS_WHAT) {
-        about.take()
+        Some(Asked::What)
     } else {
         None
     }
@@ -119,9 +142,8 @@ fn pieces(template: &str) -> Vec<Piece> {
 
 fn special(line: &str) -> Option<Piece> {
     let bare = line.trim_start();
-    let level = bare.len() - bare.trim_start_matches('#').len();
-    if (1..=6).contains(&level) && bare[level..].starts_with(' ') {
-        return Some(Piece::Heading(bare.to_owned()));
+    if let Some(level) = LEVELS.into_iter().find(|level| bare.starts_with(level)) {
+        return Some(Piece::Heading(level, bare[level.len()..].trim().to_owned()));
     }
     let item = bare.strip_prefix(['-', '*', '+'])?.trim_start();
     let boxes = ["[ ] ", "[x] ", "[X] "];
@@ -131,7 +153,9 @@ fn special(line: &str) -> Option<Piece> {
 
 /// GitHub's templates may begin with settings between two lines of dashes.
 fn without_front_matter(template: &str) -> String {
-    let rest = template.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    let rest = template
+        .strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---\n"));
     rest.map_or_else(|| template.to_owned(), |(_, rest)| rest.to_owned())
 }
 
@@ -145,7 +169,9 @@ mod tests {
 
     #[test]
     fn the_sections_go_where_the_template_asks_for_them() {
-        let text = fill("<!-- Thanks! -->\n## What does it change?\n\n## How was it tested?\n<!-- say how -->\n\n## Checklist\n- [x] I ran the tests\n- [ ] docs\n");
+        let text = fill(
+            "<!-- Thanks! -->\n## What does it change?\n\n## How was it tested?\n<!-- say how -->\n\n## Checklist\n- [x] I ran the tests\n- [ ] docs\n",
+        );
         assert_eq!(
             text,
             "## What does it change?\n\nABOUT\n\n## How was it tested?\n\nSTANDING\n\n## Checklist\n\n- [ ] I ran the tests\n- [ ] docs"
@@ -155,7 +181,10 @@ mod tests {
     #[test]
     fn a_template_that_asks_for_nothing_stands_behind_the_sections() {
         assert_eq!(fill("Be kind."), "ABOUT\n\nSTANDING\n\nBe kind.");
-        assert_eq!(fill("# Summary\n\nBe kind."), "# Summary\n\nABOUT\n\nSTANDING\n\nBe kind.");
+        assert_eq!(
+            fill("# Summary\n\nBe kind."),
+            "# Summary\n\nABOUT\n\nSTANDING\n\nBe kind."
+        );
         assert_eq!(fill("# Tests\n\nBe kind."), "ABOUT\n\n# Tests\n\nSTANDING\n\nBe kind.");
         assert_eq!(fill(""), "ABOUT\n\nSTANDING");
     }

@@ -1,5 +1,6 @@
 //! Checks beyond types: each value must be possible and agree with the others.
 
+mod change_requests;
 mod machine;
 mod model;
 mod review;
@@ -19,6 +20,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
     model::check(config, faults);
     review::check(config, faults);
+    change_requests::check(config, faults);
     machine::check(config, folder, faults);
 }
 

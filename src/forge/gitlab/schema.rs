@@ -42,6 +42,8 @@ pub(crate) struct Item {
     pub(crate) labels: Vec<String>,
     #[serde(default)]
     pub(crate) assignees: Vec<User>,
+    #[serde(default)]
+    pub(crate) reviewers: Vec<User>,
     pub(crate) updated_at: DateTime<Utc>,
     pub(crate) references: Option<References>,
     /// Of an issue: who may only read the project does not see it.
@@ -68,6 +70,19 @@ pub(crate) struct Item {
 #[derive(Deserialize)]
 pub(crate) struct Viewer {
     pub(crate) can_merge: Option<bool>,
+}
+
+/// Notes that answer one another.
+#[derive(Deserialize)]
+pub(crate) struct Discussion {
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) notes: Vec<NumberedNote>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct NumberedNote {
+    pub(crate) id: u64,
 }
 
 #[derive(Deserialize)]

@@ -269,6 +269,30 @@ impl<P: Platform> CodeHost for Host<P> {
             .await
     }
 
+    async fn assign(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError> {
+        let at = self.address(change)?;
+        let assigned = self.platform.assign_to(at, people).await;
+        self.or_explain(assigned, at, &format!("assigning {at}"), Right::WriteChanges)
+            .await
+    }
+
+    async fn ask_for_review(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError> {
+        let at = self.address(change)?;
+        let asked = self.platform.request_reviews(at, people).await;
+        self.or_explain(asked, at, &format!("asking for reviews of {at}"), Right::WriteChanges)
+            .await
+    }
+
+    async fn reply(&self, change: &TaskId, thread: CommentKey, post: &Post<'_>) -> Result<CommentId, ForgeError> {
+        let at = self.address(change)?;
+        let find = || self.platform.find_reply(at, thread, post.marker);
+        let written = once(post.search_first, find, || self.platform.write_reply(at, thread, post)).await;
+        written.map_err(|failure| {
+            let what = format!("replying to {thread} on {at}");
+            self.refused(failure, &what, Right::CommentOnChanges, at.repository)
+        })
+    }
+
     fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId> {
         let address = ItemAddress {
             kind: P::CHANGE,

@@ -5,17 +5,22 @@
 //! nobody else gave, and whether it is a draft where the verdict on the result is another than the
 //! last time. Each step looks at what is there, so that repeating it changes nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use chrono::DateTime;
 
 use crate::agent::claim::Claim;
 use crate::agent::record::follow_up::Notes;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::text::change_request;
-use crate::forge::{ChangeEdit, Discretion, Forge, ForgeError, Item};
+use crate::agent::text::template;
+use crate::forge::{ChangeEdit, Discretion, EditedPart, Forge, ForgeError, Item, ItemEvent};
 use crate::journal::fact::Fact;
 use crate::markdown::owned::{self, Stamp, title_id, without_draft_mark};
 use crate::repository::commit::message;
+use crate::secret::Redactor;
 
 /// What a result makes of the sections that the program owns.
 pub(super) struct Sections {
@@ -45,22 +50,39 @@ impl Sections {
         }
     }
 
-    /// Returns the text of a new change request.
-    pub(super) fn text(&self) -> String {
-        let sections = [owned::summary(&self.about), owned::result(&self.standing, self.stamp)];
-        sections.join("\n\n")
+    /// Returns the text of a new change request, in the project's template where it has one.
+    pub(super) fn text(&self, template: Option<&str>, redactor: &Redactor) -> String {
+        let (about, standing) = (owned::summary(&self.about), owned::result(&self.standing, self.stamp));
+        match template {
+            Some(template) => template::filled(template, &about, &standing, redactor),
+            None => format!("{about}\n\n{standing}"),
+        }
     }
 }
 
-/// Brings a request that was open before in step with the result of a new run on its issue.
-pub(super) async fn renew(run: &mut Run, forge: &Arc<dyn Forge>, number: u64, title: &str) -> Result<(), Interruption> {
+/// Brings a request that was open before in step with the result of a new run on its issue. One
+/// that this run opened before it was interrupted is that already. Returns whether this is so.
+pub(super) async fn renew(
+    run: &mut Run,
+    forge: &Arc<dyn Forge>,
+    number: u64,
+    title: &str,
+) -> Result<bool, Interruption> {
     let Some(change) = forge.change_id(&run.claim.lease.task, number) else {
-        return Ok(());
+        return Ok(false);
     };
-    let change = forge.item(&change).await?;
+    let change = match forge.item(&change).await {
+        // It was deleted since it was found; the issue was not.
+        Err(ForgeError::Gone { .. }) => return Ok(false),
+        read => read?,
+    };
+    if change.body.contains(&run.claim.lease.run.to_string()) {
+        return Ok(true);
+    }
     let sections = Sections::of_issue(&run.claim, title);
     let about = Some(sections.about.clone());
-    bring(run, forge, &change, Wanted { title, about, sections }).await
+    bring(run, forge, &change, Wanted { title, about, sections }).await?;
+    Ok(false)
 }
 
 /// Brings the run's own item, a request that the program opened, in step with the result of a
@@ -137,26 +159,50 @@ async fn bring(run: &mut Run, forge: &Arc<dyn Forge>, change: &Item, wanted: Wan
 
 /// Returns what the forge did. Where it refuses, people are told so, and the work is delivered all
 /// the same.
-fn unless_refused<T>(run: &mut Run, done: Result<T, ForgeError>) -> Result<Option<T>, Interruption> {
+pub(super) fn unless_refused<T>(run: &mut Run, done: Result<T, ForgeError>) -> Result<Option<T>, Interruption> {
     match done {
         Ok(done) => Ok(Some(done)),
         Err(error @ (ForgeError::Refused { .. } | ForgeError::Unexpected { .. })) => {
             run.claim.warn(error.to_string());
             Ok(None)
         }
+        // What is gone needs nothing; if it is the run's own item, its next step notices.
+        Err(ForgeError::Gone { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Returns the title that the program would give a request today: that of its issue, unless more
-/// people can read the request than the issue, or the issue cannot be read.
+/// Returns the title that the program would give a request today: that of its issue. A request that
+/// more people can read than the issue keeps its title, as does one whose issue cannot be read, or
+/// was changed by somebody who may not have the program work.
 async fn present_title(claim: &Claim, forge: &Arc<dyn Forge>, change: &Item) -> Result<String, Interruption> {
-    let as_it_is = || without_draft_mark(&change.title).to_owned();
+    let as_it_is = without_draft_mark(&change.title).to_owned();
     let followed = claim.services.store.followed(&change.task).await?;
     let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
-    let Some(notes) = notes else { return Ok(as_it_is()) };
-    Ok(match forge.item(&notes.origin).await {
-        Ok(issue) if issue.discretion == Discretion::NotNeeded => message::title(&issue.title),
-        Ok(_) | Err(_) => as_it_is(),
-    })
+    let Some(origin) = notes.map(|notes| notes.origin) else {
+        return Ok(as_it_is);
+    };
+    let read = forge.item(&origin).await;
+    let Some(issue) = read.ok().filter(|issue| issue.discretion == Discretion::NotNeeded) else {
+        return Ok(as_it_is);
+    };
+    let title = message::title(&issue.title);
+    let is_another = title_id(&title) != title_id(&as_it_is);
+    if is_another && is_vouched(forge, &issue).await.unwrap_or(false) {
+        return Ok(title);
+    }
+    Ok(as_it_is)
+}
+
+/// Tells whether everybody who changed the words of an issue may have the program work.
+async fn is_vouched(forge: &Arc<dyn Forge>, issue: &Item) -> Result<bool, ForgeError> {
+    let edits = forge.edits_since(issue, DateTime::UNIX_EPOCH).await?;
+    let of_words = edits.iter().filter(|edit| edit.what == EditedPart::Text);
+    let editors: BTreeMap<&str, &ItemEvent> = of_words.map(|edit| (edit.event.by.as_str(), &edit.event)).collect();
+    for editor in editors.values() {
+        if !forge.is_authorised(&issue.task, editor.who()).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -2,6 +2,9 @@
 //! folder.
 
 mod in_step; // the request follows the last result
+mod furnishing; // labels and people of the configuration
+mod project_template; // the project's template of requests
+mod threads; // reviewers' threads are answered
 mod leftover_branches; // obsolete branches with unfinished work
 
 use std::sync::Arc;
@@ -39,7 +42,7 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     let item = run.reporter.item(&mut run.claim).await?;
     match &item {
         Some(item) if run.claim.record.has_changes() => push(run, item).await?,
-        Some(_) => {}
+        Some(_) => answer_threads(run).await?,
         None => apply(run).await?,
     }
     run.reporter.show_final(&mut run.claim, State::Done).await?;
@@ -131,23 +134,39 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     };
     let forge = Arc::clone(forge);
     if item.change.is_some() {
-        return in_step::after_round(run, &forge, item).await;
+        in_step::after_round(run, &forge, item).await?;
+        return threads::answer(run, &forge).await;
     }
-    if run.claim.record.delivered.change.is_some() {
+    if run.claim.record.delivered.change.is_none() {
+        open(run, &forge, base).await?;
+    }
+    furnishing::furnish(run, &forge).await
+}
+
+async fn answer_threads(run: &mut Run) -> Result<(), Interruption> {
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(());
-    }
-    open(run, &forge, base).await
+    };
+    let forge = Arc::clone(forge);
+    threads::answer(run, &forge).await
 }
 
 /// Opens the request, or brings the one that is open in step with the result.
 async fn open(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
     let title = message::title(&run.claim.record.request.title);
+    let kind = forge
+        .change_id(&task, 0)
+        .and_then(|change| change.item().map(|item| item.kind));
+    let template = match kind.filter(|_| run.claim.services.settings.change_requests.template) {
+        Some(kind) => project_template::read(run, kind).await?,
+        None => None,
+    };
     let sections = in_step::Sections::of_issue(&run.claim, &title);
     let redactor = &run.claim.services.redactor;
     let new = NewChange {
         title: redactor.clean(&title),
-        body: redactor.clean(&sections.text()),
+        body: redactor.clean(&sections.text(template.as_deref(), redactor)),
         head: base.head_branch,
         base: base.branch,
         is_draft: !run.claim.record.is_verified(),
@@ -162,7 +181,9 @@ async fn open(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), I
             url: change.url.clone(),
         });
     } else {
-        in_step::renew(run, forge, change.number, &title).await?;
+        // What people took off a request since it was opened is not put on again.
+        let is_own = in_step::renew(run, forge, change.number, &title).await?;
+        run.claim.record.delivered.is_furnished = !is_own;
     }
     run.claim.record.delivered.change = Some(change);
     run.claim.save().await?;

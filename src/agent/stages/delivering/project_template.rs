@@ -5,7 +5,6 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::workspace::source;
-use crate::repository::CommitId;
 use crate::repository::reading::files::TreeEntry;
 use crate::task::id::ItemKind;
 
@@ -36,8 +35,7 @@ pub(super) async fn read(run: &mut Run, kind: ItemKind) -> Result<Option<String>
     let Some(found) = template(&files, kind) else {
         return Ok(None);
     };
-    let (path, base): (String, CommitId) = (found.path.clone(), base);
-    let bytes = mirror.file(&base, &path, LARGEST).await?;
+    let bytes = mirror.file(&base, &found.path, LARGEST).await?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -48,16 +46,18 @@ fn template(files: &[TreeEntry], kind: ItemKind) -> Option<&TreeEntry> {
     };
     let usable = |file: &&TreeEntry| !file.is_link && file.size <= LARGEST;
     places.iter().find_map(|place| {
-        let mut below = files.iter().filter(usable).filter(|file| is_at(&file.path, place));
-        let first = below.next()?;
-        let others: Vec<&TreeEntry> = below.collect();
-        let for_all = |file: &&TreeEntry| {
-            let name = file.path.rsplit('/').next().unwrap_or_default().to_lowercase();
-            FOR_ALL.contains(&name.as_str())
-        };
-        let chosen = std::iter::once(first).chain(others.iter().copied()).find(for_all);
-        chosen.or_else(|| others.is_empty().then_some(first))
+        let below = files.iter().filter(usable).filter(|file| is_at(&file.path, place));
+        let below: Vec<&TreeEntry> = below.collect();
+        match below[..] {
+            [only] => Some(only),
+            _ => below.into_iter().find(|file| is_for_all(&file.path)),
+        }
     })
+}
+
+fn is_for_all(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    FOR_ALL.contains(&name.as_str())
 }
 
 /// Tells whether a file is at a place, or in it, in any case: forges ignore it.
@@ -88,16 +88,43 @@ mod tests {
     #[test]
     fn a_template_is_found_at_its_usual_places() {
         for (paths, wanted) in [
-            (&["docs/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE.md"][..], Some(1)),
+            (
+                &["docs/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE.md"][..],
+                Some(1),
+            ),
             (&["PULL_REQUEST_TEMPLATE/one.md"], Some(0)),
-            (&[".github/PULL_REQUEST_TEMPLATE/a.md", ".github/PULL_REQUEST_TEMPLATE/b.md"], None),
-            (&[".github/PULL_REQUEST_TEMPLATE/a.md", ".github/PULL_REQUEST_TEMPLATE/Default.md"], Some(1)),
-            (&["src/pull_request_template.md", ".gitlab/merge_request_templates/Default.md"], None),
+            (
+                &[
+                    ".github/PULL_REQUEST_TEMPLATE/a.md",
+                    ".github/PULL_REQUEST_TEMPLATE/b.md",
+                ],
+                None,
+            ),
+            (
+                &[
+                    ".github/PULL_REQUEST_TEMPLATE/a.md",
+                    ".github/PULL_REQUEST_TEMPLATE/Default.md",
+                ],
+                Some(1),
+            ),
+            (
+                &[
+                    "src/pull_request_template.md",
+                    ".gitlab/merge_request_templates/Default.md",
+                ],
+                None,
+            ),
         ] {
             let wanted = wanted.map(|index: usize| paths[index].to_owned());
             assert_eq!(chosen(paths, ItemKind::Issue), wanted);
         }
-        let on_gitlab = [".gitlab/merge_request_templates/bug.md", ".gitlab/merge_request_templates/Default.md"];
-        assert_eq!(chosen(&on_gitlab, ItemKind::MergeRequest).as_deref(), Some(on_gitlab[1]));
+        let on_gitlab = [
+            ".gitlab/merge_request_templates/bug.md",
+            ".gitlab/merge_request_templates/Default.md",
+        ];
+        assert_eq!(
+            chosen(&on_gitlab, ItemKind::MergeRequest).as_deref(),
+            Some(on_gitlab[1])
+        );
     }
 }

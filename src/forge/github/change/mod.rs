@@ -18,8 +18,8 @@ use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::Checks;
 use crate::forge::platform::{ChangeApi, Platform};
-use crate::forge::{Change, ChangeEdit, GitCredentials, NewChange};
-use crate::markdown::marker::{short_title, shortened};
+use crate::forge::{Change, ChangeEdit, CommentId, CommentKey, GitCredentials, NewChange, Post};
+use crate::markdown::marker::{marked, short_title, shortened};
 
 const LONGEST_TITLE: usize = 256;
 /// Begins the title of a draft where GitHub has no drafts.
@@ -84,6 +84,63 @@ impl ChangeApi for Api {
             self.patch_pull(at, &json!({ "title": wanted })).await?;
         }
         Ok(wanted)
+    }
+
+    /// GitHub leaves out whom it cannot assign, without a word.
+    async fn assign_to(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let place = path(at.repository, &format!("/issues/{}/assignees", at.number));
+        let scope = TokenScope::Repository(at.repository);
+        let body = json!({ "assignees": people });
+        let made = self
+            .client
+            .write::<schema::Assigned>(scope, Method::POST, &place, &body, Repeat::Always);
+        let assigned = made.await?.assignees;
+        let is_taken = |name: &String| assigned.iter().any(|user| user.login.eq_ignore_ascii_case(name));
+        Ok(people.iter().filter(|name| !is_taken(name)).cloned().collect())
+    }
+
+    /// One by one: GitHub asks nobody if a single one is no collaborator, and does not say which.
+    async fn request_reviews(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let place = path(at.repository, &format!("/pulls/{}/requested_reviewers", at.number));
+        let scope = TokenScope::Repository(at.repository);
+        let mut left_out = Vec::new();
+        for name in people {
+            let body = match name.split_once('/') {
+                Some((_, team)) => json!({ "team_reviewers": [team] }),
+                None => json!({ "reviewers": [name] }),
+            };
+            let asked = self
+                .client
+                .order(scope, Method::POST, &place, Some(&body), Repeat::Always)
+                .await;
+            match asked {
+                Err(failure) if failure.status() == Some(StatusCode::UNPROCESSABLE_ENTITY) => {
+                    left_out.push(name.clone())
+                }
+                asked => drop(asked?),
+            }
+        }
+        Ok(left_out)
+    }
+
+    async fn find_reply(&self, at: ItemAddress<'_>, _: CommentKey, marker: &str) -> Result<Option<CommentId>, Failure> {
+        self.marked_by_bot(self.remarks(at).await?, marker).await
+    }
+
+    async fn write_reply(
+        &self,
+        at: ItemAddress<'_>,
+        thread: CommentKey,
+        post: &Post<'_>,
+    ) -> Result<CommentId, Failure> {
+        let part = format!("/pulls/{}/comments/{}/replies", at.number, thread.number);
+        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
+        let scope = TokenScope::Repository(at.repository);
+        let place = path(at.repository, &part);
+        let made = self
+            .client
+            .write::<schema::Made>(scope, Method::POST, &place, &body, Repeat::IfNotDone);
+        Ok(CommentId(made.await?.id))
     }
 
     async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure> {

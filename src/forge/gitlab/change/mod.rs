@@ -9,14 +9,15 @@ use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScop
 use http::StatusCode;
 
 use crate::forge::gitlab::http::endpoints::OfItem;
-use crate::forge::gitlab::item::comments::LONGEST_BODY;
+use crate::forge::gitlab::item::comments::{self, LONGEST_BODY};
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::Checks;
-use crate::forge::platform::{ChangeApi, Platform};
-use crate::forge::{Change, ChangeEdit, GitCredentials, NewChange};
+use crate::forge::platform::{ChangeApi, ExamineApi as _, Platform};
+use crate::forge::settings::allowed_users::Entry;
+use crate::forge::{Change, ChangeEdit, CommentId, CommentKey, GitCredentials, NewChange, Post};
 use crate::markdown::marker::{short_title, shortened};
 use crate::markdown::owned::without_draft_mark;
 use crate::markdown::quick_actions::disarmed;
@@ -68,6 +69,39 @@ impl ChangeApi for Api {
         let request = OfItem::put(at, "").with("title", &title);
         self.client.order(request.build()).await?;
         Ok(title)
+    }
+
+    async fn assign_to(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let item = self.put_people(at, "assignee_ids[]", people).await?;
+        Ok(left_out(people, &item.assignees))
+    }
+
+    async fn request_reviews(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let item = self.put_people(at, "reviewer_ids[]", people).await?;
+        Ok(left_out(people, &item.reviewers))
+    }
+
+    async fn find_reply(&self, at: ItemAddress<'_>, _: CommentKey, marker: &str) -> Result<Option<CommentId>, Failure> {
+        self.find_note(at, marker).await
+    }
+
+    /// A note does not say which discussion it belongs to, so all are asked for.
+    async fn write_reply(
+        &self,
+        at: ItemAddress<'_>,
+        thread: CommentKey,
+        post: &Post<'_>,
+    ) -> Result<CommentId, Failure> {
+        let all: Vec<schema::Discussion> = self.client.list(OfItem::get(at, "/discussions").build()).await?;
+        let has_it = |discussion: &schema::Discussion| discussion.notes.iter().any(|note| note.id == thread.number);
+        let discussion = all.into_iter().find(has_it).ok_or_else(|| Failure::Answered {
+            status: StatusCode::NOT_FOUND,
+            message: "the thread is not there any more".to_owned(),
+        })?;
+        let body = comments::body(post);
+        let note = OfItem::post(at, format!("/discussions/{}/notes", discussion.id)).with("body", &body);
+        let note: schema::Note = self.client.ask(note.build()).await?;
+        Ok(CommentId(note.id))
     }
 
     async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure> {
@@ -129,6 +163,35 @@ impl ChangeApi for Api {
             trust: self.client.trust().clone(),
         })
     }
+}
+
+impl Api {
+    /// Sets one of the lists of people. GitLab knows them by their numbers, and keeps only the first
+    /// where its licence has room for one.
+    async fn put_people(
+        &self,
+        at: ItemAddress<'_>,
+        field: &'static str,
+        people: &[String],
+    ) -> Result<schema::Item, Failure> {
+        let mut ids = Vec::new();
+        for name in people {
+            let found = self.account(&Entry::Login(name.clone())).await?;
+            ids.extend(found.map(|(_, id)| id.to_string()));
+        }
+        if ids.is_empty() {
+            return self.ask_item(at).await;
+        }
+        let request = ids
+            .iter()
+            .fold(OfItem::put(at, ""), |request, id| request.with(field, id));
+        self.client.ask(request.build()).await
+    }
+}
+
+fn left_out(people: &[String], taken: &[schema::User]) -> Vec<String> {
+    let is_taken = |name: &String| taken.iter().any(|user| user.username.eq_ignore_ascii_case(name));
+    people.iter().filter(|name| !is_taken(name)).cloned().collect()
 }
 
 fn titled(title: &str, is_draft: bool) -> String {

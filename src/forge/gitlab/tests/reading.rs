@@ -125,6 +125,7 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
         created_at: "2026-01-01T00:09:00Z".parse().unwrap(),
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
         place: Some(place),
+        thread: None,
         is_approval: false,
         is_bot: false,
     };

@@ -6,6 +6,7 @@ use crate::fake::board::HUMAN;
 use crate::fake::github::Comment;
 use crate::fake::github::Item;
 use crate::fake::github::Remark;
+use crate::fake::github::state::LineComment;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::Verdict;
 use crate::fake::github::state::now;
@@ -106,13 +107,44 @@ impl Item {
 
     /// Writes a remark on a line of a file.
     pub fn line_comment(&self, author: &str, path: &str, line: u64, text: &str) -> Self {
-        self.act(|state| state.line_comment(self.place(), author, (path, line), text))
+        self.act(|state| _ = state.line_comment(self.place(), author, (path, line), text))
     }
 
-    /// Returns the newest remark on a line.
+    /// Writes a reply in the thread of the newest remark.
+    pub fn line_reply(&self, author: &str, text: &str) -> Self {
+        let newest = self.last_remark();
+        self.act(|state| _ = state.reply(self.place(), &newest, author, text))
+    }
+
+    /// Returns the replies to remarks on lines, each with the text of the remark.
+    pub fn replies(&self) -> Vec<(String, Comment)> {
+        self.pull(|pull| {
+            let text = |id| pull.line_comments.iter().find(|written| written.comment.id == id);
+            let all = pull.line_comments.iter();
+            let replies = all.filter_map(|written| Some((text(written.in_reply_to?)?, written)));
+            let told = replies.map(|(first, reply)| (first.comment.body.clone(), reply.comment.clone()));
+            told.collect()
+        })
+    }
+
+    pub fn reviewers(&self) -> Vec<String> {
+        self.pull(|pull| pull.reviewers.clone())
+    }
+
+    fn last_remark(&self) -> LineComment {
+        let newest = self.pull(|pull| {
+            let mut begun = pull
+                .line_comments
+                .iter()
+                .filter(|written| written.in_reply_to.is_none());
+            begun.next_back().cloned()
+        });
+        newest.expect("a remark was written")
+    }
+
+    /// Returns the newest remark on a line that is no reply.
     pub fn last_line_comment(&self) -> Remark {
-        let id = self.pull(|pull| pull.line_comments.last().map(|written| written.comment.id));
-        Remark::at(self, id.expect("a remark was written"))
+        Remark::at(self, self.last_remark().comment.id)
     }
 
     /// Returns the text of the newest review.

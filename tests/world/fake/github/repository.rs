@@ -82,6 +82,11 @@ impl Repository {
         self.alter(|place| _ = place.members.insert(login.to_owned(), permission))
     }
 
+    /// Gives a team of the organization access.
+    pub fn team(&self, name: &str) -> Self {
+        self.alter(|place| place.teams.push(name.to_owned()))
+    }
+
     /// Refuses every push to a branch, as a protected one does.
     pub fn rejects_pushes_to(&self, branch: &str) -> Self {
         self.git()
@@ -202,6 +207,7 @@ impl Repository {
                 is_draft: false,
                 merged: None,
                 maintainers_can_modify: head_repository == self.full_name,
+                reviewers: Vec::new(),
                 reviews: Vec::new(),
                 line_comments: Vec::new(),
             };
@@ -263,6 +269,7 @@ fn create(state: &mut State, full_name: &str) {
         parent: None,
         labels: Vec::new(),
         members,
+        teams: Vec::new(),
         items: BTreeMap::new(),
         last_number: 0,
         jobs: Vec::new(),

@@ -70,6 +70,8 @@ pub struct Repository {
     pub parent: Option<String>,
     pub labels: Vec<Label>,
     pub members: BTreeMap<String, Permission>,
+    /// The teams that may look at it, by their names alone.
+    pub teams: Vec<String>,
     pub items: BTreeMap<u64, Item>,
     pub last_number: u64,
     pub jobs: Vec<Job>,
@@ -126,6 +128,8 @@ pub struct Pull {
     pub is_draft: bool,
     pub merged: Option<Time>,
     pub maintainers_can_modify: bool,
+    /// Accounts, and teams as `organization/team`, that were asked for a review.
+    pub reviewers: Vec<String>,
     pub reviews: Vec<Review>,
     pub line_comments: Vec<LineComment>,
 }

@@ -87,8 +87,16 @@ impl State {
         self.happened(place, author, What::Reviewed(id));
     }
 
-    /// Writes a remark on a line of a file.
-    pub fn line_comment(&mut self, place: &Place, author: &str, line: (&str, u64), text: &str) {
+    /// Writes a reply in the thread that a remark began. Returns its number.
+    pub fn reply(&mut self, place: &Place, first: &LineComment, author: &str, text: &str) -> u64 {
+        let id = self.line_comment(place, author, (&first.path, first.line), text);
+        let written = self.pull_mut(place).and_then(|pull| pull.line_comments.last_mut());
+        written.expect("the reply was just written").in_reply_to = Some(first.comment.id);
+        id
+    }
+
+    /// Writes a remark on a line of a file. Returns its number.
+    pub fn line_comment(&mut self, place: &Place, author: &str, line: (&str, u64), text: &str) -> u64 {
         let comment = self.new_comment(author, text);
         let id = comment.id;
         // A single remark is a review of its own, with an empty text.
@@ -104,6 +112,7 @@ impl State {
             pull.line_comments.push(remark);
         }
         self.happened(place, author, What::LineCommented(id));
+        id
     }
 
     fn add_review(&mut self, place: &Place, author: &str, state: Verdict, text: &str) -> u64 {

@@ -67,6 +67,18 @@ impl Item {
         self.merge(|merge| merge.target.clone())
     }
 
+    pub fn reviewers(&self) -> Vec<String> {
+        self.merge(|merge| merge.reviewers.clone())
+    }
+
+    /// Returns the notes in the discussion of a remark, the remark first.
+    pub fn discussion_of(&self, remark: &Remark) -> Vec<Note> {
+        let notes = self.notes();
+        let discussion = notes.iter().find(|note| note.id == remark.id());
+        let discussion = discussion.map(|note| note.discussion.clone()).unwrap_or_default();
+        notes.into_iter().filter(|note| note.discussion == discussion).collect()
+    }
+
     pub fn source_project(&self) -> String {
         self.merge(|merge| merge.source_project.clone())
     }

@@ -234,6 +234,7 @@ impl Project {
                 target: target.unwrap_or_default(),
                 merged: None,
                 allows_collaboration: false,
+                reviewers: Vec::new(),
             };
             let draft = Draft {
                 title: title.to_owned(),

@@ -133,6 +133,7 @@ pub struct Merge {
     pub target: String,
     pub merged: Option<Time>,
     pub allows_collaboration: bool,
+    pub reviewers: Vec<String>,
 }
 
 #[derive(Clone, Debug)]

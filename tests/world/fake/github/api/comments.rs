@@ -160,7 +160,7 @@ pub async fn react<K: Kind>(
     if is_new { created(shown) } else { ok(shown) }
 }
 
-fn body<K: Kind>(fields: &Fields) -> Result<&str, Problem> {
+pub fn body<K: Kind>(fields: &Fields) -> Result<&str, Problem> {
     let body = fields.text("body").filter(|body| !body.trim().is_empty());
     let body = body.ok_or_else(|| Problem::invalid(K::RESOURCE, "body", "missing_field"))?;
     check_length(Some(body))?;

@@ -155,13 +155,12 @@ pub async fn assign(
 ) -> Answer {
     let place = (owner, name);
     let named = fields.list("assignees").unwrap_or_default();
+    // Whoever cannot be assigned is left out without a word.
+    let known = hub.read(|state| find(state, &viewer, &place).map(|place| place.members.clone()))?;
     change_assignees(&hub, &viewer, &place, number, |assignees| {
-        assignees.extend(
-            named
-                .into_iter()
-                .filter(|login| !assignees.contains(login))
-                .collect::<Vec<_>>(),
-        );
+        let new = named.into_iter().filter(|login| known.contains_key(login));
+        let new: Vec<_> = new.filter(|login| !assignees.contains(login)).collect();
+        assignees.extend(new);
     })?;
     created(shown(&hub, &viewer, &place, number)?)
 }

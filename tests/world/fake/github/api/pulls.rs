@@ -167,6 +167,7 @@ pub fn proposed(state: &State, repository: &str, head: &str, base: &str) -> Resu
         is_draft: false,
         merged: None,
         maintainers_can_modify: true,
+        reviewers: Vec::new(),
         reviews: Vec::new(),
         line_comments: Vec::new(),
     })
@@ -200,6 +201,47 @@ pub async fn edit(
         }
     });
     ok(shown(&hub, &viewer, &place, number)?)
+}
+
+/// Asks accounts and teams for a review: all of them, or nobody if one is no collaborator.
+pub async fn request_reviewers(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    fields: Fields,
+) -> Answer {
+    let place = (owner, name);
+    let item = hub.allow_item(&viewer, &place, number, Permission::Write)?;
+    let people = fields.list("reviewers").unwrap_or_default();
+    let teams = fields.list("team_reviewers").unwrap_or_default();
+    hub.read(|state| {
+        let place = find(state, &viewer, &place)?;
+        let (item, _) = find_pull(place, number)?;
+        let refused = |message: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &message);
+        if people.contains(&item.author) {
+            let message = "Review cannot be requested from pull request author.";
+            return Err(refused(message.to_owned()));
+        }
+        let knows = |login: &String| place.members.contains_key(login);
+        if !people.iter().all(knows) || !teams.iter().all(|team| place.teams.contains(team)) {
+            return Err(refused(format!(
+                "Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a \
+                 collaborator of the {} repository.",
+                place.full_name()
+            )));
+        }
+        Ok(())
+    })?;
+    hub.change(|state| {
+        let Some(pull) = state.pull_mut(&item) else { return };
+        let teams = teams.iter().map(|team| format!("{}/{team}", place.0));
+        for name in people.iter().cloned().chain(teams) {
+            if !pull.reviewers.contains(&name) {
+                pull.reviewers.push(name);
+            }
+        }
+    });
+    created(shown(&hub, &viewer, &place, number)?)
 }
 
 pub async fn files(

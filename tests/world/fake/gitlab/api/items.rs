@@ -208,13 +208,19 @@ fn apply(state: &mut State, place: &Place, actor: &str, fields: &Fields) {
     for label in fields.list("remove_labels").unwrap_or_default() {
         state.remove_label(place, &label, actor);
     }
-    if let Some(ids) = fields.list("assignee_ids") {
-        let people = state
-            .people
-            .iter()
-            .filter(|name| ids.contains(&number_of(name).to_string()));
-        let people: Vec<_> = people.cloned().collect();
+    let named = |state: &State, field: &str| {
+        let ids = fields.list(field)?;
+        let people = state.people.iter();
+        let people = people.filter(|name| ids.contains(&number_of(name).to_string()));
+        Some(people.cloned().collect::<Vec<_>>())
+    };
+    if let Some(people) = named(state, "assignee_ids") {
         state.assign(place, actor, &people);
+    }
+    if let (Some(people), Some(item)) = (named(state, "reviewer_ids"), state.item_mut(place)) {
+        item.merge
+            .iter_mut()
+            .for_each(|merge| merge.reviewers.clone_from(&people));
     }
     if let (Some(target), Some(merge)) = (
         fields.text("target_branch"),

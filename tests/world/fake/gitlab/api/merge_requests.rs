@@ -54,6 +54,7 @@ pub async fn create(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, fields
         target: target.to_owned(),
         merged: None,
         allows_collaboration: fields.flag("allow_collaboration").unwrap_or(false),
+        reviewers: Vec::new(),
     };
     let draft = Draft {
         title,

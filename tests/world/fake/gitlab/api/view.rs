@@ -125,10 +125,11 @@ impl View<'_> {
 
     fn only_of_merge(&self, project: &Project, item: &Item, merge: &Merge) -> Value {
         let source = self.state.project(&merge.source_project);
+        let reviewers: Vec<_> = merge.reviewers.iter().map(|name| self.user(name)).collect();
         json!({
             "source_branch": merge.source, "target_branch": merge.target,
             "source_project_id": source.map(|source| source.id),
-            "target_project_id": project.id, "reviewers": [], "draft": item.is_draft(),
+            "target_project_id": project.id, "reviewers": reviewers, "draft": item.is_draft(),
             "work_in_progress": item.is_draft(),
             "imported": false, "merge_when_pipeline_succeeds": false, "merge_status": "can_be_merged",
             "detailed_merge_status": if item.is_draft() { "draft_status" } else { "mergeable" },
