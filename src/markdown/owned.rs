@@ -86,6 +86,19 @@ pub fn renewed(body: &str, summary: Option<&str>, result: Option<&str>, stamp: S
     body
 }
 
+/// Returns a text without the marks, as a reader of the page sees it.
+pub fn unmarked(body: &str) -> String {
+    let mut body = body.replace("\r\n", "\n").replace(&format!("\n\n{END}"), "");
+    for start in [SUMMARY, RESULT] {
+        if let Some(from) = body.find(start)
+            && let Some(length) = body[from..].find("-->\n\n")
+        {
+            body.replace_range(from..from + length + "-->\n\n".len(), "");
+        }
+    }
+    body
+}
+
 /// Returns the number of the issue that the section about the last result closes.
 pub fn closes(body: &str) -> Option<u64> {
     let text = &body[find(body, RESULT)?.text];
@@ -163,6 +176,10 @@ mod tests {
         assert_eq!(stamp(&renewed_body), Some(at(false)));
         let all = renewed(&renewed_body, Some("It waves."), None, at(false));
         assert_eq!(all, wanted.replace("It greets.", "It waves."));
+        assert_eq!(
+            unmarked(&renewed_body),
+            "Above.\n\nIt greets.\n\nBetween.\n\nChecked again.\n\nBelow."
+        );
         // Browsers send other ends of lines.
         assert_eq!(renewed(&wanted.replace('\n', "\r\n"), None, None, at(false)), wanted);
     }

@@ -243,19 +243,19 @@ fn limits_that_cannot_be_are_refused() {
         ("follow_up: {debounce_seconds: 100000}", "at most 86400"),
         (
             "change_requests: {labels: ['a, b']}",
-            "change_requests.labels.0: must be a name",
+            "change_requests.labels[0]: must be a name",
         ),
         (
             "change_requests: {labels: [Coding Agent]}",
-            "change_requests.labels.0: is one of the labels by which the program goes",
+            "change_requests.labels[0]: is one of the labels by which the program goes",
         ),
         (
             "change_requests: {reviewers: [alice, '@bob']}",
-            "change_requests.reviewers.1: must be the name of an account without the '@'",
+            "change_requests.reviewers[1]: must be the name of an account without the '@'",
         ),
         (
             "change_requests: {assignees: ['']}",
-            "change_requests.assignees.0: must be a name",
+            "change_requests.assignees[0]: must be a name",
         ),
         ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
         (

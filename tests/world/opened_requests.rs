@@ -135,7 +135,7 @@ async fn a_projects_template_is_filled_in_on_github() {
         "{ended:?}\n{}",
         world.story()
     );
-    insta::assert_snapshot!(told(&world, &world.github.pulls()[0].text()), @"
+    insta::assert_snapshot!(told(&world, &world.github.pulls()[0].text()), @r"
     ## What does this change?
 
     Greeted.
@@ -154,7 +154,7 @@ async fn a_projects_template_is_filled_in_on_github() {
 
     - [ ] I read the guide
 
-    cc @~acme/owners, closes #~9 &lt;img src=x&gt;
+    cc @~acme/owners, closes #~9 \[image]
     ");
     world.finish().await;
 }
@@ -182,5 +182,26 @@ async fn a_projects_template_is_filled_in_on_gitlab_unless_it_is_switched_off() 
         assert_eq!(text.contains("Be kind."), is_on, "{text}");
         assert!(!text.lines().any(|line| line.trim() == "/close"), "{text}");
     }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn subtasks_that_are_not_finished_are_named() {
+    let world = World::start().await;
+    world
+        .model
+        .plans(Plan::of(&["greet", "wave"]).in_environment("python"))
+        .calls(
+            "workspace/execute_command",
+            json!({"command": "echo Hello > hello.txt"}),
+        )
+        .calls("agent/finish_subtask", json!({"id": "task-1"}))
+        .done("Greeted; nobody is there to wave at.");
+    world.github.open_issue("Greet and wave").label("coding agent");
+
+    world.run().await;
+
+    let text = told(&world, &world.github.pulls()[0].text());
+    assert!(text.contains("**Not finished**\n\n- wave\n\n"), "{text}");
     world.finish().await;
 }
