@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::record::budget::Budget;
 use crate::agent::record::usage::PriceList;
+use crate::agent::settings::ChangeRequests;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::approval;
@@ -55,6 +56,7 @@ pub struct Settings {
     pub planning: Planning,
     pub steering: Steering,
     pub approval: approval::config::Config,
+    pub change_requests: ChangeRequests,
     pub repository: repository::Config,
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,

@@ -1,4 +1,4 @@
-//! The configuration of planning, verification and steering.
+//! The configuration of planning, verification, steering and change requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,32 @@ impl Default for Steering {
             other_comments: OtherComments::Ignore,
             give_up_hours: 24,
             expire_days: 30,
+        }
+    }
+}
+
+/// Configuration of the pull/merge requests that the program opens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChangeRequests {
+    /// Labels that each new request gets.
+    pub labels: Vec<String>,
+    /// Accounts that each new request is assigned to.
+    pub assignees: Vec<String>,
+    /// Accounts that are asked to review each new request; on GitHub also teams, as
+    /// `organization/team`.
+    pub reviewers: Vec<String>,
+    /// Whether the project's own template of requests is filled in.
+    pub template: bool,
+}
+
+impl Default for ChangeRequests {
+    fn default() -> Self {
+        Self {
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            reviewers: Vec::new(),
+            template: true,
         }
     }
 }

@@ -28,6 +28,7 @@ use serde_json::Value;
 
 use crate::agent::record::budget::Budget;
 use crate::agent::record::follow_up::FollowUp;
+use crate::agent::settings::ChangeRequests;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::approval;
@@ -79,6 +80,8 @@ pub struct Config {
     pub approval: approval::config::Config,
     /// How people are heard while a run works, and how long a run waits.
     pub steering: Steering,
+    /// What the pull/merge requests get that the program opens.
+    pub change_requests: ChangeRequests,
     /// What happens after a pull/merge request was opened.
     pub follow_up: FollowUp,
     /// How commits are made and what they may hold.
@@ -348,6 +351,7 @@ impl Default for Config {
             review: reviewer::config::Config::default(),
             approval: approval::config::Config::default(),
             steering: Steering::default(),
+            change_requests: ChangeRequests::default(),
             follow_up: FollowUp::default(),
             git: repository::Config::default(),
             consumers: 2,

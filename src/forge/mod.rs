@@ -33,8 +33,8 @@ use item::account::Account;
 use item::change::OpenChange;
 use item::checks::Checks;
 pub use item::{
-    Change, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart, FoundItem,
-    GitCredentials, GitRemote, Item, ItemEvent, NewChange, Place, Post, PushRight, Reaction, Search,
+    Change, ChangeEdit, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart,
+    FoundItem, GitCredentials, GitRemote, Item, ItemEvent, NewChange, Opened, Place, Post, PushRight, Reaction, Search,
 };
 use settings::trigger::Trigger;
 
@@ -117,7 +117,24 @@ pub trait CodeHost: Send + Sync {
     async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError>;
 
     /// Opens a pull/merge request, or returns the open one that already leads from `head`.
-    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError>;
+    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Opened, ForgeError>;
+
+    /// Makes an open change with this title a draft, or ready for review. Returns its title after
+    /// that: some platforms know drafts by their titles. Repeating changes nothing.
+    async fn set_draft(&self, change: &TaskId, title: &str, is_draft: bool) -> Result<String, ForgeError>;
+
+    /// Replaces the title or the text of a change, or both.
+    async fn edit_change(&self, change: &TaskId, edit: &ChangeEdit) -> Result<(), ForgeError>;
+
+    /// Assigns a change to these accounts. Returns those that the forge does not take.
+    async fn assign(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError>;
+
+    /// Asks these accounts, or teams, to review a change. Returns those that the forge does not
+    /// take.
+    async fn ask_for_review(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError>;
+
+    /// Writes a reply in the thread of a remark on a line of a change, once, as `comment` does.
+    async fn reply(&self, change: &TaskId, thread: CommentKey, post: &Post<'_>) -> Result<CommentId, ForgeError>;
 
     /// Returns the id of the pull/merge request `number` in the task's repository; `None` for a
     /// task of another host.

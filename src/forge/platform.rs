@@ -20,7 +20,8 @@ use crate::forge::settings::label_style::LabelStyle;
 use crate::forge::settings::source::Source;
 use crate::forge::settings::{HostSettings, Terms};
 use crate::forge::{
-    Change, Comment, CommentId, CommentKey, Edit, FoundItem, GitCredentials, Item, ItemEvent, NewChange, Post, Reaction,
+    Change, ChangeEdit, Comment, CommentId, CommentKey, Edit, FoundItem, GitCredentials, Item, ItemEvent, NewChange,
+    Post, Reaction,
 };
 use crate::task::id::ItemKind;
 
@@ -128,7 +129,37 @@ pub trait PeopleApi {
 pub trait ChangeApi {
     async fn find_change(&self, repository: &str, head: &str) -> Result<Option<Change>, Failure>;
 
-    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure>;
+    /// Opens a change. The platform may refuse a second one from the same branch.
+    async fn post_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure>;
+
+    /// Recognises the answer of a platform that has not noticed the push of the branch yet.
+    fn is_behind(failure: &Failure) -> bool;
+
+    /// Recognises the refusal of a change whose branch has an open one.
+    fn is_second(failure: &Failure) -> bool;
+
+    /// Makes a change with this title a draft, or ready for review. Returns its title after that:
+    /// drafts may be known by their titles.
+    async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure>;
+
+    /// Returns the people that the platform did not take.
+    async fn assign_to(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure>;
+
+    /// Returns the people that the platform did not take.
+    async fn request_reviews(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure>;
+
+    /// Returns the bot's reply with this marker in the thread that a remark begins.
+    async fn find_reply(
+        &self,
+        at: ItemAddress<'_>,
+        thread: CommentKey,
+        marker: &str,
+    ) -> Result<Option<CommentId>, Failure>;
+
+    async fn write_reply(&self, at: ItemAddress<'_>, thread: CommentKey, post: &Post<'_>)
+    -> Result<CommentId, Failure>;
+
+    async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure>;
 
     /// Returns the open changes of a repository, at least those with these numbers.
     async fn list_changes(&self, repository: &str, numbers: &[u64]) -> Result<Vec<OpenChange>, Failure>;

@@ -281,6 +281,11 @@ pub enum Fact {
         number: u64,
         url: String,
     },
+    /// An open request follows another result.
+    ChangeBroughtInStep {
+        change: String,
+        is_draft: bool,
+    },
     /// The work on the run ended, for good or for now.
     PutDown {
         ending: String,

@@ -12,6 +12,7 @@ mod block; // paragraphs, lists, quotes, tables
 mod sanitize; // text of models and strangers, rewritten without effect
 pub mod compose; // builds comments from parts
 pub mod marker; // invisible marks, and limits of length
+pub mod owned; // the sections of a change request that the program owns
 pub mod quick_actions; // escapes GitLab's quick actions
 
 #[cfg(test)]

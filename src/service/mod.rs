@@ -143,6 +143,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         planning: config.planning.clone(),
         steering: config.steering.clone(),
         approval: config.approval.clone(),
+        change_requests: config.change_requests.clone(),
         repository: config.git.clone(),
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,

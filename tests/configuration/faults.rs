@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
+    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
     "#);
 }
 
@@ -321,6 +321,22 @@ fn limits_that_cannot_be_are_refused() {
             "set follow_up.enabled to false",
         ),
         ("follow_up: {debounce_seconds: 100000}", "at most 86400"),
+        (
+            "change_requests: {labels: ['a, b']}",
+            "change_requests.labels[0]: must be a name",
+        ),
+        (
+            "change_requests: {labels: [Coding Agent]}",
+            "change_requests.labels[0]: is one of the labels by which the program goes",
+        ),
+        (
+            "change_requests: {reviewers: [alice, '@bob']}",
+            "change_requests.reviewers[1]: must be the name of an account without the '@'",
+        ),
+        (
+            "change_requests: {assignees: ['']}",
+            "change_requests.assignees[0]: must be a name",
+        ),
         ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
         (
             "review: {plan: {target_score: 10.5}}",

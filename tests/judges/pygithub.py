@@ -99,6 +99,27 @@ try:
     raise AssertionError("a remark on a line was found among the comments")
 except GithubException as error:
     assert error.status == 404, error
+reply = pull.create_review_comment_reply(written.id, "As you like.")
+assert (reply.in_reply_to_id, reply.path, reply.user.login) == (written.id, written.path, "coding-agent-bot")
+for gone in (reply.id, 0):
+    try:
+        pull.create_review_comment_reply(gone, "And more.")
+        raise AssertionError("a reply to what begins no thread was taken")
+    except GithubException as error:
+        assert error.status == 404, error
+pull.convert_to_draft()
+assert pull.draft and repository.get_pull(pull.number).draft
+pull.mark_ready_for_review()
+assert not pull.draft and not repository.get_pull(pull.number).draft
+pull.create_review_request(reviewers=["dora"])
+assert [user.login for user in repository.get_pull(pull.number).requested_reviewers] == ["dora"]
+try:
+    pull.create_review_request(reviewers=["dora", "nobody"])
+    raise AssertionError("a review was asked of nobody")
+except GithubException as error:
+    assert error.status == 422 and "not a collaborator" in error.data["message"], error
+issue.add_to_assignees("nobody")
+assert repository.get_issue(1).assignees == [], "whoever cannot be assigned is left out without a word"
 issue.add_to_assignees("coding-agent-bot")
 assert [user.login for user in repository.get_issue(1).assignees] == ["coding-agent-bot"]
 issue.remove_from_assignees("coding-agent-bot")

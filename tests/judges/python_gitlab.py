@@ -113,6 +113,8 @@ discussion.notes.create({"body": "As you like."})
 assert len(merge.discussions.get(discussion.id).attributes["notes"]) == 2
 project.mergerequests.update(merge.iid, {"assignee_ids": [client.user.id]})
 assert [found["username"] for found in project.mergerequests.get(merge.iid).assignees] == ["coding-agent-bot"]
+project.mergerequests.update(merge.iid, {"reviewer_ids": [client.user.id]})
+assert [found["username"] for found in project.mergerequests.get(merge.iid).reviewers] == ["coding-agent-bot"]
 project.mergerequests.update(merge.iid, {"assignee_ids": [0]})
 assert project.mergerequests.get(merge.iid).assignees == []
 

@@ -165,6 +165,20 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
 
     <!-- coding-agent:RUN:final -->
     ");
+    // The thread is answered in place, and left open for its reviewer.
+    let replies = pull.replies();
+    let [(remark, reply)] = &replies[..] else {
+        panic!("one reply in the thread\n{}", world.story());
+    };
+    assert_eq!((remark.as_str(), reply.author.as_str()), ("This should be blue.", bot));
+    let head = pull.commits().pop().unwrap().id;
+    assert!(
+        reply
+            .body
+            .starts_with(&format!("Worked on in `{head}`.\n\nIt is painted.")),
+        "{}",
+        reply.body
+    );
     assert_eq!(pull.last_line_comment().reactions_of(bot), ["eyes"]);
     // Nothing of it is told twice, and what approves asks for nothing.
     pull.approves("alice", "Now it is fine.");
@@ -179,6 +193,7 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
     merge
         .comment("mallory", "Make it pink.")
         .line_comment("alice", "color.txt", 1, "This should be blue.");
+    let remark = merge.last_line_comment();
     paints(&world, "blue");
 
     let ended = world.run().await;
@@ -227,8 +242,39 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
         (merge.commits().len(), merge.labels()),
         (2, vec!["coding agent done".to_owned()])
     );
-    assert_eq!(merge.comments_of(world.gitlab.bot()).len(), 1, "{}", merge.timeline());
+    // One below the request, and one in the thread.
+    let thread = merge.discussion_of(&remark);
+    assert_eq!((thread.len(), thread[1].author.as_str()), (2, world.gitlab.bot()));
+    assert!(thread[1].body.starts_with("Worked on in `"), "{}", thread[1].body);
+    assert_eq!(merge.comments_of(world.gitlab.bot()).len(), 2, "{}", merge.timeline());
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_thread_that_cannot_be_answered_is_a_warning() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    pull.line_comment("alice", "color.txt", 1, "Blue.")
+        .line_reply("alice", "Dark blue.")
+        .line_comment("alice", "color.txt", 1, "And shiny.");
+    paints(&world, "blue");
+    world
+        .github
+        .fails_next("POST /repos/acme/widgets/pulls/2/comments/*/replies", 403, 1);
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    // Two threads: one could not be answered.
+    assert_eq!(pull.replies().len(), 2, "{}", world.story());
+    let said = pull.comments_of(world.github.bot()).pop().unwrap();
+    assert!(said.contains("replying to inline-"), "{said}");
     world.finish().await;
 }
 

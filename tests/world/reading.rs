@@ -23,6 +23,9 @@ pub fn told(world: &World, text: &str) -> String {
             (r", \d+ ms\]", ", TIME]"),
             // The fakes number everything, edits by the clock too.
             (r"reply-(comment|inline|review)-\d+", "reply-$1-N"),
+            // Between these marks the program owns the text of a request.
+            (r"( *\|)? *<!-- coding-agent:(summary|result)[^>]*-->\n( *\|)?\n", ""),
+            (r"( *\|)?\n *(\| )?<!-- coding-agent:end -->(\n|$)", ""),
             // What breaks a mention is not seen; here it is.
             ("\u{200b}", "~"),
             (r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME"),

@@ -3,10 +3,13 @@
 use coding_agent::agent::record::hold_reason::HoldReason;
 use coding_agent::agent::record::{Failure, HeldResult, KeptWork, Paused, PausedBy, Record, SavedWork};
 use coding_agent::agent::services::{ReviewSettings, Settings};
+use coding_agent::agent::settings::ChangeRequests;
 use coding_agent::agent::settings::Planning;
 use coding_agent::agent::settings::Steering;
+use coding_agent::agent::text::change_request;
 use coding_agent::agent::text::comments;
 use coding_agent::agent::text::replies;
+use coding_agent::agent::text::template;
 use coding_agent::approval;
 use coding_agent::markdown::compose::Page;
 use coding_agent::plan::{Plan, Subtask, TaskDecomposition};
@@ -72,8 +75,15 @@ pub fn comments(bytes: &[u8]) {
     judged(&stopped).has(&["The result was not approved", "To start a new run"]);
     judged(&comments::withdrawn(&part(1), &part(0)));
     judged(&comments::turned_away(Some(&part(0)), &part(1)));
-    let body = judged(&comments::change_body(&record, &settings, None, run));
-    body.has(&["Nothing was checked", "model turn"]);
+    judged(&change_request::about(&record));
+    judged(&change_request::thread_answer(&record));
+    for is_follow_up in [true, false] {
+        let standing = change_request::standing(&record, &settings, None, (run, is_follow_up));
+        judged(&standing).has(&["Nothing was checked", "model turn"]);
+    }
+    for page in template::pages(&part(3)) {
+        judged(&page);
+    }
     if let Some(question) = replies::set_aside(&record, &settings) {
         judged(&question).has(&["resumes it", "model turn"]);
     }
@@ -170,6 +180,7 @@ fn settings() -> Settings {
         max_turns: 1,
         prices: coding_agent::agent::record::usage::PriceList::default(),
         budget: coding_agent::agent::record::budget::Budget::default(),
+        change_requests: ChangeRequests::default(),
         planning: Planning::default(),
         steering: Steering::default(),
         approval: approval::config::Config::default(),

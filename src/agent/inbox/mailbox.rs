@@ -102,6 +102,7 @@ mod tests {
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
             place: None,
+            thread: None,
             is_approval: false,
             is_bot: false,
         };

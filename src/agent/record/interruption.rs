@@ -24,6 +24,8 @@ pub enum Interruption {
     Failed(Failure),
     /// The item was closed, deleted or withdrawn (label, assignee), or the run's wait expired.
     Withdrawn { reason: String, item_exists: bool },
+    /// Another installation of the program finished the item: its labels are left as they are.
+    FinishedElsewhere,
     /// A person ended the run.
     Stopped { order: Order },
     /// A person, a pause of all runs or an exhausted budget pauses the run.

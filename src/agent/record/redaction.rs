@@ -55,8 +55,8 @@ pub(crate) fn is_changed(plan: &Plan, redactor: &Redactor) -> bool {
 }
 
 /// Redacts a review before it is saved and shown.
-pub(crate) fn clean_review(review: Review, redactor: &Redactor) -> Review {
-    let cleaned = serde_json::to_value(&review).and_then(|mut words| {
+pub(crate) fn clean_review(review: &Review, redactor: &Redactor) -> Review {
+    let cleaned = serde_json::to_value(review).and_then(|mut words| {
         clean_words(redactor, &mut words);
         serde_json::from_value(words)
     });

@@ -207,6 +207,8 @@ pub struct DeliveryRecord {
     /// The reason a person gave for denying approval.
     pub denial: Option<String>,
     pub change: Option<Change>,
+    /// Whether the request got the labels and people of the configuration.
+    pub is_furnished: bool,
     /// Branches that unfinished work was pushed to, the run's own or others, with the commits that
     /// were pushed or were about to be, newest last.
     pub unfinished: BTreeMap<String, Vec<CommitId>>,

@@ -89,6 +89,7 @@ mod tests {
                 head_clone_url: String::new(),
                 head_repository: None,
                 is_fork: true,
+                is_draft: false,
                 push: PushRight::Given,
             }),
             discretion: Discretion::NotNeeded,

@@ -6,15 +6,20 @@ mod progress_editor; // edits the progress comment as facts of the run are writt
 mod progress_comment; // posts it, and shows in it how the work ended
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::reporter::progress_editor::ProgressEditor;
-use crate::forge::{ForgeError, Item, Post};
+use crate::forge::{CommentKey, ForgeError, Item, Post};
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
+use crate::task::labels::Labels;
 use crate::task::state::State;
+
+/// Longest time to read the item of a run that ends.
+const LOOK_TIME: Duration = Duration::from_secs(20);
 
 /// Reports on one run.
 pub struct Reporter {
@@ -44,6 +49,9 @@ impl Reporter {
                 item_exists: true,
             });
         }
+        if is_finished_elsewhere(claim, &item, labels) {
+            return Err(Interruption::FinishedElsewhere);
+        }
         let carries = |label: &String| item.labels.contains(label);
         // A process killed after it set the final label left the other steps of delivery to be
         // done.
@@ -60,6 +68,16 @@ impl Reporter {
             });
         }
         Ok(Some(item))
+    }
+
+    /// Tells whether another installation finished the item. An item that cannot be read is taken
+    /// for unfinished.
+    pub(crate) async fn finds_it_finished(&self, claim: &Claim) -> bool {
+        let ReportTarget::Item { forge, labels } = &self.destination else {
+            return false;
+        };
+        let read = tokio::time::timeout(LOOK_TIME, forge.item(&claim.lease.task)).await;
+        read.is_ok_and(|read| read.is_ok_and(|item| is_finished_elsewhere(claim, &item, labels)))
     }
 
     /// Posts a comment once in the life of the run, however often this is called.
@@ -116,6 +134,35 @@ impl Reporter {
         claim.save().await?;
         claim.note(Fact::Commented { marker });
         Ok(())
+    }
+
+    /// Replies in a reviewer's thread, once in the life of the run. Returns how the forge took it.
+    pub(crate) async fn reply(
+        &mut self,
+        claim: &mut Claim,
+        thread: CommentKey,
+        page: &Page,
+    ) -> Result<Result<(), ForgeError>, Interruption> {
+        let ReportTarget::Item { forge, .. } = &self.destination else {
+            return Ok(Ok(()));
+        };
+        let marker = claim.marker(&format!("reply-to-{thread}"));
+        let known = claim.record.thread.comments.get(&marker).copied();
+        if let Some(Some(_)) = known {
+            return Ok(Ok(()));
+        }
+        claim.record.thread.comments.insert(marker.clone(), None);
+        claim.save().await?;
+        let post = Post {
+            marker: &marker,
+            body: &page.written(&claim.services.redactor),
+            search_first: known.is_some(),
+        };
+        let replied = forge.reply(&claim.lease.task, thread, &post).await;
+        Ok(replied.map(|comment| {
+            claim.record.thread.comments.insert(marker.clone(), Some(comment));
+            claim.note(Fact::Commented { marker });
+        }))
     }
 
     /// Sets the label for `state`, and removes the program's other labels.
@@ -190,6 +237,14 @@ impl Reporter {
         }
         Ok(())
     }
+}
+
+/// Tells whether an item that this run works on has the label of a finished one although this run
+/// has not finished it: the run took that label off when it began.
+fn is_finished_elsewhere(claim: &Claim, item: &Item, labels: &Labels) -> bool {
+    let thread = &claim.record.thread;
+    let began = thread.shown.is_some();
+    began && item.labels.contains(&labels.done) && !thread.comments.contains_key(&claim.marker("final"))
 }
 
 /// Action for a comment that exists already.

@@ -34,6 +34,7 @@ pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
 }
 
 async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
+    let interruption = unless_finished_elsewhere(&run, interruption).await;
     let ending = match interruption {
         Interruption::Disowned(error) => {
             // Another worker may be using the container at this moment, so nothing is touched.
@@ -48,6 +49,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
         Interruption::Cancelled => interrupt(&mut run).await,
         Interruption::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
         Interruption::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
+        Interruption::FinishedElsewhere => overtaken(&mut run).await,
         Interruption::Stopped { order } => stop(&mut run, &order).await,
         Interruption::Paused { by, order } => pause(&mut run, by, order).await,
         Interruption::Failed(failure) => fail(&mut run, failure).await,
@@ -63,6 +65,28 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     };
     release(&run.claim, until).await;
     ending
+}
+
+/// Replaces an end that would put a label beside that of another installation, which finished the
+/// item meanwhile: two final labels contradict each other.
+async fn unless_finished_elsewhere(run: &Run, interruption: Interruption) -> Interruption {
+    let is_shown = match &interruption {
+        Interruption::Failed(_)
+        | Interruption::WorkspaceLost(_)
+        | Interruption::NoNativeCalls(_)
+        | Interruption::Stopped { .. } => true,
+        Interruption::Withdrawn { item_exists, .. } => *item_exists,
+        Interruption::Cancelled
+        | Interruption::Postponed { .. }
+        | Interruption::FinishedElsewhere
+        | Interruption::Paused { .. }
+        | Interruption::Disowned(_)
+        | Interruption::Unsaved(_) => false,
+    };
+    if is_shown && run.reporter.finds_it_finished(&run.claim).await {
+        return Interruption::FinishedElsewhere;
+    }
+    interruption
 }
 
 async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
@@ -241,6 +265,28 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let text = comments::withdrawn(reason, &labels.trigger);
         show_end(run, State::Stopped, &text).await;
+    }
+    conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
+}
+
+/// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
+async fn overtaken(run: &mut Run) -> RunOutcome {
+    run.claim.note(Fact::Warned {
+        text: "stopped: another installation finished the item".to_owned(),
+    });
+    if run.claim.record.planned.fork.is_some() {
+        // The fork's mirror has the only copy, and is removed with the run.
+        rescue::rescue(run).await;
+    }
+    if let ReportTarget::Item { labels, .. } = &run.reporter.destination {
+        let text = comments::finished_elsewhere(&labels.done);
+        let told = async {
+            run.reporter.show_final(&mut run.claim, State::Stopped).await?;
+            run.reporter.say(&mut run.claim, "final", &text).await
+        };
+        if let Err(interruption) = told.await {
+            tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
+        }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }

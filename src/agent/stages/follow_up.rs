@@ -14,7 +14,7 @@ use crate::agent::run::Run;
 use crate::conversation::excerpt;
 use crate::forge::item::checks::FailedCheck;
 use crate::forge::{Comment, Item};
-use crate::markdown::visible;
+use crate::markdown::{owned, visible};
 
 /// Returns the comments of authorized people since the last run: those that started the round, and
 /// later ones. `None` if the run is not a follow-up.
@@ -83,7 +83,7 @@ pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], m
     if let Some(change) = &item.change {
         text.push_str(&prompt::branches(change));
     }
-    let body = visible::markdown(&item.body);
+    let body = visible::markdown(&owned::unmarked(&item.body));
     let _ = writeln!(text, "\n{}", excerpt::middle_cut(body.trim(), max_bytes / 4, None));
     if !words.is_empty() {
         let words: String = words.iter().map(|comment| prompt::comment(comment, None)).collect();

@@ -1,5 +1,4 @@
-//! Comments on the item, and texts of change requests: one function for each, so that all are in
-//! one place.
+//! Comments on the item: one function for each, so that all are in one place.
 //!
 //! A text is a [`Page`] of parts. The program's own text is Markdown that GitHub and GitLab render
 //! alike; text by a model, a stranger or a command can only be inserted as data, without any effect
@@ -15,7 +14,7 @@ use crate::agent::text::plans;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::reviews;
 use crate::agent::text::usage::{counted, grouped, spent};
-use crate::agent::text::verification::{has_something_to_say, to_look_at, verification, what_is_wrong};
+use crate::agent::text::verification::{to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
 use crate::markdown::visible;
 use crate::task::id::RunId;
@@ -197,7 +196,7 @@ pub fn headline(state: State) -> &'static str {
     }
 }
 
-fn notes(page: &mut Page, notes: &[String]) {
+pub(crate) fn notes(page: &mut Page, notes: &[String]) {
     for note in notes {
         page.note(note);
     }
@@ -299,6 +298,19 @@ pub fn withdrawn(reason: &str, trigger: &str) -> Page {
     page
 }
 
+/// Returns the final comment of a run whose item another installation of the program finished.
+pub fn finished_elsewhere(done: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled(
+        "Another installation of this program, which looks for the same label, has finished this: it put the label {} on. What \
+         this run did is not delivered, and the labels are left as they are. Give each installation a label of its own \
+         (`labels.trigger`).",
+        [Line::code(done)],
+    ));
+    page
+}
+
 /// Returns the comment that ends the rounds of follow-up on the program's own pull/merge request.
 pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
     let (what, key) = match kind {
@@ -320,49 +332,7 @@ pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
     page
 }
 
-/// Returns the text of a pull/merge request.
-pub fn change_body(record: &Record, settings: &Settings, closes: Option<u64>, run: RunId) -> Page {
-    if record.request.is_discreet {
-        return discreet_body(closes, run);
-    }
-    let mut page = Page::default();
-    summary(&mut page, record);
-    verification(&mut page, record, &settings.planning.verification);
-    for check in record
-        .verified
-        .checks
-        .iter()
-        .filter(|check| has_something_to_say(check))
-    {
-        let mut said = Page::default();
-        said.code(&format!("$ {}\n{}", check.command, check.tail));
-        page.details("What the failing check said", said);
-    }
-    reviews::result(&mut page, record, settings);
-    to_look_at(&mut page, &record.verified.findings);
-    notes(&mut page, &record.thread.notes);
-    refused_hosts::list(&mut page, &record.worked.refused);
-    if let Some(number) = closes {
-        page.closes(number);
-    }
-    let spent = Line::figures(&spent(record, settings));
-    page.small(vec![
-        spent.and(Line::filled(" · run {}", [Line::code(&run.to_string())])),
-    ]);
-    page
-}
-
-/// Returns the text of a pull/merge request that more people can read than its item.
-fn discreet_body(closes: Option<u64>, run: RunId) -> Page {
-    let mut page = Page::from("What this is about can be read in its issue, by those who may see it.");
-    if let Some(number) = closes {
-        page.closes(number);
-    }
-    page.small(vec![Line::filled("run {}", [Line::code(&run.to_string())])]);
-    page
-}
-
-fn summary(page: &mut Page, record: &Record) {
+pub(crate) fn summary(page: &mut Page, record: &Record) {
     if let Some(summary) = &record.worked.summary {
         page.said(summary);
     }

@@ -6,7 +6,9 @@ pub mod usage; // what a run has used
 pub(crate) mod plans; // the plan in the progress comment
 pub(crate) mod plan_question; // the question whether a plan may be carried out
 pub mod reviews; // the reviews of plan and result
-pub mod comments; // progress and final comments, texts of change requests
+pub mod comments; // progress and final comments
+pub mod change_request; // texts of change requests
+pub mod template; // a project's own template of them
 pub mod replies; // replies to commands, and questions to people
 pub mod waits; // what runs wait for, for a list of them
 pub mod local_report; // the end of a task from the command line

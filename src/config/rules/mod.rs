@@ -1,6 +1,7 @@
 //! Checks beyond types: each value must be possible and agree with the others.
 
 mod approval;
+mod change_requests;
 mod machine;
 mod model;
 mod review;
@@ -21,6 +22,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     model::check(config, faults);
     review::check(config, faults);
     approval::check(config, faults);
+    change_requests::check(config, faults);
     machine::check(config, folder, faults);
 }
 

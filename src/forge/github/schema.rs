@@ -108,6 +108,10 @@ pub(crate) struct Pull {
     pub(crate) html_url: String,
     pub(crate) head: Side,
     pub(crate) base: Side,
+    /// What the GraphQL API knows it by.
+    #[serde(default)]
+    pub(crate) node_id: String,
+    pub(crate) draft: Option<bool>,
     /// Left out in lists.
     #[serde(default)]
     pub(crate) maintainer_can_modify: Option<bool>,
@@ -236,6 +240,8 @@ pub(crate) struct Comment {
     pub(crate) path: Option<String>,
     /// Nothing where the line is not there any more.
     pub(crate) line: Option<u64>,
+    /// The comment that began the thread on a line.
+    pub(crate) in_reply_to_id: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -247,6 +253,13 @@ pub(crate) struct Review {
     pub(crate) state: Option<String>,
     /// Nothing while the review is being written.
     pub(crate) submitted_at: Option<DateTime<Utc>>,
+}
+
+/// Who is to work on an issue or pull request.
+#[derive(Deserialize)]
+pub(crate) struct Assigned {
+    #[serde(default)]
+    pub(crate) assignees: Vec<User>,
 }
 
 /// What a user may do in a repository, by all ways together.

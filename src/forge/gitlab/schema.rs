@@ -43,12 +43,15 @@ pub(crate) struct Item {
     #[serde(default)]
     pub(crate) assignees: Vec<User>,
     pub(crate) created_at: DateTime<Utc>,
+    #[serde(default)]
+    pub(crate) reviewers: Vec<User>,
     pub(crate) updated_at: DateTime<Utc>,
     pub(crate) references: Option<References>,
     /// Of an issue: who may only read the project does not see it.
     pub(crate) confidential: Option<bool>,
     /// The commit at the head of a merge request.
     pub(crate) sha: Option<String>,
+    pub(crate) draft: Option<bool>,
     /// The rest is a merge request's only. Nothing, where the fork was deleted.
     pub(crate) source_project_id: Option<u64>,
     pub(crate) target_project_id: Option<u64>,
@@ -68,6 +71,19 @@ pub(crate) struct Item {
 #[derive(Deserialize)]
 pub(crate) struct Viewer {
     pub(crate) can_merge: Option<bool>,
+}
+
+/// Notes that answer one another.
+#[derive(Deserialize)]
+pub(crate) struct Discussion {
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) notes: Vec<NumberedNote>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct NumberedNote {
+    pub(crate) id: u64,
 }
 
 #[derive(Deserialize)]

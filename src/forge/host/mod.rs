@@ -14,6 +14,7 @@ use http::StatusCode;
 use crate::finding::Finding;
 use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::{Attempt, Failure};
+use crate::forge::http::retry::{once, until_seen};
 use crate::forge::item::account::Account;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
@@ -21,9 +22,9 @@ use crate::forge::item::checks::Checks;
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::trigger::Trigger;
 use crate::forge::{
-    AnswerMemory, Change, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge, ForgeError,
-    GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, Permissions, Post, Reaction, Search,
-    TaskSource,
+    AnswerMemory, Change, ChangeEdit, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge,
+    ForgeError, GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, Opened, Permissions, Post,
+    Reaction, Search, TaskSource,
 };
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
 use crate::task::labels::Labels;
@@ -55,6 +56,24 @@ impl<P: Platform> Host<P> {
             reason: format!("it is not a task on {}", settings.title),
         });
         item.map(ItemAddress::from)
+    }
+
+    /// Opens a change, once. Platforms refuse a second one only for the same head and base; looking
+    /// first keeps it at one for each head.
+    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Opened, Failure> {
+        let known = |change| Opened { change, is_new: false };
+        let find = || async move {
+            let found = self.platform.find_change(repository, &new.head).await?;
+            Ok(found.map(known))
+        };
+        let make = || async move {
+            match self.platform.post_change(repository, new).await {
+                Ok(change) => Ok(Opened { change, is_new: true }),
+                Err(failure) if P::is_second(&failure) => find().await?.ok_or(failure),
+                Err(failure) => Err(failure),
+            }
+        };
+        Box::pin(until_seen(P::is_behind, || once(true, find, make))).await
     }
 
     /// Returns the error for the failure of `what`, which needs `right` on `place`.
@@ -235,12 +254,54 @@ impl<P: Platform> CodeHost for Host<P> {
         })
     }
 
-    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Change, ForgeError> {
+    async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Opened, ForgeError> {
         let repository = self.address(task)?.repository;
-        let opened = self.platform.make_change(repository, change).await;
+        let opened = self.make_change(repository, change).await;
         opened.map_err(|failure| {
             let what = format!("opening a {} from {} in {repository}", P::TERMS.change, change.head);
             self.refused(failure, &what, Right::WriteChanges, repository)
+        })
+    }
+
+    async fn set_draft(&self, change: &TaskId, title: &str, is_draft: bool) -> Result<String, ForgeError> {
+        let at = self.address(change)?;
+        let set = self.platform.put_draft(at, title, is_draft).await;
+        let what = if is_draft {
+            format!("making {at} a draft")
+        } else {
+            format!("marking {at} as ready for review")
+        };
+        self.or_explain(set, at, &what, Right::WriteChanges).await
+    }
+
+    async fn edit_change(&self, change: &TaskId, edit: &ChangeEdit) -> Result<(), ForgeError> {
+        let at = self.address(change)?;
+        let edited = self.platform.rewrite_change(at, edit).await;
+        self.or_explain(edited, at, &format!("editing {at}"), Right::WriteChanges)
+            .await
+    }
+
+    async fn assign(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError> {
+        let at = self.address(change)?;
+        let assigned = self.platform.assign_to(at, people).await;
+        self.or_explain(assigned, at, &format!("assigning {at}"), Right::WriteChanges)
+            .await
+    }
+
+    async fn ask_for_review(&self, change: &TaskId, people: &[String]) -> Result<Vec<String>, ForgeError> {
+        let at = self.address(change)?;
+        let asked = self.platform.request_reviews(at, people).await;
+        self.or_explain(asked, at, &format!("asking for reviews of {at}"), Right::WriteChanges)
+            .await
+    }
+
+    async fn reply(&self, change: &TaskId, thread: CommentKey, post: &Post<'_>) -> Result<CommentId, ForgeError> {
+        let at = self.address(change)?;
+        let find = || self.platform.find_reply(at, thread, post.marker);
+        let written = once(post.search_first, find, || self.platform.write_reply(at, thread, post)).await;
+        written.map_err(|failure| {
+            let what = format!("replying to {thread} on {at}");
+            self.refused(failure, &what, Right::CommentOnChanges, at.repository)
         })
     }
 

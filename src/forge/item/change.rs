@@ -18,6 +18,8 @@ pub struct ChangeHead {
     /// The full name of that repository; `None` where it was deleted or is hidden.
     pub head_repository: Option<String>,
     pub is_fork: bool,
+    /// Whether it is not meant to be merged yet.
+    pub is_draft: bool,
     /// Whether the bot may push to the head branch.
     pub push: PushRight,
 }
@@ -52,6 +54,22 @@ pub struct NewChange {
     pub head: String,
     pub base: String,
     pub is_draft: bool,
+}
+
+/// What is to become of a pull/merge request's title and text; `None` leaves one as it is.
+#[derive(Debug, Clone, Default)]
+pub struct ChangeEdit {
+    /// With the mark of a draft, where the platform has drafts by their titles.
+    pub title: Option<Clean>,
+    pub body: Option<Clean>,
+}
+
+/// The pull/merge request that leads from a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    pub change: Change,
+    /// False where it was open before.
+    pub is_new: bool,
 }
 
 /// A pull/merge request that exists.

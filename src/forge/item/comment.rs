@@ -20,6 +20,8 @@ pub struct Comment {
     pub updated_at: DateTime<Utc>,
     /// File and line, of a comment on the changes.
     pub place: Option<Place>,
+    /// The remark that began the thread, of a later one in it, where the forge tells.
+    pub thread: Option<CommentKey>,
     /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
     pub is_approval: bool,
     /// Written by a program.

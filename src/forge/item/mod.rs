@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use super::ForgeError;
 use crate::certificates::Trust;
 use crate::task::id::TaskId;
-pub use change::{Change, ChangeHead, NewChange, PushRight};
+pub use change::{Change, ChangeEdit, ChangeHead, NewChange, Opened, PushRight};
 pub use comment::{Comment, CommentId, Place, Post, Reaction};
 pub use comment_key::{CommentKey, CommentKind};
 pub use event::{Edit, EditedPart, ItemEvent};

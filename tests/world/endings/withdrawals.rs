@@ -1,6 +1,7 @@
 //! People change their mind while the work goes on.
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use super::{greeting, greets, plan, told};
 use crate::fake::github::Item;
@@ -92,6 +93,65 @@ async fn taking_the_processing_label_off_stops_the_run() {
 
     <!-- coding-agent:<run>:final -->
     ");
+    nothing_was_delivered(world).await;
+}
+
+#[tokio::test]
+async fn an_item_that_another_installation_finished_keeps_its_labels() {
+    let world = World::start().await;
+    let (ended, issue) = while_working(&world, |issue| {
+        let other = world.github.bot();
+        issue
+            .label_by(other, "coding agent done")
+            .unlabel("coding agent processing");
+    })
+    .await;
+    assert_snapshot!(told(&ended, &issue), @"
+    exit code: 0
+    labels: coding agent done
+    -----
+    <details><summary>🛠️ Stopped: how it went</summary>
+
+    Planned.
+
+    - [ ] greet the reader
+
+    <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
+
+    </details>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ⏹️ Stopped
+
+    Another installation of this program, which looks for the same label, has finished this: it put the label `coding agent done` on. What this run did is not delivered, and the labels are left as they are. Give each installation a label of its own (`labels.trigger`).
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    nothing_was_delivered(world).await;
+}
+
+#[tokio::test]
+async fn what_fails_where_another_installation_finished_has_no_second_label() {
+    let world = World::start().await;
+    let read = json!({"path": "README.md"});
+    let script = world.model.plans(plan()).calls("workspace/read_file", read).holds();
+    script.fails(401, 1);
+    let issue = greeting(&world);
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    let other = world.github.bot();
+    issue
+        .label_by(other, "coding agent done")
+        .unlabel("coding agent processing");
+    world.model.release();
+
+    let ended = running.ended().await;
+
+    assert_eq!(ended.stdout, "github:acme/widgets#1: stopped\n", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let said = issue.comments_of(world.github.bot()).pop().unwrap_or_default();
+    assert!(said.contains("Another installation of this program"), "{said}");
     nothing_was_delivered(world).await;
 }
 

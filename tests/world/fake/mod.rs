@@ -7,7 +7,7 @@
 //!
 //! They keep what happened (`timeline()`, `requests()`), misbehave on demand (`fails_next`,
 //! `drops_connection`, ...), and can be awaited (`until`). Everything a fake starts ends when it is
-//! dropped. They deliberately know nothing of web hooks, GraphQL, two-factor logins or the passing
+//! dropped. They deliberately know nothing of web hooks, most of GraphQL, two-factor logins or the passing
 //! of hours.
 #![allow(
     clippy::allow_attributes,
@@ -28,13 +28,17 @@
 // What both forges are made of.
 pub mod answer; // answers that both give alike
 pub mod bare; // a git repository on disk
+pub mod board; // the items of a forge, and what can be done to them
 pub mod engine; // a Docker engine of another version
 pub mod fault; // what goes wrong on purpose, as data
 pub mod forge; // state behind a lock, and waiting for it to change
 pub mod git_http; // the smart HTTP protocol
 pub mod history; // what happened to an item
+pub mod item; // an item, as a test sees and changes it
 pub mod proxy; // a company's way out
+pub mod remark; // a text on an item, likewise
 pub mod request; // reading queries, pages and bodies
+pub mod running; // what a forge consists of
 pub mod server; // a listener whose connections can be cut
 pub mod ear; // keeps what it is sent
 pub mod site; // somewhere in the world

@@ -1,6 +1,10 @@
 //! The last stage: the result becomes a branch and a pull/merge request, or a change of the local
 //! folder.
 
+mod in_step; // the request follows the last result
+mod furnishing; // labels and people of the configuration
+mod project_template; // the project's template of requests
+mod threads; // reviewers' threads are answered
 mod leftover_branches; // obsolete branches with unfinished work
 
 use std::sync::Arc;
@@ -16,11 +20,12 @@ use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
-use crate::forge::{Item, NewChange};
+use crate::forge::{Forge, Item, NewChange, Opened};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
 use crate::repository::RepositoryError;
 use crate::repository::commit::message;
 use crate::task::state::{Signal, State};
+use crate::workspace::base::Base;
 
 /// Pushes, opens the request, comments and sets the final label. Each step is idempotent.
 pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
@@ -37,7 +42,7 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     let item = run.reporter.item(&mut run.claim).await?;
     match &item {
         Some(item) if run.claim.record.has_changes() => push(run, item).await?,
-        Some(_) => {}
+        Some(_) => answer_threads(run).await?,
         None => apply(run).await?,
     }
     run.reporter.show_final(&mut run.claim, State::Done).await?;
@@ -127,35 +132,59 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(());
     };
-    if item.change.is_some() || run.claim.record.delivered.change.is_some() {
-        return Ok(());
-    }
     let forge = Arc::clone(forge);
-    let body = comments::change_body(
-        &run.claim.record,
-        &run.claim.services.settings,
-        run.claim.lease.task.number(),
-        run.claim.lease.run,
-    );
+    if item.change.is_some() {
+        in_step::after_round(run, &forge, item).await?;
+        return threads::answer(run, &forge).await;
+    }
+    if run.claim.record.delivered.change.is_none() {
+        open(run, &forge, base).await?;
+    }
+    furnishing::furnish(run, &forge).await
+}
+
+async fn answer_threads(run: &mut Run) -> Result<(), Interruption> {
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(());
+    };
+    let forge = Arc::clone(forge);
+    threads::answer(run, &forge).await
+}
+
+/// Opens the request, or brings the one that is open in step with the result.
+async fn open(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
+    let task = run.claim.lease.task.clone();
+    let title = message::title(&run.claim.record.request.title);
+    let kind = forge
+        .change_id(&task, 0)
+        .and_then(|change| change.item().map(|item| item.kind));
+    let template = match kind.filter(|_| run.claim.services.settings.change_requests.template) {
+        Some(kind) => project_template::read(run, kind).await?,
+        None => None,
+    };
+    let sections = in_step::Sections::of_issue(&run.claim, &title);
+    let redactor = &run.claim.services.redactor;
     let new = NewChange {
-        title: run
-            .claim
-            .services
-            .redactor
-            .clean(&message::title(&run.claim.record.request.title)),
-        body: body.written(&run.claim.services.redactor),
+        title: redactor.clean(&title),
+        body: redactor.clean(&sections.text(template.as_deref(), redactor)),
         head: base.head_branch,
         base: base.branch,
         is_draft: !run.claim.record.is_verified(),
     };
     // A forge may need a minute to see the branch. This may be interrupted, because opening first
     // searches for an open request.
-    let opening = forge.open_change(&run.claim.lease.task, &new);
-    let change = run.claim.unless_stopped(opening).await?;
-    run.claim.note(Fact::ChangeOpened {
-        number: change.number,
-        url: change.url.clone(),
-    });
+    let opening = forge.open_change(&task, &new);
+    let Opened { change, is_new } = run.claim.unless_stopped(opening).await?;
+    if is_new {
+        run.claim.note(Fact::ChangeOpened {
+            number: change.number,
+            url: change.url.clone(),
+        });
+    } else {
+        // What people took off a request since it was opened is not put on again.
+        let is_own = in_step::renew(run, forge, change.number, &title).await?;
+        run.claim.record.delivered.is_furnished = !is_own;
+    }
     run.claim.record.delivered.change = Some(change);
     run.claim.save().await?;
     // Registered before the end of this run, so that a follow-up run requested from now on waits

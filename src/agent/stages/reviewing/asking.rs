@@ -101,7 +101,7 @@ async fn ask_once(
     let judgement = claim.unless_stopped(judgement).await?;
     let facts = count(claim, reviewer, &judgement.calls).await?;
     let answer = match judgement.review {
-        Ok(review) => Ok(redaction::clean_review(review, &claim.services.redactor)),
+        Ok(review) => Ok(redaction::clean_review(&review, &claim.services.redactor)),
         Err(NoReview::NotLocal(reason)) => return Err(Interruption::refused_by_policy(reason)),
         Err(NoReview::Later { until, reason }) => return Err(Interruption::Postponed { until, reason }),
         Err(error) => Err(claim.services.redactor.clean(&error.to_string()).into_string()),

@@ -6,22 +6,24 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
 use crate::forge::github::item::comments::LONGEST_BODY;
 use crate::forge::github::{Api, schema};
 use crate::forge::http::failure::Failure;
-use crate::forge::http::retry::{Repeat, once, until_seen};
+use crate::forge::http::retry::Repeat;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::Checks;
 use crate::forge::platform::{ChangeApi, Platform};
-use crate::forge::{Change, GitCredentials, NewChange};
-use crate::markdown::marker::{short_title, shortened};
+use crate::forge::{Change, ChangeEdit, CommentId, CommentKey, GitCredentials, NewChange, Post};
+use crate::markdown::marker::{marked, short_title, shortened};
 
 const LONGEST_TITLE: usize = 256;
+/// Begins the title of a draft where GitHub has no drafts.
+pub(crate) const DRAFT_MARK: &str = "[Draft] ";
 
 #[async_trait]
 impl ChangeApi for Api {
@@ -46,12 +48,110 @@ impl ChangeApi for Api {
         Ok(found.map(change))
     }
 
-    /// GitHub refuses a second pull request only for the same head and base; looking first keeps it
-    /// at one per head.
-    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(repository, &new.head);
-        let post = || once(true, find, || self.post_pull_request(repository, new));
-        Box::pin(until_seen(does_not_see_branch, post)).await
+    async fn post_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let posted = self.post_as(repository, new, new.is_draft).await;
+        match posted {
+            // The title says it instead.
+            Err(failure) if new.is_draft && has_no_drafts(&failure) => self.post_as(repository, new, false).await,
+            posted => posted,
+        }
+    }
+
+    /// The message says no more than `Validation Failed`; the field and the code are in the parts.
+    fn is_behind(failure: &Failure) -> bool {
+        failure.says(StatusCode::UNPROCESSABLE_ENTITY, "head invalid")
+    }
+
+    fn is_second(failure: &Failure) -> bool {
+        failure.says(StatusCode::UNPROCESSABLE_ENTITY, "already exists")
+    }
+
+    /// REST has no way to do it. Where there are no drafts, the title says it.
+    async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure> {
+        let scope = TokenScope::Repository(at.repository);
+        let place = path(at.repository, &format!("/pulls/{}", at.number));
+        let pull: schema::Pull = self.client.get(scope, &place).await?;
+        let bare = title.strip_prefix(DRAFT_MARK).unwrap_or(title);
+        let mut wanted = bare.to_owned();
+        if pull.draft.unwrap_or_default() != is_draft {
+            match self.order_draft(at, &pull, is_draft).await {
+                Err(failure) if is_draft && has_no_drafts(&failure) => wanted = format!("{DRAFT_MARK}{bare}"),
+                done => done?,
+            }
+        }
+        let wanted = short_title(&wanted, LONGEST_TITLE);
+        if wanted != title {
+            self.patch_pull(at, &json!({ "title": wanted })).await?;
+        }
+        Ok(wanted)
+    }
+
+    /// GitHub leaves out whom it cannot assign, without a word.
+    async fn assign_to(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let place = path(at.repository, &format!("/issues/{}/assignees", at.number));
+        let scope = TokenScope::Repository(at.repository);
+        let body = json!({ "assignees": people });
+        let made = self
+            .client
+            .write::<schema::Assigned>(scope, Method::POST, &place, &body, Repeat::Always);
+        let assigned = made.await?.assignees;
+        let is_taken = |name: &String| assigned.iter().any(|user| user.login.eq_ignore_ascii_case(name));
+        Ok(people.iter().filter(|name| !is_taken(name)).cloned().collect())
+    }
+
+    /// One by one: GitHub asks nobody if a single one is no collaborator, and does not say which.
+    async fn request_reviews(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let place = path(at.repository, &format!("/pulls/{}/requested_reviewers", at.number));
+        let scope = TokenScope::Repository(at.repository);
+        let mut left_out = Vec::new();
+        for name in people {
+            let body = match name.split_once('/') {
+                Some((_, team)) => json!({ "team_reviewers": [team] }),
+                None => json!({ "reviewers": [name] }),
+            };
+            let asked = self
+                .client
+                .order(scope, Method::POST, &place, Some(&body), Repeat::Always)
+                .await;
+            match asked {
+                Err(failure) if failure.status() == Some(StatusCode::UNPROCESSABLE_ENTITY) => {
+                    left_out.push(name.clone());
+                }
+                asked => drop(asked?),
+            }
+        }
+        Ok(left_out)
+    }
+
+    async fn find_reply(&self, at: ItemAddress<'_>, _: CommentKey, marker: &str) -> Result<Option<CommentId>, Failure> {
+        self.marked_by_bot(self.remarks(at).await?, marker).await
+    }
+
+    async fn write_reply(
+        &self,
+        at: ItemAddress<'_>,
+        thread: CommentKey,
+        post: &Post<'_>,
+    ) -> Result<CommentId, Failure> {
+        let part = format!("/pulls/{}/comments/{}/replies", at.number, thread.number);
+        let body = json!({ "body": marked(post.body.as_str(), post.marker, LONGEST_BODY) });
+        let scope = TokenScope::Repository(at.repository);
+        let place = path(at.repository, &part);
+        let made = self
+            .client
+            .write::<schema::Made>(scope, Method::POST, &place, &body, Repeat::IfNotDone);
+        Ok(CommentId(made.await?.id))
+    }
+
+    async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure> {
+        let mut fields = Map::new();
+        if let Some(title) = &edit.title {
+            fields.insert("title".to_owned(), short_title(title.as_str(), LONGEST_TITLE).into());
+        }
+        if let Some(body) = &edit.body {
+            fields.insert("body".to_owned(), shortened(body.as_str(), LONGEST_BODY).into());
+        }
+        self.patch_pull(at, &Value::Object(fields)).await
     }
 
     /// One list of the repository instead of a request for each: it is confirmed by its tag while
@@ -93,22 +193,42 @@ impl ChangeApi for Api {
 }
 
 impl Api {
-    async fn post_pull_request(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
-        let posted = self.post_as(repository, new, new.is_draft).await;
-        match posted {
-            Err(failure) if new.is_draft && failure.says(StatusCode::UNPROCESSABLE_ENTITY, "draft") => {
-                // Private repositories of free accounts have no drafts: the title says it instead.
-                self.post_as(repository, new, false).await
-            }
-            Err(failure) if failure.says(StatusCode::UNPROCESSABLE_ENTITY, "already exists") => {
-                self.find_change(repository, &new.head).await?.ok_or(failure)
-            }
-            posted => posted,
+    async fn order_draft(&self, at: ItemAddress<'_>, pull: &schema::Pull, is_draft: bool) -> Result<(), Failure> {
+        let name = if is_draft {
+            "convertPullRequestToDraft"
+        } else {
+            "markPullRequestReadyForReview"
+        };
+        let order = json!({
+            "query": format!("mutation($id: ID!) {{ {name}(input: {{pullRequestId: $id}}) {{ pullRequest {{ isDraft }} }} }}"),
+            "variables": {"id": pull.node_id},
+        });
+        let scope = TokenScope::Repository(at.repository);
+        let told: schema::GraphErrors = self.client.ask_graph(scope, &order).await?;
+        match told.errors.into_iter().next() {
+            None => Ok(()),
+            Some(error) => Err(Failure::Answered {
+                status: match error.kind.as_deref() {
+                    Some("FORBIDDEN" | "INSUFFICIENT_SCOPES") => StatusCode::FORBIDDEN,
+                    Some("NOT_FOUND") => StatusCode::NOT_FOUND,
+                    Some(_) | None => StatusCode::UNPROCESSABLE_ENTITY,
+                },
+                message: error.message,
+            }),
         }
     }
 
+    async fn patch_pull(&self, at: ItemAddress<'_>, fields: &Value) -> Result<(), Failure> {
+        let place = path(at.repository, &format!("/pulls/{}", at.number));
+        let scope = TokenScope::Repository(at.repository);
+        let edited = self
+            .client
+            .order(scope, Method::PATCH, &place, Some(fields), Repeat::Always);
+        edited.await.map(|_| ())
+    }
+
     async fn post_as(&self, repository: &str, new: &NewChange, is_draft: bool) -> Result<Change, Failure> {
-        let mark = if new.is_draft && !is_draft { "[Draft] " } else { "" };
+        let mark = if new.is_draft && !is_draft { DRAFT_MARK } else { "" };
         let body = json!({
             "title": short_title(&format!("{mark}{}", new.title), LONGEST_TITLE),
             "body": shortened(new.body.as_str(), LONGEST_BODY),
@@ -125,10 +245,9 @@ impl Api {
     }
 }
 
-/// Recognises the answer of a GitHub that has not noticed the push yet. Its message says no more
-/// than `Validation Failed`; the field and the code are in the parts.
-fn does_not_see_branch(failure: &Failure) -> bool {
-    failure.says(StatusCode::UNPROCESSABLE_ENTITY, "head invalid")
+/// Recognises the refusal of a draft: private repositories of free accounts have none.
+fn has_no_drafts(failure: &Failure) -> bool {
+    failure.says(StatusCode::UNPROCESSABLE_ENTITY, "draft")
 }
 
 fn change(pull: schema::Pull) -> Change {

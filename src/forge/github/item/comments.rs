@@ -28,7 +28,7 @@ impl CommentApi for Api {
             self.take_over(&mut comments, CommentKind::Comment, comment).await?;
         }
         if self.kind(address).await? == Kind::PullRequest {
-            for comment in self.client.list::<schema::Comment>(scope, &on_pull("comments")).await? {
+            for comment in self.remarks(address).await? {
                 self.take_over(&mut comments, CommentKind::Inline, comment).await?;
             }
             for review in self.client.list::<schema::Review>(scope, &on_pull("reviews")).await? {
@@ -51,6 +51,7 @@ impl CommentApi for Api {
                     // GitHub does not tell when a review's text was edited.
                     updated_at: created_at,
                     place: None,
+                    thread: None,
                     is_approval: review.state.as_deref() == Some("APPROVED"),
                     is_bot,
                 });
@@ -131,19 +132,38 @@ impl Api {
             created_at: comment.created_at,
             updated_at: comment.updated_at,
             place: comment.path.map(|path| Place { path, line }),
+            thread: comment.in_reply_to_id.map(|number| CommentKey { kind, number }),
             is_approval: false,
             is_bot,
         });
         Ok(())
     }
 
-    async fn find_comment(&self, address: ItemAddress<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
-        for comment in self.conversation(address).await? {
+    /// Returns the remarks on the lines of a pull request.
+    pub(crate) async fn remarks(&self, address: ItemAddress<'_>) -> Result<Vec<schema::Comment>, Failure> {
+        let at = path(
+            address.repository,
+            &format!("/pulls/{}/comments?per_page=100", address.number),
+        );
+        self.client.list(TokenScope::Repository(address.repository), &at).await
+    }
+
+    /// Finds the bot's own comment with a marker.
+    pub(crate) async fn marked_by_bot(
+        &self,
+        comments: Vec<schema::Comment>,
+        marker: &str,
+    ) -> Result<Option<CommentId>, Failure> {
+        for comment in comments {
             let is_marked = comment.body.as_deref().is_some_and(|body| is_marked(body, marker));
             if is_marked && self.is_bot(comment.user.as_ref()).await? {
                 return Ok(Some(CommentId(comment.id)));
             }
         }
         Ok(None)
+    }
+
+    async fn find_comment(&self, address: ItemAddress<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
+        self.marked_by_bot(self.conversation(address).await?, marker).await
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use http::StatusCode;
 
+use crate::forge::github::change::DRAFT_MARK;
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
 use crate::forge::github::{Api, Kind, schema};
@@ -32,11 +33,13 @@ impl ItemApi for Api {
             let base = pull.base.repo.as_ref();
             let base = base.ok_or_else(|| Failure::unreadable("the pull request has no base repository"))?;
             let reaches_others = self.client.reaches_other_owners();
+            let is_draft = pull.draft == Some(true) || issue.title.starts_with(DRAFT_MARK);
+            let head = change_head(&pull, base, reaches_others);
             // Where there is something to merge there are commits.
             (
                 base.clone_url.clone(),
                 base.default_branch.clone(),
-                Some(change_head(&pull, base, reaches_others)),
+                Some(ChangeHead { is_draft, ..head }),
                 base.private,
             )
         } else {
@@ -168,6 +171,7 @@ fn change_head(pull: &schema::Pull, base: &schema::Repository, reaches_others: b
         // Of a deleted fork only the base repository still has the commits.
         head_clone_url: head.unwrap_or(base).clone_url.clone(),
         is_fork,
+        is_draft: false,
         push: match head {
             Some(_) if !is_fork => PushRight::Given,
             Some(head) if pull.maintainer_can_modify == Some(true) => {

@@ -184,6 +184,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         created_at: "2026-01-01T00:03:00Z".parse().unwrap(),
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
         place: Some(place),
+        thread: None,
         is_approval: false,
         is_bot: false,
     };
@@ -196,6 +197,7 @@ async fn all_comments_come_in_order_without_the_bots_own() {
         created_at: "2026-01-02T00:00:00Z".parse().unwrap(),
         updated_at: "2026-01-02T00:00:00Z".parse().unwrap(),
         place: None,
+        thread: None,
         is_approval: false,
         is_bot: false,
     };

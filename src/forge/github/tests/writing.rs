@@ -149,7 +149,7 @@ async fn a_pull_request_that_exists_is_returned_and_not_opened_again() {
     })
     .await;
     let github = github(&server).await;
-    let change = github.open_change(&task(), &new_change(false)).await.unwrap();
+    let change = github.open_change(&task(), &new_change(false)).await.unwrap().change;
     assert_eq!(change.number, 5);
     assert_eq!(
         github.change_from(&task(), "coding-agent/1-greet").await.unwrap(),
@@ -172,6 +172,7 @@ async fn a_draft_that_the_repository_does_not_support_says_so_in_its_title() {
         .await
         .open_change(&task(), &new_change(true))
         .await
-        .unwrap();
+        .unwrap()
+        .change;
     assert_eq!(change.number, 6);
 }

@@ -8,16 +8,18 @@ use async_trait::async_trait;
 use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScope, MergeRequestState, MergeRequests};
 use http::StatusCode;
 
-use crate::forge::gitlab::item::comments::LONGEST_BODY;
+use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::item::comments::{self, LONGEST_BODY};
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
-use crate::forge::http::retry::{once, until_seen};
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::Checks;
-use crate::forge::platform::{ChangeApi, Platform};
-use crate::forge::{Change, GitCredentials, NewChange};
+use crate::forge::platform::{ChangeApi, ExamineApi as _, Platform};
+use crate::forge::settings::allowed_users::Entry;
+use crate::forge::{Change, ChangeEdit, CommentId, CommentKey, GitCredentials, NewChange, Post};
 use crate::markdown::marker::{short_title, shortened};
+use crate::markdown::owned::without_draft_mark;
 use crate::markdown::quick_actions::disarmed;
 
 const LONGEST_TITLE: usize = 255;
@@ -38,12 +40,87 @@ impl ChangeApi for Api {
         Ok(own.map(change))
     }
 
-    /// GitLab refuses a second merge request only for the same source and target; looking first
-    /// keeps it at one per source branch.
-    async fn make_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
-        let find = || self.find_change(repository, &new.head);
-        let post = || once(true, find, || self.post_merge_request(repository, new));
-        Box::pin(until_seen(does_not_see_branch, post)).await
+    async fn post_change(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
+        let mut request = CreateMergeRequest::builder();
+        let request = request
+            .project(repository)
+            .source_branch(&new.head)
+            .target_branch(&new.base)
+            .title(titled(new.title.as_str(), new.is_draft))
+            .description(shortened(&disarmed(new.body.as_str()), LONGEST_BODY))
+            .remove_source_branch(true);
+        self.client.ask(request.build()).await.map(change)
+    }
+
+    /// Says `{"source_branch": ["does not exist"]}`.
+    fn is_behind(failure: &Failure) -> bool {
+        [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
+            .iter()
+            .any(|status| failure.says(*status, "source_branch") && failure.says(*status, "does not exist"))
+    }
+
+    fn is_second(failure: &Failure) -> bool {
+        failure.says(StatusCode::CONFLICT, "already exists")
+    }
+
+    /// A draft is a merge request whose title says so.
+    async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure> {
+        let title = titled(without_draft_mark(title), is_draft);
+        let request = OfItem::put(at, "").with("title", &title);
+        self.client.order(request.build()).await?;
+        Ok(title)
+    }
+
+    async fn assign_to(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let item = self.put_people(at, "assignee_ids[]", people).await?;
+        Ok(left_out(people, &item.assignees))
+    }
+
+    async fn request_reviews(&self, at: ItemAddress<'_>, people: &[String]) -> Result<Vec<String>, Failure> {
+        let item = self.put_people(at, "reviewer_ids[]", people).await?;
+        Ok(left_out(people, &item.reviewers))
+    }
+
+    async fn find_reply(&self, at: ItemAddress<'_>, _: CommentKey, marker: &str) -> Result<Option<CommentId>, Failure> {
+        self.find_note(at, marker).await
+    }
+
+    /// A note does not say which discussion it belongs to, so all are asked for.
+    async fn write_reply(
+        &self,
+        at: ItemAddress<'_>,
+        thread: CommentKey,
+        post: &Post<'_>,
+    ) -> Result<CommentId, Failure> {
+        let all: Vec<schema::Discussion> = self.client.list(OfItem::get(at, "/discussions").build()).await?;
+        let has_it = |discussion: &schema::Discussion| discussion.notes.iter().any(|note| note.id == thread.number);
+        let discussion = all.into_iter().find(has_it).ok_or_else(|| Failure::Answered {
+            status: StatusCode::NOT_FOUND,
+            message: "the thread is not there any more".to_owned(),
+        })?;
+        let body = comments::body(post);
+        let note = OfItem::post(at, format!("/discussions/{}/notes", discussion.id)).with("body", &body);
+        let note: schema::Note = self.client.ask(note.build()).await?;
+        Ok(CommentId(note.id))
+    }
+
+    async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure> {
+        let title = edit
+            .title
+            .as_ref()
+            .map(|title| short_title(title.as_str(), LONGEST_TITLE));
+        let body = edit
+            .body
+            .as_ref()
+            .map(|body| shortened(&disarmed(body.as_str()), LONGEST_BODY));
+        let mut request = OfItem::put(at, "");
+        if let Some(title) = &title {
+            request = request.with("title", title);
+        }
+        if let Some(body) = &body {
+            request = request.with("description", body);
+        }
+        self.client.order(request.build()).await
     }
 
     /// One list of just these, however many there are in the project.
@@ -89,31 +166,37 @@ impl ChangeApi for Api {
 }
 
 impl Api {
-    async fn post_merge_request(&self, repository: &str, new: &NewChange) -> Result<Change, Failure> {
-        let mark = if new.is_draft { "Draft: " } else { "" };
-        let mut request = CreateMergeRequest::builder();
-        let request = request
-            .project(repository)
-            .source_branch(&new.head)
-            .target_branch(&new.base)
-            .title(short_title(&format!("{mark}{}", new.title), LONGEST_TITLE))
-            .description(shortened(&disarmed(new.body.as_str()), LONGEST_BODY))
-            .remove_source_branch(true);
-        match self.client.ask(request.build()).await {
-            Err(failure) if failure.says(StatusCode::CONFLICT, "already exists") => {
-                self.find_change(repository, &new.head).await?.ok_or(failure)
-            }
-            made => made.map(change),
+    /// Sets one of the lists of people. GitLab knows them by their numbers, and keeps only the first
+    /// where its licence has room for one.
+    async fn put_people(
+        &self,
+        at: ItemAddress<'_>,
+        field: &'static str,
+        people: &[String],
+    ) -> Result<schema::Item, Failure> {
+        let mut ids = Vec::new();
+        for name in people {
+            let found = self.account(&Entry::Login(name.clone())).await?;
+            ids.extend(found.map(|(_, id)| id.to_string()));
         }
+        if ids.is_empty() {
+            return self.ask_item(at).await;
+        }
+        let request = ids
+            .iter()
+            .fold(OfItem::put(at, ""), |request, id| request.with(field, id));
+        self.client.ask(request.build()).await
     }
 }
 
-/// Recognises the answer of a GitLab that has not noticed the push yet: `{"source_branch": ["does
-/// not exist"]}`.
-fn does_not_see_branch(failure: &Failure) -> bool {
-    [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY]
-        .iter()
-        .any(|status| failure.says(*status, "source_branch") && failure.says(*status, "does not exist"))
+fn left_out(people: &[String], taken: &[schema::User]) -> Vec<String> {
+    let is_taken = |name: &String| taken.iter().any(|user| user.username.eq_ignore_ascii_case(name));
+    people.iter().filter(|name| !is_taken(name)).cloned().collect()
+}
+
+fn titled(title: &str, is_draft: bool) -> String {
+    let mark = if is_draft { "Draft: " } else { "" };
+    short_title(&format!("{mark}{title}"), LONGEST_TITLE)
 }
 
 fn change(item: schema::Item) -> Change {

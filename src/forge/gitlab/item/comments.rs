@@ -54,6 +54,7 @@ impl CommentApi for Api {
                 created_at: note.created_at,
                 updated_at: note.updated_at,
                 place: note.position.and_then(place_of),
+                thread: None,
                 is_approval: false,
                 is_bot,
             });
@@ -102,7 +103,7 @@ impl Api {
         self.client.list(notes.build()).await
     }
 
-    async fn find_note(&self, address: ItemAddress<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
+    pub(crate) async fn find_note(&self, address: ItemAddress<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
         for note in self.notes(address).await? {
             if is_marked(&note.body, marker) && self.is_bot(note.author.as_ref()).await? {
                 return Ok(Some(CommentId(note.id)));
@@ -112,7 +113,7 @@ impl Api {
     }
 }
 
-fn body(post: &Post<'_>) -> String {
+pub(crate) fn body(post: &Post<'_>) -> String {
     marked(&disarmed(post.body.as_str()), post.marker, LONGEST_BODY)
 }
 

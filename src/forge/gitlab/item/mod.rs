@@ -109,6 +109,7 @@ impl Api {
             // Of a deleted or hidden fork only the target project has the commits.
             head_clone_url: fork.as_deref().unwrap_or(project).http_url_to_repo.clone(),
             is_fork,
+            is_draft: item.draft == Some(true),
         })
     }
 

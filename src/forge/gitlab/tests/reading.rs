@@ -81,6 +81,7 @@ async fn the_head_of_a_merge_request_tells_whether_it_may_be_pushed_to() {
         head_repository: may_push.then(|| format!("g/s/p{id}")),
         head_clone_url: format!("https://gitlab.com/{id}.git"),
         is_fork,
+        is_draft: false,
         push: if may_push {
             PushRight::Given
         } else {
@@ -124,6 +125,7 @@ async fn all_notes_come_in_order_without_the_bots_own_and_gitlabs() {
         created_at: "2026-01-01T00:09:00Z".parse().unwrap(),
         updated_at: "2026-01-09T00:00:00Z".parse().unwrap(),
         place: Some(place),
+        thread: None,
         is_approval: false,
         is_bot: false,
     };

@@ -115,7 +115,7 @@ async fn a_merge_request_that_exists_is_returned_and_not_opened_again() {
     })
     .await;
     let gitlab = gitlab(&server).await;
-    let change = gitlab.open_change(&issue(), &new_change()).await.unwrap();
+    let change = gitlab.open_change(&issue(), &new_change()).await.unwrap().change;
     assert_eq!(change.number, 8);
     assert_eq!(gitlab.change_from(&issue(), "fix").await.unwrap(), Some(change));
 }

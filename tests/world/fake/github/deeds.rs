@@ -1,226 +1,72 @@
-//! What can be done on a fake GitHub, by a person in a test or by a client over HTTP.
-//!
-//! One function for each deed, so that both leave the same traces. Permissions are checked by the
-//! caller.
+//! What can be done on a fake GitHub in its own way. What both forges do alike is in `fake::board`.
 
+use chrono::Duration;
+
+use crate::fake::bare::Bare;
+use crate::fake::board::Board;
+use crate::fake::board::Draft;
+use crate::fake::board::Heads;
+use crate::fake::board::Record;
+use crate::fake::board::Time;
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
+use crate::fake::github::state::Comment;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Label;
 use crate::fake::github::state::Permission;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
-use crate::fake::github::state::What;
 use crate::fake::github::state::now;
-
-/// The content of a new issue or pull request.
-#[derive(Clone, Debug, Default)]
-pub struct Draft {
-    pub title: String,
-    pub body: Option<String>,
-    pub author: String,
-}
+use crate::fake::github::story;
+use crate::fake::history::Happening;
+use crate::fake::history::What;
 
 impl State {
-    /// Opens an issue, or a pull request if `pull` says from where. Returns its number.
-    pub fn open(&mut self, repository: &str, draft: Draft, pull: Option<Pull>) -> u64 {
+    /// Opens an issue, or a pull request if `pull` says from where.
+    pub fn open(&mut self, repository: &str, draft: Draft, pull: Option<Pull>) -> Place {
         let id = self.next_id();
-        self.people.insert(draft.author.clone());
-        let place = self.repository_mut(repository).expect("the repository was made before");
-        place.last_number += 1;
-        let number = place.last_number;
+        let author = draft.author.clone();
+        self.people.insert(author.clone());
+        let found = self.repository_mut(repository).expect("the repository was made before");
+        found.last_number += 1;
+        let place = Place::new(repository, found.last_number);
         let item = Item {
-            id,
-            number,
-            title: draft.title,
-            body: draft.body,
-            author: draft.author.clone(),
-            is_open: true,
+            record: Record::new(id, place.number, draft, now()),
             closed_because: None,
-            is_locked: false,
-            is_deleted: false,
-            labels: Vec::new(),
-            assignees: Vec::new(),
             comments: Vec::new(),
-            history: Vec::new(),
-            created: now(),
-            updated: now(),
-            closed: None,
-            closed_by: None,
             pull,
         };
-        place.items.insert(number, item);
-        self.follow_head(repository, number);
-        self.happened(repository, number, &draft.author, What::Opened);
-        self.mention(repository, number);
-        number
-    }
-
-    /// Puts a label on, which is made if the repository has none of that name.
-    pub fn add_label(&mut self, repository: &str, number: u64, label: &str, actor: &str) {
-        let label = self.ensure_label(repository, label);
-        let Some(item) = self.item_mut(repository, number).filter(|item| !item.has_label(&label)) else {
-            return;
-        };
-        item.labels.push(label.clone());
-        self.happened(repository, number, actor, What::Labeled(label));
-    }
-
-    /// Takes a label off. Returns whether it was there.
-    pub fn remove_label(&mut self, repository: &str, number: u64, label: &str, actor: &str) -> bool {
-        let Some(item) = self.item_mut(repository, number) else {
-            return false;
-        };
-        let Some(index) = item.labels.iter().position(|name| name.eq_ignore_ascii_case(label)) else {
-            return false;
-        };
-        let label = item.labels.remove(index);
-        self.happened(repository, number, actor, What::Unlabeled(label));
-        true
-    }
-
-    /// Makes the labels these, one by one.
-    pub fn set_labels(&mut self, repository: &str, number: u64, labels: &[String], actor: &str) {
-        let before = self
-            .item(repository, number)
-            .map(|item| item.labels.clone())
-            .unwrap_or_default();
-        for label in before
-            .iter()
-            .filter(|label| !labels.iter().any(|wanted| wanted.eq_ignore_ascii_case(label)))
-        {
-            self.remove_label(repository, number, label, actor);
-        }
-        for label in labels {
-            self.add_label(repository, number, label, actor);
-        }
-    }
-
-    fn ensure_label(&mut self, repository: &str, name: &str) -> String {
-        let known = self.repository(repository).and_then(|place| place.label(name));
-        if let Some(label) = known {
-            return label.name.clone();
-        }
-        let label = Label {
-            id: self.next_id(),
-            name: name.to_owned(),
-            color: "ededed".to_owned(),
-            description: None,
-        };
-        if let Some(place) = self.repository_mut(repository) {
-            place.labels.push(label);
-        }
-        name.to_owned()
-    }
-
-    pub fn rename(&mut self, repository: &str, number: u64, actor: &str, title: &str) {
-        let Some(item) = self.item_mut(repository, number).filter(|item| item.title != title) else {
-            return;
-        };
-        let from = std::mem::replace(&mut item.title, title.to_owned());
-        self.happened(
-            repository,
-            number,
-            actor,
-            What::Renamed {
-                from,
-                to: title.to_owned(),
-            },
-        );
-    }
-
-    pub fn rewrite(&mut self, repository: &str, number: u64, actor: &str, body: Option<&str>) {
-        let Some(item) = self.item_mut(repository, number) else {
-            return;
-        };
-        item.body = body.map(str::to_owned);
-        self.happened(repository, number, actor, What::BodyEdited);
-        self.mention(repository, number);
+        found.items.insert(place.number, item);
+        self.follow_head(&place);
+        self.happened(&place, &author, What::Opened);
+        self.mention(&place);
+        place
     }
 
     /// Points a pull request to another branch.
-    pub fn retarget(&mut self, repository: &str, number: u64, actor: &str, base: &str) {
-        let Some(pull) = self.item_mut(repository, number).and_then(|item| item.pull.as_mut()) else {
-            return;
-        };
+    pub fn retarget(&mut self, place: &Place, actor: &str, base: &str) {
+        let Some(pull) = self.pull_mut(place) else { return };
         base.clone_into(&mut pull.base);
-        self.happened(repository, number, actor, What::BaseChanged);
+        self.happened(place, actor, What::BaseChanged);
     }
 
-    pub fn close(&mut self, repository: &str, number: u64, actor: &str, because: &str) {
-        let Some(item) = self.item_mut(repository, number).filter(|item| item.is_open) else {
-            return;
-        };
-        item.is_open = false;
-        item.closed = Some(now());
-        item.closed_by = Some(actor.to_owned());
-        item.closed_because = item.pull.is_none().then(|| because.to_owned());
-        self.happened(repository, number, actor, What::Closed);
+    /// Makes a pull request a draft, or ready for review.
+    pub fn set_draft(&mut self, place: &Place, actor: &str, is_draft: bool) {
+        let changed = self.pull_mut(place).filter(|pull| pull.is_draft != is_draft);
+        let Some(pull) = changed else { return };
+        pull.is_draft = is_draft;
+        let what = if is_draft { What::MadeDraft } else { What::MadeReady };
+        self.happened(place, actor, what);
     }
 
-    pub fn reopen(&mut self, repository: &str, number: u64, actor: &str) {
-        let Some(item) = self.item_mut(repository, number).filter(|item| !item.is_open) else {
-            return;
-        };
-        item.is_open = true;
-        item.closed = None;
-        item.closed_by = None;
-        item.closed_because = item.pull.is_none().then(|| "reopened".to_owned());
-        self.happened(repository, number, actor, What::Reopened);
-    }
-
-    /// Makes the list of assignees this one.
-    pub fn assign(&mut self, repository: &str, number: u64, actor: &str, assignees: &[String]) {
-        let Some(item) = self.item_mut(repository, number) else {
-            return;
-        };
-        let before = std::mem::replace(&mut item.assignees, assignees.to_vec());
-        for login in assignees.iter().filter(|login| !before.contains(login)) {
-            self.happened(repository, number, actor, What::Assigned(login.clone()));
+    /// Closes an issue for a reason such as `not_planned`.
+    pub fn close_because(&mut self, place: &Place, actor: &str, because: &str) {
+        self.close(place, actor);
+        if let Some(item) = self.item_mut(place).filter(|item| item.pull.is_none()) {
+            item.closed_because = Some(because.to_owned());
         }
-        for login in before.iter().filter(|login| !assignees.contains(login)) {
-            self.happened(repository, number, actor, What::Unassigned(login.clone()));
-        }
-    }
-
-    /// Leaves a trace on every issue that the text of this item names, as `#12` or `owner/name#12`.
-    fn mention(&mut self, repository: &str, number: u64) {
-        let Some(item) = self.item(repository, number) else {
-            return;
-        };
-        let (author, body) = (item.author.clone(), item.body.clone().unwrap_or_default());
-        for word in body.split(|letter: char| letter.is_whitespace() || "(),.:;".contains(letter)) {
-            let Some((place, mentioned)) = word.split_once('#') else {
-                continue;
-            };
-            let Ok(mentioned) = mentioned.parse::<u64>() else {
-                continue;
-            };
-            let place = if place.is_empty() { repository } else { place }.to_owned();
-            let what = What::Mentioned {
-                repository: repository.to_owned(),
-                number,
-            };
-            let Some(target) = self.item(&place, mentioned) else {
-                continue;
-            };
-            let is_known = target.history.iter().any(|happening| happening.what == what);
-            if !is_known && (place != repository || mentioned != number) {
-                self.happened(&place, mentioned, &author, what);
-            }
-        }
-    }
-
-    /// Brings the head of a pull request to `refs/pull/<number>/head`, where it survives its
-    /// branch.
-    pub fn follow_head(&mut self, repository: &str, number: u64) -> Option<()> {
-        let place = self.repository(repository)?;
-        let pull = place.items.get(&number)?.pull.as_ref()?;
-        let source = &self.repository(&pull.head_repository)?.git;
-        source.resolve(&format!("refs/heads/{}", pull.head))?;
-        place.git.take(source, &pull.head, &format!("refs/pull/{number}/head"));
-        Some(())
     }
 
     /// Says whether a fork lets those who may write to its parent push, for the sake of a pull
@@ -238,39 +84,167 @@ impl State {
         let is_offered = pulls.any(|pull| pull.head_repository == name && pull.maintainers_can_modify);
         is_offered && parent.permission(login) >= Permission::Write
     }
+}
 
-    /// Tells the pull requests what a push did to a branch.
-    fn branch_moved(&mut self, repository: &str, branch: &str, old: Option<&str>, pusher: &str) {
-        let from_here = |item: &&Item| {
-            let pull = item
-                .pull
-                .as_ref()
-                .filter(|pull| pull.head_repository == repository && pull.head == branch);
-            item.is_open && pull.is_some()
+impl Board for State {
+    type Place = Place;
+    type Item = Item;
+
+    fn now() -> Time {
+        now()
+    }
+
+    fn item(&self, place: &Place) -> Option<&Item> {
+        self.repository(&place.repository)?.items.get(&place.number)
+    }
+
+    fn item_mut(&mut self, place: &Place) -> Option<&mut Item> {
+        self.repository_mut(&place.repository)?.items.get_mut(&place.number)
+    }
+
+    fn happened(&mut self, place: &Place, actor: &str, what: What<Place>) {
+        let id = self.next_id();
+        self.people.insert(actor.to_owned());
+        let Some(item) = self.item_mut(place) else { return };
+        let when = now();
+        // A reaction is seen in the comment's counts only.
+        if !matches!(what, What::Reacted { .. }) {
+            item.updated = when;
+        }
+        let reason = match what {
+            What::Closed => Some("completed"),
+            What::Reopened => Some("reopened"),
+            _ => None,
         };
-        let mut concerned = Vec::new();
-        for place in &self.repositories {
-            let numbers = place.items.values().filter(from_here).map(|item| item.number);
-            concerned.extend(numbers.map(|number| (place.full_name(), number)));
+        if let Some(reason) = reason.filter(|_| item.pull.is_none()) {
+            item.closed_because = Some(reason.to_owned());
         }
-        for (place, number) in concerned {
-            let what = self.follow_head(&place, number).and_then(|()| {
-                let git = &self.repository(&place)?.git;
-                let commit = git.commit_named(&format!("refs/pull/{number}/head"))?;
-                let subject = commit.message.lines().next().unwrap_or_default().to_owned();
-                let is_forced = old.is_some_and(|old| git.merge_base(old, &commit.id).as_deref() != Some(old));
-                Some(What::Pushed {
-                    commit: commit.id,
-                    subject,
-                    is_forced,
-                })
-            });
-            let is_gone = what.is_none();
-            self.happened(&place, number, pusher, what.unwrap_or(What::HeadDeleted));
-            if is_gone {
-                self.close(&place, number, pusher, "completed");
-            }
+        let actor = actor.to_owned();
+        item.history.push(Happening { id, actor, what, when });
+    }
+
+    fn story(&self, place: &Place) -> String {
+        story::of_item(self, place)
+    }
+
+    fn meets(&mut self, person: &str) {
+        self.people.insert(person.to_owned());
+    }
+
+    fn is_same_label(one: &str, other: &str) -> bool {
+        one.eq_ignore_ascii_case(other)
+    }
+
+    fn ensure_label(&mut self, place: &Place, name: &str) -> String {
+        let known = self.repository(&place.repository).and_then(|found| found.label(name));
+        if let Some(label) = known {
+            return label.name.clone();
         }
+        let label = Label {
+            id: self.next_id(),
+            name: name.to_owned(),
+            color: "ededed".to_owned(),
+            description: None,
+        };
+        if let Some(found) = self.repository_mut(&place.repository) {
+            found.labels.push(label);
+        }
+        name.to_owned()
+    }
+
+    fn rewrite(&mut self, place: &Place, actor: &str, text: Option<&str>) {
+        let Some(item) = self.item_mut(place) else { return };
+        item.text = text.map(str::to_owned);
+        self.happened(place, actor, What::TextEdited);
+        self.mention(place);
+    }
+
+    fn comment(&mut self, place: &Place, author: &str, text: &str) -> u64 {
+        self.write_comment(place, author, text)
+    }
+
+    fn edit_comment(&mut self, place: &Place, id: u64, actor: &str, text: &str) {
+        self.rewrite_comment(place, id, actor, text);
+    }
+
+    fn delete_comment(&mut self, place: &Place, id: u64, actor: &str) {
+        self.take_comment_away(place, id, actor);
+    }
+
+    fn author_of(item: &Item, comment: u64) -> String {
+        item.author_of(comment).to_owned()
+    }
+
+    fn newest_comment(item: &Item) -> Option<u64> {
+        item.comments.last().map(|comment| comment.id)
+    }
+
+    fn reactions_of(item: &Item, comment: u64, person: &str) -> Vec<String> {
+        let given = item.comment(comment).into_iter().flat_map(|comment| &comment.reactions);
+        let given = given.filter(|reaction| reaction.author == person);
+        given.map(|reaction| reaction.content.clone()).collect()
+    }
+
+    fn age_comments(item: &mut Item, by: Duration) {
+        let age =
+            |comment: &mut Comment| (comment.created, comment.updated) = (comment.created - by, comment.updated - by);
+        item.comments.iter_mut().for_each(age);
+    }
+
+    fn comment_routes(&self, place: &Place) -> Vec<String> {
+        let Place { repository, number } = place;
+        let mut routes = vec![format!("GET /repos/{repository}/issues/{number}/comments")];
+        if self.item(place).is_some_and(|item| item.pull.is_some()) {
+            let parts = ["comments", "reviews"];
+            routes.extend(parts.map(|part| format!("GET /repos/{repository}/pulls/{number}/{part}")));
+        }
+        routes
+    }
+
+    fn meant(&self, by: &Place, repository: &str, number: u64) -> Option<Place> {
+        let is_here = repository.is_empty();
+        Some(Place::new(if is_here { &by.repository } else { repository }, number))
+    }
+
+    fn ends(&self, change: &Place) -> Option<(Bare, String, String)> {
+        let pull = self.item(change)?.pull.as_ref()?;
+        let git = self.repository(&change.repository)?.git.clone();
+        let (base, head) = (
+            format!("refs/heads/{}", pull.base),
+            format!("refs/pull/{}/head", change.number),
+        );
+        Some((git, base, head))
+    }
+
+    fn follow_head(&self, change: &Place) -> Option<()> {
+        let place = self.repository(&change.repository)?;
+        let pull = place.items.get(&change.number)?.pull.as_ref()?;
+        let source = &self.repository(&pull.head_repository)?.git;
+        source.resolve(&format!("refs/heads/{}", pull.head))?;
+        let kept = format!("refs/pull/{}/head", change.number);
+        place.git.take(source, &pull.head, &kept);
+        Some(())
+    }
+
+    fn changes_from(&self, repository: &str, branch: &str) -> Vec<Place> {
+        let is_from_here = |pull: &Pull| pull.head_repository == repository && pull.head == branch;
+        let found = self.repositories.iter().flat_map(|place| {
+            let open = place.items.values().filter(|item| item.is_open);
+            let from_here = open.filter(|item| item.pull.as_ref().is_some_and(is_from_here));
+            from_here.map(|item| Place::new(&place.full_name(), item.number))
+        });
+        found.collect()
+    }
+
+    fn look_at_heads(&mut self, repository: &str) -> Option<(String, Heads, Heads)> {
+        let found = self.repository_mut(repository)?;
+        let heads = found.git.branches().into_iter().collect();
+        let before = std::mem::replace(&mut found.heads, heads);
+        Some((found.full_name(), before, found.heads.clone()))
+    }
+
+    fn lost_its_branch(&mut self, change: &Place, actor: &str) {
+        self.close(change, actor);
     }
 }
 
@@ -323,18 +297,6 @@ impl Host for State {
     }
 
     fn pushed(&mut self, repository: &str, pusher: &str) {
-        let Some(place) = self.repository_mut(repository) else {
-            return;
-        };
-        let heads = place.git.branches().into_iter().collect();
-        let before = std::mem::replace(&mut place.heads, heads);
-        let after = place.heads.clone();
-        let repository = place.full_name();
-        for (branch, _) in after.iter().filter(|(branch, id)| before.get(*branch) != Some(id)) {
-            self.branch_moved(&repository, branch, before.get(branch).map(String::as_str), pusher);
-        }
-        for (branch, old) in before.iter().filter(|(branch, _)| !after.contains_key(*branch)) {
-            self.branch_moved(&repository, branch, Some(old), pusher);
-        }
+        self.heads_moved(repository, pusher);
     }
 }

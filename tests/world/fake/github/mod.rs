@@ -7,8 +7,6 @@ mod api;
 mod checks;
 mod deeds;
 mod item;
-mod pull;
-mod remark;
 mod repository;
 mod state;
 mod story;
@@ -19,30 +17,34 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use tempfile::TempDir;
-
+use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
 use crate::fake::github::state::Allowance;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::State;
 use crate::fake::github::state::now;
 use crate::fake::github::tokens::Narrow;
 use crate::fake::github::tokens::Token;
+use crate::fake::running::Kind;
+use crate::fake::running::Running;
 use crate::fake::server;
-use crate::fake::server::Server;
-use crate::fake::tls::Front;
 use crate::fake::tls::Tls;
 use crate::fake::traffic::Traffic;
 
-pub use crate::fake::github::item::Item;
-pub use crate::fake::github::remark::Remark;
 pub use crate::fake::github::repository::Repository;
 pub use crate::fake::github::state::Comment;
 pub use crate::fake::github::state::Permission;
 pub use crate::fake::github::tokens::App;
+
+/// An issue or a pull request. On GitHub every pull request is an issue, too.
+pub type Item = crate::fake::item::Item<State>;
+/// A text of one author.
+pub type Remark = crate::fake::remark::Remark<State>;
 
 /// The repository that is meant when none is named.
 const DEFAULT_REPOSITORY: &str = "acme/widgets";
@@ -50,16 +52,17 @@ const DEFAULT_REPOSITORY: &str = "acme/widgets";
 const TOKEN: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
 /// The account of that token.
 const BOT: &str = "coding-agent-bot";
-/// Who opens issues when nobody else is named.
-const HUMAN: &str = "alice";
 
 /// A running GitHub. Everything it started ends when it is dropped.
 pub struct GitHub {
     forge: Arc<Forge<State>>,
-    _server: Server,
-    _front: Option<Front>,
-    _folder: TempDir,
+    _running: Running<State>,
 }
+
+const KIND: Kind<State> = Kind {
+    state: new_state,
+    router: api::router,
+};
 
 /// Tests read the requests and set faults in the same way for both forges.
 impl Deref for GitHub {
@@ -78,27 +81,18 @@ impl GitHub {
 
     /// Starts on a listener that is already bound.
     pub fn start_on(listener: TcpListener) -> Self {
-        let address = listener.local_addr().expect("a bound listener has an address");
-        Self::start_as(format!("http://{address}"), listener, None)
+        Self::run(Running::start_on(listener, &KIND))
     }
 
     /// Starts behind TLS, which all its addresses then show.
     pub async fn start_behind(tls: &Tls) -> Self {
-        let listener = server::loopback().await;
-        let address = listener.local_addr().expect("a bound listener has an address");
-        let front = Front::start(tls, address);
-        Self::start_as(front.origin(), listener, Some(front))
+        Self::run(Running::start_behind(tls, &KIND).await)
     }
 
-    fn start_as(origin: String, listener: TcpListener, front: Option<Front>) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let forge = Arc::new(Forge::new(origin, folder.path().to_owned(), new_state(&folder)));
-        let server = Server::start(listener, api::router(&forge));
+    fn run(running: Running<State>) -> Self {
         let github = Self {
-            forge,
-            _server: server,
-            _front: front,
-            _folder: folder,
+            forge: running.forge.clone(),
+            _running: running,
         };
         github.repository(DEFAULT_REPOSITORY);
         github
@@ -299,14 +293,11 @@ impl GitHub {
         let found: Vec<_> = self.forge.read(|state| {
             let all = state.repositories.iter().flat_map(|place| {
                 let items = place.items.values().filter(|item| !item.is_deleted);
-                items.map(|item| (place.full_name(), item.number))
+                items.map(|item| Place::new(&place.full_name(), item.number))
             });
             all.collect()
         });
-        found
-            .into_iter()
-            .map(|(repository, number)| Item::at(&self.forge, &repository, number))
-            .collect()
+        found.into_iter().map(|place| Item::at(&self.forge, place)).collect()
     }
 
     /// Returns the history of everything, for people.
@@ -366,14 +357,14 @@ impl GitHub {
     }
 }
 
-fn new_state(folder: &TempDir) -> State {
+fn new_state(folder: &Path) -> State {
     let bot = Token {
         login: BOT.to_owned(),
         scopes: Some("repo".to_owned()),
         installation: None,
     };
     State {
-        folder: folder.path().to_owned(),
+        folder: folder.to_owned(),
         people: [BOT, HUMAN].map(str::to_owned).into(),
         organizations: ["acme".to_owned()].into(),
         tokens: BTreeMap::from([(TOKEN.to_owned(), bot)]),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::fake::bare::Bare;
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
+use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
-use crate::fake::forge::Host as _;
 use crate::fake::github::BOT;
-use crate::fake::github::HUMAN;
 use crate::fake::github::Item;
 use crate::fake::github::Permission;
-use crate::fake::github::deeds::Draft;
 use crate::fake::github::state;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::State;
@@ -67,6 +67,11 @@ impl Repository {
         self.alter(|place| place.is_private = false)
     }
 
+    /// Belongs to a plan whose private repositories have no drafts.
+    pub fn without_drafts(&self) -> Self {
+        self.alter(|place| place.has_drafts = false)
+    }
+
     /// Names a default branch, which need not be there.
     pub fn default_branch(&self, branch: &str) -> Self {
         self.alter(|place| branch.clone_into(&mut place.default_branch))
@@ -75,6 +80,11 @@ impl Repository {
     pub fn member(&self, login: &str, permission: Permission) -> Self {
         self.forge.change(|state| state.people.insert(login.to_owned()));
         self.alter(|place| _ = place.members.insert(login.to_owned(), permission))
+    }
+
+    /// Gives a team of the organization access.
+    pub fn team(&self, name: &str) -> Self {
+        self.alter(|place| place.teams.push(name.to_owned()))
     }
 
     /// Refuses every push to a branch, as a protected one does.
@@ -94,7 +104,7 @@ impl Repository {
             Some(_) => place.owner.clone(),
             None => HUMAN.to_owned(),
         });
-        self.forge.change(|state| state.pushed(&self.full_name, &pusher));
+        self.forge.change(|state| state.heads_moved(&self.full_name, &pusher));
         id
     }
 
@@ -123,11 +133,11 @@ impl Repository {
     pub fn open_issue(&self, title: &str) -> Item {
         let draft = Draft {
             title: title.to_owned(),
-            body: None,
+            text: None,
             author: HUMAN.to_owned(),
         };
-        let number = self.forge.change(|state| state.open(&self.full_name, draft, None));
-        Item::at(&self.forge, &self.full_name, number)
+        let place = self.forge.change(|state| state.open(&self.full_name, draft, None));
+        Item::at(&self.forge, place)
     }
 
     /// Opens a pull request from a new branch with one commit.
@@ -186,7 +196,7 @@ impl Repository {
     }
 
     fn open_pull_by(&self, author: &str, head_repository: &str, title: &str, head: &str) -> Item {
-        let number = self.forge.change(|state| {
+        let place = self.forge.change(|state| {
             let base = state
                 .repository(&self.full_name)
                 .map(|place| place.default_branch.clone());
@@ -197,17 +207,18 @@ impl Repository {
                 is_draft: false,
                 merged: None,
                 maintainers_can_modify: head_repository == self.full_name,
+                reviewers: Vec::new(),
                 reviews: Vec::new(),
                 line_comments: Vec::new(),
             };
             let draft = Draft {
                 title: title.to_owned(),
-                body: None,
+                text: None,
                 author: author.to_owned(),
             };
             state.open(&self.full_name, draft, Some(pull))
         });
-        Item::at(&self.forge, &self.full_name, number)
+        Item::at(&self.forge, place)
     }
 
     fn with<R>(&self, look: impl FnOnce(&state::Repository) -> R) -> R {
@@ -254,9 +265,11 @@ fn create(state: &mut State, full_name: &str) {
         is_private: true,
         is_archived: false,
         has_issues: true,
+        has_drafts: true,
         parent: None,
         labels: Vec::new(),
         members,
+        teams: Vec::new(),
         items: BTreeMap::new(),
         last_number: 0,
         jobs: Vec::new(),

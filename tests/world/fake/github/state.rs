@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::ops::DerefMut;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use chrono::DateTime;
 use chrono::SubsecRound as _;
 use chrono::Utc;
 
 use crate::fake::bare::Bare;
+use crate::fake::board::Board as _;
+use crate::fake::board::Record;
 use crate::fake::github::checks::Job;
 use crate::fake::github::checks::Status;
 use crate::fake::github::tokens::App;
 use crate::fake::github::tokens::Token;
-use crate::fake::history;
 
-pub type Time = DateTime<Utc>;
+pub use crate::fake::board::Time;
 
 #[derive(Debug, Default)]
 pub struct State {
@@ -55,6 +57,7 @@ pub enum Permission {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "GitHub says them one by one")]
 pub struct Repository {
     pub id: u64,
     pub owner: String,
@@ -63,9 +66,13 @@ pub struct Repository {
     pub is_private: bool,
     pub is_archived: bool,
     pub has_issues: bool,
+    /// Private repositories of some plans have no drafts.
+    pub has_drafts: bool,
     pub parent: Option<String>,
     pub labels: Vec<Label>,
     pub members: BTreeMap<String, Permission>,
+    /// The teams that may look at it, by their names alone.
+    pub teams: Vec<String>,
     pub items: BTreeMap<u64, Item>,
     pub last_number: u64,
     pub jobs: Vec<Job>,
@@ -84,27 +91,34 @@ pub struct Label {
     pub description: Option<String>,
 }
 
+/// The address of an issue or a pull request: they share their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub repository: String,
+    pub number: u64,
+}
+
 /// An issue or a pull request: they share their numbers, labels, comments and history.
 #[derive(Clone, Debug)]
 pub struct Item {
-    pub id: u64,
-    pub number: u64,
-    pub title: String,
-    pub body: Option<String>,
-    pub author: String,
-    pub is_open: bool,
+    pub record: Record<Place>,
     pub closed_because: Option<String>,
-    pub is_locked: bool,
-    pub is_deleted: bool,
-    pub labels: Vec<String>,
-    pub assignees: Vec<String>,
     pub comments: Vec<Comment>,
-    pub history: Vec<Happening>,
-    pub created: Time,
-    pub updated: Time,
-    pub closed: Option<Time>,
-    pub closed_by: Option<String>,
     pub pull: Option<Pull>,
+}
+
+impl Deref for Item {
+    type Target = Record<Place>;
+
+    fn deref(&self) -> &Record<Place> {
+        &self.record
+    }
+}
+
+impl DerefMut for Item {
+    fn deref_mut(&mut self) -> &mut Record<Place> {
+        &mut self.record
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -115,6 +129,8 @@ pub struct Pull {
     pub is_draft: bool,
     pub merged: Option<Time>,
     pub maintainers_can_modify: bool,
+    /// Accounts, and teams as `organization/team`, that were asked for a review.
+    pub reviewers: Vec<String>,
     pub reviews: Vec<Review>,
     pub line_comments: Vec<LineComment>,
 }
@@ -167,49 +183,6 @@ pub struct LineComment {
     pub line: u64,
 }
 
-pub type Happening = history::Happening<What>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    Opened,
-    Labeled(String),
-    Unlabeled(String),
-    Assigned(String),
-    Unassigned(String),
-    Commented(u64),
-    CommentEdited(u64),
-    CommentDeleted,
-    Reacted {
-        comment: u64,
-        content: String,
-    },
-    Renamed {
-        from: String,
-        to: String,
-    },
-    BodyEdited,
-    BaseChanged,
-    Closed,
-    Reopened,
-    Locked,
-    Unlocked,
-    Deleted,
-    /// Mentioned by another issue or pull request.
-    Mentioned {
-        repository: String,
-        number: u64,
-    },
-    Pushed {
-        commit: String,
-        subject: String,
-        is_forced: bool,
-    },
-    HeadDeleted,
-    Reviewed(u64),
-    LineCommented(u64),
-    Merged,
-}
-
 /// Returns the present time, in whole seconds as GitHub keeps it.
 pub fn now() -> Time {
     Utc::now().trunc_subsecs(0)
@@ -243,30 +216,16 @@ impl State {
             .find(|repository| repository.is_named(full_name))
     }
 
-    pub fn item(&self, full_name: &str, number: u64) -> Option<&Item> {
-        self.repository(full_name)?.items.get(&number)
+    pub fn pull_mut(&mut self, place: &Place) -> Option<&mut Pull> {
+        self.item_mut(place)?.pull.as_mut()
     }
+}
 
-    pub fn item_mut(&mut self, full_name: &str, number: u64) -> Option<&mut Item> {
-        self.repository_mut(full_name)?.items.get_mut(&number)
-    }
-
-    /// Adds a line to the history of an item.
-    pub fn happened(&mut self, full_name: &str, number: u64, actor: &str, what: What) {
-        let id = self.next_id();
-        self.people.insert(actor.to_owned());
-        if let Some(item) = self.item_mut(full_name, number) {
-            let when = now();
-            // A reaction is seen in the comment's counts only.
-            if !matches!(what, What::Reacted { .. }) {
-                item.updated = when;
-            }
-            item.history.push(Happening {
-                id,
-                actor: actor.to_owned(),
-                what,
-                when,
-            });
+impl Place {
+    pub fn new(repository: &str, number: u64) -> Self {
+        Self {
+            repository: repository.to_owned(),
+            number,
         }
     }
 }
@@ -318,6 +277,11 @@ impl Item {
         let on_lines = on_lines.map(|written| &mut written.comment);
         let mut all = self.comments.iter_mut().chain(on_lines);
         all.find(|comment| comment.id == id)
+    }
+
+    pub fn line_comment(&self, id: u64) -> Option<&LineComment> {
+        let mut on_lines = self.pull.iter().flat_map(|pull| &pull.line_comments);
+        on_lines.find(|written| written.comment.id == id)
     }
 
     pub fn review(&self, id: u64) -> Option<&Review> {

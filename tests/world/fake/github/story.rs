@@ -1,12 +1,15 @@
 //! The history of an issue or pull request, told for people.
 
+use crate::fake::board::Board as _;
 use crate::fake::github::state::Comment;
 use crate::fake::github::state::Item;
+use crate::fake::github::state::LineComment;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
 use crate::fake::github::state::Verdict;
-use crate::fake::github::state::What;
 use crate::fake::history;
+use crate::fake::history::What;
 
 /// Tells the history of everything that happened anywhere.
 pub fn of_everything(state: &State) -> String {
@@ -19,12 +22,13 @@ pub fn of_everything(state: &State) -> String {
 }
 
 /// Tells the history of one item.
-pub fn of_item(state: &State, repository: &str, number: u64) -> String {
-    let place = state.repository(repository).expect("a repository is never taken away");
+pub fn of_item(state: &State, place: &Place) -> String {
+    let repository = state.repository(&place.repository);
+    let repository = repository.expect("a repository is never taken away");
     told(
         state,
-        place,
-        place.items.get(&number).expect("an item is never forgotten"),
+        repository,
+        state.item(place).expect("an item is never forgotten"),
     )
 }
 
@@ -37,57 +41,38 @@ fn told(state: &State, place: &Repository, item: &Item) -> String {
         _ => "closed",
     };
     let heading = format!("{}#{} {} ({condition})", place.full_name(), item.number, item.title);
-    let is_edit = |what: &What| matches!(what, What::CommentEdited(_));
-    history::told(&heading, &item.history, is_edit, |what| deed(state, place, item, what))
+    let author_of = |id| item.author_of(id).to_owned();
+    history::told(&heading, &item.history, author_of, |what| {
+        deed(state, place, item, what)
+    })
 }
 
-fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String, String) {
-    let comment = |id: &u64| item.comment(*id);
+fn deed(state: &State, place: &Repository, item: &Item, what: &What<Place>) -> (String, String) {
     let plain = |deed: &str| (deed.to_owned(), String::new());
     match what {
         What::Opened => opened(place, item),
-        What::Labeled(label) => plain(&format!("added the label \"{label}\"")),
-        What::Unlabeled(label) => plain(&format!("removed the label \"{label}\"")),
-        What::Assigned(login) => plain(&format!("assigned {login}")),
-        What::Unassigned(login) => plain(&format!("unassigned {login}")),
-        What::Commented(id) => {
-            let text = comment(id).map(|comment| comment.body.clone()).unwrap_or_default();
-            let is_edited = comment(id).is_some_and(|comment| !comment.earlier.is_empty());
-            (
-                if is_edited {
-                    "commented (edited since)"
-                } else {
-                    "commented"
-                }
-                .to_owned(),
-                text,
-            )
-        }
+        What::Commented(id) => item.comment(*id).map_or_else(
+            || plain("commented"),
+            |comment| (format!("commented{}", edited(comment)), comment.body.clone()),
+        ),
+        What::LineCommented(id) => item.line_comment(*id).map_or_else(
+            || plain("commented"),
+            |LineComment {
+                 comment, path, line, ..
+             }| {
+                (
+                    format!("commented on {path}:{line}{}", edited(comment)),
+                    comment.body.clone(),
+                )
+            },
+        ),
         What::CommentEdited(id) => {
-            let kind = if item.review(*id).is_some() {
-                "review"
-            } else {
-                "comment"
-            };
+            let is_review = item.review(*id).is_some();
+            let kind = if is_review { "review" } else { "comment" };
             plain(&format!("edited the {kind} of {}", item.author_of(*id)))
         }
-        What::CommentDeleted => plain("deleted a comment"),
-        What::Reacted { comment: id, content } => {
-            let author = item.author_of(*id);
-            plain(&format!("reacted with :{content}: to the comment of {author}"))
-        }
-        What::Renamed { from, .. } => plain(&format!("changed the title from \"{from}\"")),
-        What::BodyEdited => plain("changed the description"),
-        What::BaseChanged => plain("changed the base branch"),
-        What::Closed => plain("closed this"),
-        What::Reopened => plain("reopened this"),
-        What::Locked => plain("locked the conversation"),
-        What::Unlocked => plain("unlocked the conversation"),
-        What::Deleted => plain("deleted this"),
-        What::Merged => plain("merged this"),
-        What::HeadDeleted => plain("deleted the branch"),
-        What::Mentioned { repository, number } => {
-            let source = state.item(repository, *number);
+        What::Mentioned(by) => {
+            let source = state.item(by);
             let title = source.map(|source| source.title.as_str()).unwrap_or_default();
             let is_pull = source.is_some_and(|source| source.pull.is_some());
             let deed = if is_pull {
@@ -95,12 +80,8 @@ fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String,
             } else {
                 "mentioned this in"
             };
-            plain(&format!("{deed} {repository}#{number} \"{title}\""))
+            plain(&format!("{deed} {}#{} \"{title}\"", by.repository, by.number))
         }
-        What::Pushed { subject, is_forced, .. } => plain(&format!(
-            "{} \"{subject}\"",
-            if *is_forced { "force-pushed" } else { "pushed" }
-        )),
         What::Reviewed(id) => {
             let review = item.review(*id).expect("a review is never taken away");
             let deed = match review.state {
@@ -110,35 +91,20 @@ fn deed(state: &State, place: &Repository, item: &Item, what: &What) -> (String,
             };
             (deed.to_owned(), review.body.clone())
         }
-        What::LineCommented(id) => {
-            let written = item
-                .pull
-                .iter()
-                .flat_map(|pull| &pull.line_comments)
-                .find(|written| written.comment.id == *id);
-            written.map_or_else(
-                || plain("commented"),
-                |written| {
-                    let is_edited = !written.comment.earlier.is_empty();
-                    let edited = if is_edited { " (edited since)" } else { "" };
-                    (
-                        format!("commented on {}:{}{edited}", written.path, written.line),
-                        written.comment.body.clone(),
-                    )
-                },
-            )
-        }
+        _ => unreachable!("told in the same words for both forges"),
     }
 }
 
-/// Returns what one account thinks of a comment, in the order it was given.
-pub fn reactions_of(comment: &Comment, login: &str) -> Vec<String> {
-    let given = comment.reactions.iter().filter(|reaction| reaction.author == login);
-    given.map(|reaction| reaction.content.clone()).collect()
+fn edited(comment: &Comment) -> &'static str {
+    if comment.earlier.is_empty() {
+        ""
+    } else {
+        " (edited since)"
+    }
 }
 
 fn opened(place: &Repository, item: &Item) -> (String, String) {
-    let text = item.body.clone().unwrap_or_default();
+    let text = item.text.clone().unwrap_or_default();
     let Some(pull) = &item.pull else {
         return ("opened this issue".to_owned(), text);
     };

@@ -2,29 +2,31 @@
 //!
 //! One function for each deed, so that a test and a client over HTTP leave the same traces.
 
+use crate::fake::board::Board as _;
 use crate::fake::github::state::Comment;
 use crate::fake::github::state::LineComment;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::Reaction;
 use crate::fake::github::state::Review;
 use crate::fake::github::state::State;
 use crate::fake::github::state::Verdict;
-use crate::fake::github::state::What;
 use crate::fake::github::state::now;
+use crate::fake::history::What;
 
 impl State {
-    pub fn comment(&mut self, repository: &str, number: u64, author: &str, body: &str) -> u64 {
+    pub fn write_comment(&mut self, place: &Place, author: &str, body: &str) -> u64 {
         let comment = self.new_comment(author, body);
         let id = comment.id;
-        if let Some(item) = self.item_mut(repository, number) {
+        if let Some(item) = self.item_mut(place) {
             item.comments.push(comment);
         }
-        self.happened(repository, number, author, What::Commented(id));
+        self.happened(place, author, What::Commented(id));
         id
     }
 
     /// Changes the text of a comment, of one on a line, or of a review.
-    pub fn edit_comment(&mut self, repository: &str, number: u64, id: u64, actor: &str, body: &str) {
-        let Some(item) = self.item_mut(repository, number) else {
+    pub fn rewrite_comment(&mut self, place: &Place, id: u64, actor: &str, body: &str) {
+        let Some(item) = self.item_mut(place) else {
             return;
         };
         if let Some(comment) = item.comment_mut(id) {
@@ -34,12 +36,12 @@ impl State {
         } else if let Some(review) = item.review_mut(id) {
             body.clone_into(&mut review.body);
         }
-        self.happened(repository, number, actor, What::CommentEdited(id));
+        self.happened(place, actor, What::CommentEdited(id));
     }
 
     /// Takes a comment away, also one on a line. A review cannot be taken away.
-    pub fn delete_comment(&mut self, repository: &str, number: u64, id: u64, actor: &str) {
-        let Some(item) = self.item_mut(repository, number) else {
+    pub fn take_comment_away(&mut self, place: &Place, id: u64, actor: &str) {
+        let Some(item) = self.item_mut(place) else {
             return;
         };
         item.comments.retain(|comment| comment.id != id);
@@ -51,27 +53,25 @@ impl State {
             let is_reaction = matches!(happening.what, What::Reacted { comment, .. } if comment == id);
             !is_reaction && !gone.contains(&happening.what)
         });
-        self.happened(repository, number, actor, What::CommentDeleted);
+        self.happened(place, actor, What::CommentDeleted);
     }
 
     /// Returns the reaction, and whether it is new.
-    pub fn react(&mut self, place: (&str, u64, u64), author: &str, content: &str) -> Option<(Reaction, bool)> {
-        let (repository, number, comment) = place;
+    pub fn react(&mut self, place: &Place, comment: u64, author: &str, content: &str) -> Option<(Reaction, bool)> {
         let reaction = Reaction {
             id: self.next_id(),
             author: author.to_owned(),
             content: content.to_owned(),
             created: now(),
         };
-        let found = self.item_mut(repository, number)?.comment_mut(comment)?;
+        let found = self.item_mut(place)?.comment_mut(comment)?;
         let same = |known: &&Reaction| known.author == author && known.content == content;
         if let Some(known) = found.reactions.iter().find(same) {
             return Some((known.clone(), false));
         }
         found.reactions.push(reaction.clone());
         self.happened(
-            repository,
-            number,
+            place,
             author,
             What::Reacted {
                 comment,
@@ -82,15 +82,21 @@ impl State {
     }
 
     /// Writes a review without remarks on lines.
-    pub fn review(&mut self, place: (&str, u64), author: &str, verdict: Verdict, text: &str) {
-        let (repository, number) = place;
+    pub fn review(&mut self, place: &Place, author: &str, verdict: Verdict, text: &str) {
         let id = self.add_review(place, author, verdict, text);
-        self.happened(repository, number, author, What::Reviewed(id));
+        self.happened(place, author, What::Reviewed(id));
     }
 
-    /// Writes a remark on a line of a file.
-    pub fn line_comment(&mut self, place: (&str, u64), author: &str, line: (&str, u64), text: &str) {
-        let (repository, number) = place;
+    /// Writes a reply in the thread that a remark began. Returns its number.
+    pub fn reply(&mut self, place: &Place, first: &LineComment, author: &str, text: &str) -> u64 {
+        let id = self.line_comment(place, author, (&first.path, first.line), text);
+        let written = self.pull_mut(place).and_then(|pull| pull.line_comments.last_mut());
+        written.expect("the reply was just written").in_reply_to = Some(first.comment.id);
+        id
+    }
+
+    /// Writes a remark on a line of a file. Returns its number.
+    pub fn line_comment(&mut self, place: &Place, author: &str, line: (&str, u64), text: &str) -> u64 {
         let comment = self.new_comment(author, text);
         let id = comment.id;
         // A single remark is a review of its own, with an empty text.
@@ -102,13 +108,14 @@ impl State {
             path: line.0.to_owned(),
             line: line.1,
         };
-        if let Some(pull) = self.item_mut(repository, number).and_then(|item| item.pull.as_mut()) {
+        if let Some(pull) = self.pull_mut(place) {
             pull.line_comments.push(remark);
         }
-        self.happened(repository, number, author, What::LineCommented(id));
+        self.happened(place, author, What::LineCommented(id));
+        id
     }
 
-    fn add_review(&mut self, (repository, number): (&str, u64), author: &str, state: Verdict, text: &str) -> u64 {
+    fn add_review(&mut self, place: &Place, author: &str, state: Verdict, text: &str) -> u64 {
         let id = self.next_id();
         let review = Review {
             id,
@@ -117,7 +124,7 @@ impl State {
             state,
             submitted: now(),
         };
-        if let Some(pull) = self.item_mut(repository, number).and_then(|item| item.pull.as_mut()) {
+        if let Some(pull) = self.pull_mut(place) {
             pull.reviews.push(review);
         }
         id

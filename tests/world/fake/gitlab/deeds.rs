@@ -1,8 +1,13 @@
-//! What can be done on a fake GitLab, by a person in a test or by a client over HTTP.
-//!
-//! One function for each deed, so that both leave the same traces. Permissions are checked by the
-//! caller.
+//! What can be done on a fake GitLab in its own way. What both forges do alike is in `fake::board`.
 
+use chrono::Duration;
+
+use crate::fake::bare::Bare;
+use crate::fake::board::Board;
+use crate::fake::board::Draft;
+use crate::fake::board::Heads;
+use crate::fake::board::Record;
+use crate::fake::board::Time;
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
 use crate::fake::gitlab::edits::ticked;
@@ -16,22 +21,18 @@ use crate::fake::gitlab::state::Note;
 use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::Project;
 use crate::fake::gitlab::state::State;
-use crate::fake::gitlab::state::What;
+use crate::fake::gitlab::state::is_draft;
 use crate::fake::gitlab::state::now;
-
-/// The content of a new issue or merge request.
-#[derive(Clone, Debug, Default)]
-pub struct Draft {
-    pub title: String,
-    pub description: Option<String>,
-    pub author: String,
-}
+use crate::fake::gitlab::story;
+use crate::fake::history::Happening;
+use crate::fake::history::What;
 
 impl State {
     /// Opens an issue, or a merge request if `merge` says from where.
     pub fn open(&mut self, project: &str, draft: Draft, merge: Option<Merge>) -> Place {
         let id = self.next_id();
-        self.people.insert(draft.author.clone());
+        let author = draft.author.clone();
+        self.people.insert(author.clone());
         let kind = if merge.is_some() {
             Kind::MergeRequest
         } else {
@@ -45,84 +46,17 @@ impl State {
             iid,
         };
         let item = Item {
-            id,
-            iid,
-            title: draft.title,
-            description: draft.description,
-            author: draft.author.clone(),
-            is_open: true,
-            is_locked: false,
-            is_deleted: false,
+            record: Record::new(id, iid, draft, now()),
             is_confidential: false,
             edited: None,
-            labels: Vec::new(),
-            assignees: Vec::new(),
             notes: Vec::new(),
-            history: Vec::new(),
-            created: now(),
-            updated: now(),
-            closed: None,
-            closed_by: None,
             merge,
         };
         found.items_mut(kind).insert(iid, item);
         self.follow_head(&place);
-        self.happened(&place, &draft.author, What::Opened);
+        self.happened(&place, &author, What::Opened);
         self.mention(&place);
         place
-    }
-
-    /// Puts a label on, which is made if the project has none of that name.
-    pub fn add_label(&mut self, place: &Place, label: &str, actor: &str) {
-        self.ensure_label(&place.project, label);
-        let Some(item) = self
-            .item_mut(place)
-            .filter(|item| !item.labels.iter().any(|name| name == label))
-        else {
-            return;
-        };
-        item.labels.push(label.to_owned());
-        self.happened(place, actor, What::LabelAdded(label.to_owned()));
-    }
-
-    /// Takes a label off. GitLab says nothing if it was not there.
-    pub fn remove_label(&mut self, place: &Place, label: &str, actor: &str) {
-        let Some(item) = self
-            .item_mut(place)
-            .filter(|item| item.labels.iter().any(|name| name == label))
-        else {
-            return;
-        };
-        item.labels.retain(|name| name != label);
-        self.happened(place, actor, What::LabelRemoved(label.to_owned()));
-    }
-
-    /// Makes the labels these, one by one.
-    pub fn set_labels(&mut self, place: &Place, labels: &[String], actor: &str) {
-        let before = self.item(place).map(|item| item.labels.clone()).unwrap_or_default();
-        for label in before.iter().filter(|label| !labels.contains(label)) {
-            self.remove_label(place, label, actor);
-        }
-        for label in labels {
-            self.add_label(place, label, actor);
-        }
-    }
-
-    fn ensure_label(&mut self, project: &str, name: &str) {
-        let id = self.next_id();
-        let Some(project) = self
-            .project_mut(project)
-            .filter(|project| project.label(name).is_none())
-        else {
-            return;
-        };
-        project.labels.push(Label {
-            id,
-            name: name.to_owned(),
-            color: "#428BCA".to_owned(),
-            description: None,
-            updated: now(),
-        });
     }
 
     /// Writes a note, in a discussion of its own or in an earlier one.
@@ -161,27 +95,6 @@ impl State {
         }
     }
 
-    pub fn edit_note(&mut self, place: &Place, id: u64, actor: &str, body: &str) {
-        let Some(note) = self.item_mut(place).and_then(|item| item.note_mut(id)) else {
-            return;
-        };
-        let earlier = std::mem::replace(&mut note.body, body.to_owned());
-        note.earlier.push(earlier);
-        note.updated = now();
-        self.happened(place, actor, What::NoteEdited(id));
-    }
-
-    pub fn delete_note(&mut self, place: &Place, id: u64, actor: &str) {
-        let Some(item) = self.item_mut(place) else { return };
-        item.notes.retain(|note| note.id != id);
-        let gone = [What::Commented(id), What::NoteEdited(id)];
-        item.history.retain(|happening| {
-            let is_award = matches!(happening.what, What::Awarded { note, .. } if note == id);
-            !is_award && !gone.contains(&happening.what)
-        });
-        self.happened(place, actor, What::NoteDeleted);
-    }
-
     /// Gives a note an emoji. Returns nothing if it has that of the same person already.
     pub fn award(&mut self, place: &Place, note: u64, author: &str, name: &str) -> Option<Award> {
         let award = Award {
@@ -204,150 +117,34 @@ impl State {
         self.happened(
             place,
             author,
-            What::Awarded {
-                note,
-                name: name.to_owned(),
+            What::Reacted {
+                comment: note,
+                content: name.to_owned(),
             },
         );
         Some(award)
     }
 
-    pub fn rename(&mut self, place: &Place, actor: &str, title: &str) {
-        let Some(item) = self.item_mut(place).filter(|item| item.title != title) else {
-            return;
-        };
-        let from = std::mem::replace(&mut item.title, title.to_owned());
-        item.edited = Some((now(), actor.to_owned()));
-        self.system_note(place, actor, &format!("changed title from **{from}** to **{title}**"));
-        self.happened(place, actor, What::Renamed { from });
-    }
-
-    pub fn describe(&mut self, place: &Place, actor: &str, description: &str) {
-        let Some(item) = self.item_mut(place) else { return };
-        let before = item.description.replace(description.to_owned()).unwrap_or_default();
-        item.edited = Some((now(), actor.to_owned()));
-        // GitLab says nothing of a text that was changed while a box of it was ticked.
-        let ticked = ticked(&before, description);
-        for note in &ticked {
-            self.system_note(place, actor, note);
-        }
-        if ticked.is_empty() {
-            self.system_note(place, actor, "changed the description");
-        }
-        self.happened(place, actor, What::DescriptionEdited);
-        self.mention(place);
-    }
-
-    pub fn close(&mut self, place: &Place, actor: &str) {
-        let Some(item) = self.item_mut(place).filter(|item| item.is_open) else {
-            return;
-        };
-        item.is_open = false;
-        item.closed = Some(now());
-        item.closed_by = Some(actor.to_owned());
-        self.happened(place, actor, What::Closed);
-    }
-
-    pub fn reopen(&mut self, place: &Place, actor: &str) {
-        let Some(item) = self.item_mut(place).filter(|item| !item.is_open) else {
-            return;
-        };
-        item.is_open = true;
-        item.closed = None;
-        item.closed_by = None;
-        self.happened(place, actor, What::Reopened);
-    }
-
-    /// Makes the list of assignees this one.
-    pub fn assign(&mut self, place: &Place, actor: &str, assignees: &[String]) {
-        let Some(item) = self.item_mut(place) else { return };
-        let before = std::mem::replace(&mut item.assignees, assignees.to_vec());
-        for name in assignees.iter().filter(|name| !before.contains(name)) {
-            self.system_note(place, actor, &format!("assigned to @{name}"));
-            self.happened(place, actor, What::Assigned(name.clone()));
-        }
-        for name in before.iter().filter(|name| !assignees.contains(name)) {
-            self.system_note(place, actor, &format!("unassigned @{name}"));
-            self.happened(place, actor, What::Unassigned(name.clone()));
-        }
-    }
-
-    /// Leaves a trace on every issue that the description of a merge request names, as `#12`.
-    fn mention(&mut self, place: &Place) {
-        let Some(item) = self.item(place).filter(|item| item.merge.is_some()) else {
-            return;
-        };
-        let (author, text) = (item.author.clone(), item.description.clone().unwrap_or_default());
-        for word in text.split(|letter: char| letter.is_whitespace() || "(),.:;".contains(letter)) {
-            let Some((project, iid)) = word.split_once('#') else {
-                continue;
-            };
-            let Ok(iid) = iid.parse() else { continue };
-            let project = if project.is_empty() { &place.project } else { project }.to_owned();
-            let issue = Place {
-                project,
-                kind: Kind::Issue,
-                iid,
-            };
-            let what = What::Mentioned {
-                project: place.project.clone(),
-                iid: place.iid,
-            };
-            let Some(target) = self.item(&issue) else { continue };
-            if !target.history.iter().any(|happening| happening.what == what) {
-                self.system_note(&issue, &author, &format!("mentioned in merge request !{}", place.iid));
-                self.happened(&issue, &author, what);
+    /// Keeps who edited an item, and writes what GitLab itself says of some deeds.
+    fn tells_of(&mut self, place: &Place, actor: &str, what: &What<Place>) {
+        let note = match what {
+            What::Renamed { from, to } => {
+                if let Some(item) = self.item_mut(place) {
+                    item.edited = Some((now(), actor.to_owned()));
+                }
+                match (is_draft(from), is_draft(to)) {
+                    (false, true) => "marked this merge request as **draft**".to_owned(),
+                    (true, false) => "marked this merge request as **ready**".to_owned(),
+                    _ => format!("changed title from **{from}** to **{to}**"),
+                }
             }
-        }
-    }
-
-    /// Brings the head of a merge request to `refs/merge-requests/<iid>/head`, where it survives
-    /// its branch.
-    pub fn follow_head(&mut self, place: &Place) -> Option<()> {
-        let project = self.project(&place.project)?;
-        let merge = project.items(place.kind).get(&place.iid)?.merge.as_ref()?;
-        let source = &self.project(&merge.source_project)?.git;
-        source.resolve(&format!("refs/heads/{}", merge.source))?;
-        project.git.take(
-            source,
-            &merge.source,
-            &format!("refs/merge-requests/{}/head", place.iid),
-        );
-        Some(())
-    }
-
-    /// Tells the merge requests what a push did to a branch.
-    fn branch_moved(&mut self, path: &str, branch: &str, old: Option<&str>, pusher: &str) {
-        let from_here = |item: &&Item| {
-            let merge = item
-                .merge
-                .as_ref()
-                .filter(|merge| merge.source_project == path && merge.source == branch);
-            item.is_open && merge.is_some()
+            What::Assigned(name) => format!("assigned to @{name}"),
+            What::Unassigned(name) => format!("unassigned @{name}"),
+            What::Mentioned(by) => format!("mentioned in merge request !{}", by.iid),
+            What::Pushed { subject, .. } => format!("added 1 commit\n\n* {subject}"),
+            _ => return,
         };
-        let mut concerned = Vec::new();
-        for project in &self.projects {
-            let found = project.merge_requests.values().filter(from_here);
-            let kind = Kind::MergeRequest;
-            concerned.extend(found.map(|item| Place {
-                project: project.path.clone(),
-                kind,
-                iid: item.iid,
-            }));
-        }
-        for place in concerned {
-            let what = self.follow_head(&place).and_then(|()| {
-                let git = &self.project(&place.project)?.git;
-                let commit = git.commit_named(&format!("refs/merge-requests/{}/head", place.iid))?;
-                let subject = commit.message.lines().next().unwrap_or_default().to_owned();
-                let is_forced = old.is_some_and(|old| git.merge_base(old, &commit.id).as_deref() != Some(old));
-                Some(What::Pushed { subject, is_forced })
-            });
-            if let Some(What::Pushed { subject, .. }) = &what {
-                self.system_note(&place, pusher, &format!("added 1 commit\n\n* {subject}"));
-            }
-            self.happened(&place, pusher, what.unwrap_or(What::BranchDeleted));
-        }
+        self.system_note(place, actor, &note);
     }
 
     /// Says whether a fork lets those who may write to its parent push, for the sake of a merge
@@ -363,6 +160,198 @@ impl State {
             .filter_map(|item| item.merge.as_ref());
         let is_offered = merges.any(|merge| merge.source_project == fork.path && merge.allows_collaboration);
         is_offered && parent.access(username) >= Access::Developer
+    }
+}
+
+impl Board for State {
+    type Place = Place;
+    type Item = Item;
+
+    fn now() -> Time {
+        now()
+    }
+
+    fn item(&self, place: &Place) -> Option<&Item> {
+        self.project(&place.project)?.items(place.kind).get(&place.iid)
+    }
+
+    fn item_mut(&mut self, place: &Place) -> Option<&mut Item> {
+        let project = self.project_mut(&place.project)?;
+        project.items_mut(place.kind).get_mut(&place.iid)
+    }
+
+    fn happened(&mut self, place: &Place, actor: &str, what: What<Place>) {
+        self.tells_of(place, actor, &what);
+        let id = self.next_id();
+        self.people.insert(actor.to_owned());
+        if let Some(item) = self.item_mut(place) {
+            let when = now();
+            item.updated = moved(&what, item.updated, when);
+            let actor = actor.to_owned();
+            item.history.push(Happening { id, actor, what, when });
+        }
+    }
+
+    fn story(&self, place: &Place) -> String {
+        story::of_item(self, place)
+    }
+
+    fn meets(&mut self, person: &str) {
+        self.people.insert(person.to_owned());
+    }
+
+    fn is_same_label(one: &str, other: &str) -> bool {
+        one == other
+    }
+
+    fn ensure_label(&mut self, place: &Place, name: &str) -> String {
+        let id = self.next_id();
+        let project = self.project_mut(&place.project);
+        if let Some(project) = project.filter(|project| project.label(name).is_none()) {
+            project.labels.push(Label {
+                id,
+                name: name.to_owned(),
+                color: "#428BCA".to_owned(),
+                description: None,
+                updated: now(),
+            });
+        }
+        name.to_owned()
+    }
+
+    fn rewrite(&mut self, place: &Place, actor: &str, text: Option<&str>) {
+        let text = text.unwrap_or_default();
+        let Some(item) = self.item_mut(place) else { return };
+        let before = item.text.replace(text.to_owned()).unwrap_or_default();
+        item.edited = Some((now(), actor.to_owned()));
+        // GitLab says nothing of a text that was changed while a box of it was ticked.
+        let ticked = ticked(&before, text);
+        for note in &ticked {
+            self.system_note(place, actor, note);
+        }
+        if ticked.is_empty() {
+            self.system_note(place, actor, "changed the description");
+        }
+        self.happened(place, actor, What::TextEdited);
+        self.mention(place);
+    }
+
+    fn comment(&mut self, place: &Place, author: &str, text: &str) -> u64 {
+        self.note(place, author, text, None)
+    }
+
+    fn edit_comment(&mut self, place: &Place, id: u64, actor: &str, text: &str) {
+        let Some(note) = self.item_mut(place).and_then(|item| item.note_mut(id)) else {
+            return;
+        };
+        let earlier = std::mem::replace(&mut note.body, text.to_owned());
+        note.earlier.push(earlier);
+        note.updated = now();
+        self.happened(place, actor, What::CommentEdited(id));
+    }
+
+    fn delete_comment(&mut self, place: &Place, id: u64, actor: &str) {
+        let Some(item) = self.item_mut(place) else { return };
+        item.notes.retain(|note| note.id != id);
+        let gone = [What::Commented(id), What::CommentEdited(id)];
+        item.history.retain(|happening| {
+            let is_award = matches!(happening.what, What::Reacted { comment, .. } if comment == id);
+            !is_award && !gone.contains(&happening.what)
+        });
+        self.happened(place, actor, What::CommentDeleted);
+    }
+
+    fn author_of(item: &Item, comment: u64) -> String {
+        item.note(comment).map(|note| note.author.clone()).unwrap_or_default()
+    }
+
+    fn newest_comment(item: &Item) -> Option<u64> {
+        let mut written = item.notes.iter().filter(|note| !note.is_system);
+        written.next_back().map(|note| note.id)
+    }
+
+    fn reactions_of(item: &Item, comment: u64, person: &str) -> Vec<String> {
+        let awards = item.note(comment).into_iter().flat_map(|note| &note.awards);
+        let given = awards.filter(|award| award.author == person);
+        given.map(|award| award.name.clone()).collect()
+    }
+
+    fn age_comments(item: &mut Item, by: Duration) {
+        for note in &mut item.notes {
+            note.created -= by;
+            note.updated -= by;
+        }
+        if let Some((at, _)) = &mut item.edited {
+            *at -= by;
+        }
+    }
+
+    fn comment_routes(&self, place: &Place) -> Vec<String> {
+        let kind = match place.kind {
+            Kind::Issue => "issues",
+            Kind::MergeRequest => "merge_requests",
+        };
+        let project = place.project.replace('/', "%2F");
+        vec![format!("GET /projects/{project}/{kind}/{}/notes", place.iid)]
+    }
+
+    /// Only merge requests leave a trace, and only on issues.
+    fn meant(&self, by: &Place, repository: &str, number: u64) -> Option<Place> {
+        let is_here = repository.is_empty();
+        (by.kind == Kind::MergeRequest).then(|| Place {
+            project: if is_here { &by.project } else { repository }.to_owned(),
+            kind: Kind::Issue,
+            iid: number,
+        })
+    }
+
+    fn ends(&self, change: &Place) -> Option<(Bare, String, String)> {
+        let merge = self.item(change)?.merge.as_ref()?;
+        let git = self.project(&change.project)?.git.clone();
+        let target = format!("refs/heads/{}", merge.target);
+        Some((git, target, format!("refs/merge-requests/{}/head", change.iid)))
+    }
+
+    fn follow_head(&self, change: &Place) -> Option<()> {
+        let project = self.project(&change.project)?;
+        let merge = project.items(change.kind).get(&change.iid)?.merge.as_ref()?;
+        let source = &self.project(&merge.source_project)?.git;
+        source.resolve(&format!("refs/heads/{}", merge.source))?;
+        let kept = format!("refs/merge-requests/{}/head", change.iid);
+        project.git.take(source, &merge.source, &kept);
+        Some(())
+    }
+
+    fn changes_from(&self, repository: &str, branch: &str) -> Vec<Place> {
+        let is_from_here = |merge: &Merge| merge.source_project == repository && merge.source == branch;
+        let found = self.projects.iter().flat_map(|project| {
+            let open = project.merge_requests.values().filter(|item| item.is_open);
+            let from_here = open.filter(|item| item.merge.as_ref().is_some_and(is_from_here));
+            from_here.map(|item| Place {
+                project: project.path.clone(),
+                kind: Kind::MergeRequest,
+                iid: item.number,
+            })
+        });
+        found.collect()
+    }
+
+    fn look_at_heads(&mut self, repository: &str) -> Option<(String, Heads, Heads)> {
+        let found = self.project_mut(repository)?;
+        let heads = found.git.branches().into_iter().collect();
+        let before = std::mem::replace(&mut found.heads, heads);
+        Some((found.path.clone(), before, found.heads.clone()))
+    }
+}
+
+/// Returns the time of the last change of an item to which something happens. What people write
+/// below it moves the time once a minute at most, and an emoji moves that of the note alone.
+fn moved(what: &What<Place>, before: Time, when: Time) -> Time {
+    let is_recent = when - before <= Duration::minutes(1);
+    match what {
+        What::Reacted { .. } => before,
+        What::Commented(_) | What::CommentEdited(_) | What::CommentDeleted if is_recent => before,
+        _ => when,
     }
 }
 
@@ -390,18 +379,6 @@ impl Host for State {
     }
 
     fn pushed(&mut self, repository: &str, pusher: &str) {
-        let Some(project) = self.project_mut(repository) else {
-            return;
-        };
-        let heads = project.git.branches().into_iter().collect();
-        let before = std::mem::replace(&mut project.heads, heads);
-        let after = project.heads.clone();
-        let path = project.path.clone();
-        for (branch, _) in after.iter().filter(|(branch, id)| before.get(*branch) != Some(id)) {
-            self.branch_moved(&path, branch, before.get(branch).map(String::as_str), pusher);
-        }
-        for (branch, old) in before.iter().filter(|(branch, _)| !after.contains_key(*branch)) {
-            self.branch_moved(&path, branch, Some(old), pusher);
-        }
+        self.heads_moved(repository, pusher);
     }
 }

@@ -2,8 +2,8 @@
 //! ticked.
 
 use crate::fake::gitlab::state::State;
-use crate::fake::gitlab::state::What;
 use crate::fake::gitlab::state::now;
+use crate::fake::history::What;
 
 /// Returns GitLab's notes about the boxes that were ticked or cleared, where the same item stands
 /// in the same place.
@@ -41,7 +41,7 @@ impl State {
             let labels = item.labels.iter_mut().filter(|label| *label == from);
             labels.for_each(|label| to.clone_into(label));
             for happening in &mut item.history {
-                if let What::LabelAdded(name) | What::LabelRemoved(name) = &mut happening.what
+                if let What::Labeled(name) | What::Unlabeled(name) = &mut happening.what
                     && name == from
                 {
                     to.clone_into(name);

@@ -7,36 +7,37 @@ mod api;
 mod deeds;
 mod edits;
 mod item;
-mod merge_request;
 mod pipelines;
 mod project;
-mod remark;
 mod state;
 mod story;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use tempfile::TempDir;
-
+use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
 use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::Token;
+use crate::fake::running::Kind;
+use crate::fake::running::Running;
 use crate::fake::server;
-use crate::fake::server::Server;
-use crate::fake::tls::Front;
 use crate::fake::tls::Tls;
 use crate::fake::traffic::Traffic;
 
-pub use crate::fake::gitlab::item::Item;
 pub use crate::fake::gitlab::project::Project;
-pub use crate::fake::gitlab::remark::Remark;
 pub use crate::fake::gitlab::state::Access;
 pub use crate::fake::gitlab::state::Note;
+
+/// An issue or a merge request: they differ less than their names.
+pub type Item = crate::fake::item::Item<State>;
+/// A text of one author.
+pub type Remark = crate::fake::remark::Remark<State>;
 
 /// The project that is meant when none is named.
 const DEFAULT_PROJECT: &str = "acme/widgets";
@@ -44,16 +45,17 @@ const DEFAULT_PROJECT: &str = "acme/widgets";
 const TOKEN: &str = "glpat-0123456789abcdefghij";
 /// The account of that token.
 const BOT: &str = "coding-agent-bot";
-/// Who opens issues when nobody else is named.
-const HUMAN: &str = "alice";
 
 /// A running GitLab. Everything it started ends when it is dropped.
 pub struct GitLab {
     forge: Arc<Forge<State>>,
-    _server: Server,
-    _front: Option<Front>,
-    _folder: TempDir,
+    _running: Running<State>,
 }
+
+const KIND: Kind<State> = Kind {
+    state: new_state,
+    router: api::router,
+};
 
 /// Tests read the requests and set faults in the same way for both forges.
 impl Deref for GitLab {
@@ -72,27 +74,18 @@ impl GitLab {
 
     /// Starts on a listener that is already bound.
     pub fn start_on(listener: TcpListener) -> Self {
-        let address = listener.local_addr().expect("a bound listener has an address");
-        Self::start_as(format!("http://{address}"), listener, None)
+        Self::run(Running::start_on(listener, &KIND))
     }
 
     /// Starts behind TLS, which all its addresses then show.
     pub async fn start_behind(tls: &Tls) -> Self {
-        let listener = server::loopback().await;
-        let address = listener.local_addr().expect("a bound listener has an address");
-        let front = Front::start(tls, address);
-        Self::start_as(front.origin(), listener, Some(front))
+        Self::run(Running::start_behind(tls, &KIND).await)
     }
 
-    fn start_as(origin: String, listener: TcpListener, front: Option<Front>) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let forge = Arc::new(Forge::new(origin, folder.path().to_owned(), new_state(&folder)));
-        let server = Server::start(listener, api::router(&forge));
+    fn run(running: Running<State>) -> Self {
         let gitlab = Self {
-            forge,
-            _server: server,
-            _front: front,
-            _folder: folder,
+            forge: running.forge.clone(),
+            _running: running,
         };
         gitlab.project(DEFAULT_PROJECT);
         gitlab
@@ -244,10 +237,10 @@ impl GitLab {
     }
 }
 
-fn new_state(folder: &TempDir) -> State {
+fn new_state(folder: &Path) -> State {
     let scopes = ["api", "write_repository"].map(str::to_owned).to_vec();
     State {
-        folder: folder.path().to_owned(),
+        folder: folder.to_owned(),
         people: [BOT, HUMAN].map(str::to_owned).into(),
         tokens: BTreeMap::from([(
             TOKEN.to_owned(),

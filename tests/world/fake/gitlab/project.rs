@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::fake::bare::Bare;
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
+use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
-use crate::fake::forge::Host as _;
 use crate::fake::gitlab::Access;
 use crate::fake::gitlab::BOT;
-use crate::fake::gitlab::HUMAN;
 use crate::fake::gitlab::Item;
-use crate::fake::gitlab::deeds::Draft;
 use crate::fake::gitlab::state;
 use crate::fake::gitlab::state::Merge;
 use crate::fake::gitlab::state::State;
@@ -127,7 +127,7 @@ impl Project {
             Some(_) => project.group().to_owned(),
             None => HUMAN.to_owned(),
         });
-        self.forge.change(|state| state.pushed(&self.path, &pusher));
+        self.forge.change(|state| state.heads_moved(&self.path, &pusher));
         id
     }
 
@@ -166,7 +166,7 @@ impl Project {
     pub fn open_issue(&self, title: &str) -> Item {
         let draft = Draft {
             title: title.to_owned(),
-            description: None,
+            text: None,
             author: HUMAN.to_owned(),
         };
         let place = self.forge.change(|state| state.open(&self.path, draft, None));
@@ -234,10 +234,11 @@ impl Project {
                 target: target.unwrap_or_default(),
                 merged: None,
                 allows_collaboration: false,
+                reviewers: Vec::new(),
             };
             let draft = Draft {
                 title: title.to_owned(),
-                description: None,
+                text: None,
                 author: author.to_owned(),
             };
             state.open(&self.path, draft, Some(merge))

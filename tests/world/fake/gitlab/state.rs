@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::ops::DerefMut;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use chrono::DateTime;
 use chrono::SubsecRound as _;
 use chrono::Utc;
 
 use crate::fake::bare::Bare;
+use crate::fake::board::Record;
 use crate::fake::gitlab::pipelines::Pipeline;
-use crate::fake::history;
 
-pub type Time = DateTime<Utc>;
+pub use crate::fake::board::Time;
 
 #[derive(Debug, Default)]
 pub struct State {
@@ -101,28 +102,27 @@ pub struct Place {
 
 /// An issue or a merge request.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "GitLab's items have these fields")]
 pub struct Item {
-    pub id: u64,
-    pub iid: u64,
-    pub title: String,
-    pub description: Option<String>,
-    pub author: String,
-    pub is_open: bool,
-    pub is_locked: bool,
-    pub is_deleted: bool,
+    pub record: Record<Place>,
     pub is_confidential: bool,
     /// When title or description were changed the last time, and by whom.
     pub edited: Option<(Time, String)>,
-    pub labels: Vec<String>,
-    pub assignees: Vec<String>,
     pub notes: Vec<Note>,
-    pub history: Vec<Happening>,
-    pub created: Time,
-    pub updated: Time,
-    pub closed: Option<Time>,
-    pub closed_by: Option<String>,
     pub merge: Option<Merge>,
+}
+
+impl Deref for Item {
+    type Target = Record<Place>;
+
+    fn deref(&self) -> &Record<Place> {
+        &self.record
+    }
+}
+
+impl DerefMut for Item {
+    fn deref_mut(&mut self) -> &mut Record<Place> {
+        &mut self.record
+    }
 }
 
 /// The part of an item that only a merge request has.
@@ -133,6 +133,7 @@ pub struct Merge {
     pub target: String,
     pub merged: Option<Time>,
     pub allows_collaboration: bool,
+    pub reviewers: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -163,55 +164,6 @@ pub struct Award {
     pub created: Time,
 }
 
-pub type Happening = history::Happening<What>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    Opened,
-    LabelAdded(String),
-    LabelRemoved(String),
-    Assigned(String),
-    Unassigned(String),
-    Commented(u64),
-    NoteEdited(u64),
-    NoteDeleted,
-    Awarded {
-        note: u64,
-        name: String,
-    },
-    Renamed {
-        from: String,
-    },
-    DescriptionEdited,
-    Closed,
-    Reopened,
-    Locked,
-    Deleted,
-    /// Mentioned by a merge request.
-    Mentioned {
-        project: String,
-        iid: u64,
-    },
-    Pushed {
-        subject: String,
-        is_forced: bool,
-    },
-    BranchDeleted,
-}
-
-impl What {
-    /// Returns the time of the last change of an item to which this happens. What people write
-    /// below it moves the time once a minute at most, and an emoji moves that of the note alone.
-    fn moves(&self, before: Time, when: Time) -> Time {
-        let is_recent = when - before <= chrono::Duration::minutes(1);
-        match self {
-            Self::Awarded { .. } => before,
-            Self::Commented(_) | Self::NoteEdited(_) | Self::NoteDeleted if is_recent => before,
-            _ => when,
-        }
-    }
-}
-
 /// Returns the present time, in milliseconds as GitLab keeps it.
 pub fn now() -> Time {
     Utc::now().trunc_subsecs(3)
@@ -232,32 +184,6 @@ impl State {
     pub fn project_mut(&mut self, name: &str) -> Option<&mut Project> {
         let name = self.moved.get(name).cloned().unwrap_or_else(|| name.to_owned());
         self.projects.iter_mut().find(|project| project.is_named(&name))
-    }
-
-    pub fn item(&self, place: &Place) -> Option<&Item> {
-        self.project(&place.project)?.items(place.kind).get(&place.iid)
-    }
-
-    pub fn item_mut(&mut self, place: &Place) -> Option<&mut Item> {
-        self.project_mut(&place.project)?
-            .items_mut(place.kind)
-            .get_mut(&place.iid)
-    }
-
-    /// Adds a line to the history of an item.
-    pub fn happened(&mut self, place: &Place, actor: &str, what: What) {
-        let id = self.next_id();
-        self.people.insert(actor.to_owned());
-        if let Some(item) = self.item_mut(place) {
-            let when = now();
-            item.updated = what.moves(item.updated, when);
-            item.history.push(Happening {
-                id,
-                actor: actor.to_owned(),
-                what,
-                when,
-            });
-        }
     }
 }
 
@@ -328,15 +254,23 @@ impl Project {
 
 impl Item {
     pub fn is_draft(&self) -> bool {
-        let title = self.title.to_lowercase();
-        ["draft:", "[draft]", "(draft)"]
-            .iter()
-            .any(|mark| title.starts_with(mark))
+        self.merge.is_some() && is_draft(&self.title)
+    }
+
+    pub fn note(&self, id: u64) -> Option<&Note> {
+        self.notes.iter().find(|note| note.id == id)
     }
 
     pub fn note_mut(&mut self, id: u64) -> Option<&mut Note> {
         self.notes.iter_mut().find(|note| note.id == id)
     }
+}
+
+/// Says whether the title of a merge request makes it a draft.
+pub fn is_draft(title: &str) -> bool {
+    let title = title.to_lowercase();
+    let marks = ["draft:", "[draft]", "(draft)"];
+    marks.iter().any(|mark| title.starts_with(mark))
 }
 
 impl Place {

@@ -1,11 +1,12 @@
 //! The history of an issue or merge request, told for people.
 
+use crate::fake::board::Board as _;
 use crate::fake::gitlab::state::Item;
 use crate::fake::gitlab::state::Kind;
 use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::State;
-use crate::fake::gitlab::state::What;
 use crate::fake::history;
+use crate::fake::history::What;
 
 /// Returns where everything is that was not deleted.
 pub fn places(state: &State) -> Vec<Place> {
@@ -16,7 +17,7 @@ pub fn places(state: &State) -> Vec<Place> {
             items.map(move |item| Place {
                 project: project.path.clone(),
                 kind,
-                iid: item.iid,
+                iid: item.number,
             })
         })
     });
@@ -39,21 +40,17 @@ pub fn of_item(state: &State, place: &Place) -> String {
         _ => "closed",
     };
     let heading = format!("{} {} ({condition})", place.name(), item.title);
-    let is_edit = |what: &What| matches!(what, What::NoteEdited(_));
-    history::told(&heading, &item.history, is_edit, |what| deed(state, place, item, what))
+    let author_of = |id| State::author_of(item, id);
+    history::told(&heading, &item.history, author_of, |what| {
+        deed(state, place, item, what)
+    })
 }
 
-fn deed(state: &State, place: &Place, item: &Item, what: &What) -> (String, String) {
-    let note = |id: &u64| item.notes.iter().find(|note| note.id == *id);
-    let author = |id: &u64| note(id).map(|note| note.author.as_str()).unwrap_or_default();
+fn deed(state: &State, place: &Place, item: &Item, what: &What<Place>) -> (String, String) {
     let plain = |deed: &str| (deed.to_owned(), String::new());
     match what {
         What::Opened => opened(place, item),
-        What::LabelAdded(label) => plain(&format!("added the label \"{label}\"")),
-        What::LabelRemoved(label) => plain(&format!("removed the label \"{label}\"")),
-        What::Assigned(name) => plain(&format!("assigned {name}")),
-        What::Unassigned(name) => plain(&format!("unassigned {name}")),
-        What::Commented(id) => note(id).map_or_else(
+        What::Commented(id) => item.note(*id).map_or_else(
             || plain("commented"),
             |note| {
                 let is_edited = if note.earlier.is_empty() { "" } else { " (edited since)" };
@@ -64,37 +61,17 @@ fn deed(state: &State, place: &Place, item: &Item, what: &What) -> (String, Stri
                 )
             },
         ),
-        What::NoteEdited(id) => plain(&format!("edited the comment of {}", author(id))),
-        What::NoteDeleted => plain("deleted a comment"),
-        What::Awarded { note, name } => plain(&format!("reacted with :{name}: to the comment of {}", author(note))),
-        What::Renamed { from } => plain(&format!("changed the title from \"{from}\"")),
-        What::DescriptionEdited => plain("changed the description"),
-        What::Closed => plain("closed this"),
-        What::Reopened => plain("reopened this"),
-        What::Locked => plain("locked the conversation"),
-        What::Deleted => plain("deleted this"),
-        What::Mentioned { project, iid } => {
-            let source = Place {
-                project: project.clone(),
-                kind: Kind::MergeRequest,
-                iid: *iid,
-            };
-            let title = state
-                .item(&source)
-                .map(|source| source.title.as_str())
-                .unwrap_or_default();
-            plain(&format!("opened merge request {} \"{title}\"", source.name()))
+        What::CommentEdited(id) => plain(&format!("edited the comment of {}", State::author_of(item, *id))),
+        What::Mentioned(by) => {
+            let title = state.item(by).map(|source| source.title.as_str()).unwrap_or_default();
+            plain(&format!("opened merge request {} \"{title}\"", by.name()))
         }
-        What::Pushed { subject, is_forced } => plain(&format!(
-            "{} \"{subject}\"",
-            if *is_forced { "force-pushed" } else { "pushed" }
-        )),
-        What::BranchDeleted => plain("deleted the branch"),
+        _ => unreachable!("told in the same words for both forges"),
     }
 }
 
 fn opened(place: &Place, item: &Item) -> (String, String) {
-    let text = item.description.clone().unwrap_or_default();
+    let text = item.text.clone().unwrap_or_default();
     let Some(merge) = &item.merge else {
         return ("opened this issue".to_owned(), text);
     };

@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::State as Shared;
 use serde_json::Value;
 
+use crate::fake::board::Board as _;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::created;
@@ -21,6 +22,7 @@ use crate::fake::github::api::view::is_reaction;
 use crate::fake::github::state::Comment;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Permission;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::Time;
 use crate::fake::request::Fields;
@@ -89,7 +91,7 @@ pub async fn create(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let repository = hub.allow(&viewer, &place, Permission::Read)?;
+    let item = hub.allow_item(&viewer, &place, number, Permission::Read)?;
     hub.read(|state| {
         let place = find(state, &viewer, &place)?;
         let is_locked = find_item(place, number)?.is_locked;
@@ -99,7 +101,7 @@ pub async fn create(
         Ok(())
     })?;
     let body = body::<Below>(&fields)?;
-    let id = hub.change(|state| state.comment(&repository, number, &viewer.login, body));
+    let id = hub.change(|state| state.comment(&item, &viewer.login, body));
     created(shown::<Below>(&hub, &viewer, &place, id)?)
 }
 
@@ -110,15 +112,15 @@ pub async fn edit<K: Kind>(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let (repository, number) = own::<K>(&hub, &viewer, &place, id)?;
+    let item = own::<K>(&hub, &viewer, &place, id)?;
     let body = body::<K>(&fields)?;
-    hub.change(|state| state.edit_comment(&repository, number, id, &viewer.login, body));
+    hub.change(|state| state.edit_comment(&item, id, &viewer.login, body));
     ok(shown::<K>(&hub, &viewer, &place, id)?)
 }
 
 pub async fn delete<K: Kind>(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, id)): Numbered) -> Answer {
-    let (repository, number) = own::<K>(&hub, &viewer, &(owner, name), id)?;
-    hub.change(|state| state.delete_comment(&repository, number, id, &viewer.login));
+    let item = own::<K>(&hub, &viewer, &(owner, name), id)?;
+    hub.change(|state| state.delete_comment(&item, id, &viewer.login));
     no_content()
 }
 
@@ -152,21 +154,21 @@ pub async fn react<K: Kind>(
     let number = hub.read(|state| Ok::<_, Problem>(K::find(find(state, &viewer, &place)?, id)?.0.number))?;
     let content = fields.text("content").filter(|content| is_reaction(content));
     let content = content.ok_or_else(|| Problem::invalid("Reaction", "content", "invalid"))?;
-    let reaction = hub.change(|state| state.react((&repository, number, id), &viewer.login, content));
+    let reaction = hub.change(|state| state.react(&Place::new(&repository, number), id, &viewer.login, content));
     let (reaction, is_new) = reaction.ok_or_else(Problem::not_found)?;
     let shown = hub.show(&viewer, |view| view.reaction(&reaction));
     if is_new { created(shown) } else { ok(shown) }
 }
 
-fn body<K: Kind>(fields: &Fields) -> Result<&str, Problem> {
+pub fn body<K: Kind>(fields: &Fields) -> Result<&str, Problem> {
     let body = fields.text("body").filter(|body| !body.trim().is_empty());
     let body = body.ok_or_else(|| Problem::invalid(K::RESOURCE, "body", "missing_field"))?;
     check_length(Some(body))?;
     Ok(body)
 }
 
-/// Finds the repository and number of a comment that the viewer may change.
-fn own<K: Kind>(hub: &Hub, viewer: &Viewer, place: &(String, String), id: u64) -> Result<(String, u64), Problem> {
+/// Finds the item of a comment that the viewer may change.
+fn own<K: Kind>(hub: &Hub, viewer: &Viewer, place: &(String, String), id: u64) -> Result<Place, Problem> {
     let repository = hub.allow(viewer, place, Permission::Read)?;
     hub.read(|state| {
         let place = find(state, viewer, place)?;
@@ -174,7 +176,7 @@ fn own<K: Kind>(hub: &Hub, viewer: &Viewer, place: &(String, String), id: u64) -
         if comment.author != viewer.login && place.permission(&viewer.login) < Permission::Write {
             return Err(Problem::forbidden("Must have admin rights to Repository."));
         }
-        Ok((repository, item.number))
+        Ok(Place::new(&repository, item.number))
     })
 }
 

@@ -26,6 +26,7 @@ use crate::fake::github::api::view::View;
 use crate::fake::github::state::Allowance;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Permission;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::Repository;
 use crate::fake::github::state::State;
@@ -131,6 +132,19 @@ impl Forge<State> {
             }
             Ok(repository.full_name())
         })
+    }
+
+    /// Finds the item that the viewer wants to change, and checks that this is allowed.
+    pub fn allow_item(
+        &self,
+        viewer: &Viewer,
+        place: &(String, String),
+        number: u64,
+        needed: Permission,
+    ) -> Result<Place, Problem> {
+        let repository = self.allow(viewer, place, needed)?;
+        self.read(|state| find_item(find(state, viewer, place)?, number).map(|_| ()))?;
+        Ok(Place::new(&repository, number))
     }
 }
 

@@ -5,6 +5,8 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use serde_json::Value;
 
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::created;
@@ -14,7 +16,6 @@ use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::api::hub::find;
 use crate::fake::github::api::hub::find_item;
-use crate::fake::github::deeds::Draft;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Time;
@@ -97,20 +98,16 @@ pub async fn create(
     let number = hub.change(|state| {
         let draft = Draft {
             title,
-            body,
+            text: body,
             author: viewer.login.clone(),
         };
-        let number = state.open(&repository, draft, None);
+        let item = state.open(&repository, draft, None);
         for label in fields.list("labels").unwrap_or_default() {
-            state.add_label(&repository, number, &label, &viewer.login);
+            state.add_label(&item, &label, &viewer.login);
         }
-        state.assign(
-            &repository,
-            number,
-            &viewer.login,
-            &fields.list("assignees").unwrap_or_default(),
-        );
-        number
+        let assignees = fields.list("assignees").unwrap_or_default();
+        state.assign(&item, &viewer.login, &assignees);
+        item.number
     });
     created(shown(&hub, &viewer, &place, number)?)
 }
@@ -122,33 +119,28 @@ pub async fn edit(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let repository = hub.allow(&viewer, &place, Permission::Triage)?;
-    hub.read(|state| find_item(find(state, &viewer, &place)?, number).map(|_| ()))?;
+    let item = hub.allow_item(&viewer, &place, number, Permission::Triage)?;
     check_length(fields.text("body"))?;
     hub.change(|state| {
         let actor = viewer.login.as_str();
         if let Some(title) = fields.text("title") {
-            state.rename(&repository, number, actor, title);
+            state.rename(&item, actor, title);
         }
         if fields.has("body") {
-            state.rewrite(&repository, number, actor, fields.text("body"));
+            state.rewrite(&item, actor, fields.text("body"));
         }
         if let Some(labels) = fields.list("labels") {
-            state.set_labels(&repository, number, &labels, actor);
+            state.set_labels(&item, &labels, actor);
         }
         if let Some(assignees) = fields.list("assignees") {
-            state.assign(&repository, number, actor, &assignees);
+            state.assign(&item, actor, &assignees);
         }
         match fields.text("state") {
             Some("closed") => {
-                state.close(
-                    &repository,
-                    number,
-                    actor,
-                    fields.text("state_reason").unwrap_or("completed"),
-                );
+                let reason = fields.text("state_reason").unwrap_or("completed");
+                state.close_because(&item, actor, reason);
             }
-            Some("open") => state.reopen(&repository, number, actor),
+            Some("open") => state.reopen(&item, actor),
             _ => {}
         }
     });
@@ -163,13 +155,12 @@ pub async fn assign(
 ) -> Answer {
     let place = (owner, name);
     let named = fields.list("assignees").unwrap_or_default();
+    // Whoever cannot be assigned is left out without a word.
+    let known = hub.read(|state| find(state, &viewer, &place).map(|place| place.members.clone()))?;
     change_assignees(&hub, &viewer, &place, number, |assignees| {
-        assignees.extend(
-            named
-                .into_iter()
-                .filter(|login| !assignees.contains(login))
-                .collect::<Vec<_>>(),
-        );
+        let new = named.into_iter().filter(|login| known.contains_key(login));
+        let new: Vec<_> = new.filter(|login| !assignees.contains(login)).collect();
+        assignees.extend(new);
     })?;
     created(shown(&hub, &viewer, &place, number)?)
 }
@@ -195,11 +186,10 @@ fn change_assignees(
     number: u64,
     alter: impl FnOnce(&mut Vec<String>),
 ) -> Result<(), Problem> {
-    let repository = hub.allow(viewer, place, Permission::Triage)?;
-    let mut assignees =
-        hub.read(|state| Ok::<_, Problem>(find_item(find(state, viewer, place)?, number)?.assignees.clone()))?;
+    let item = hub.allow_item(viewer, place, number, Permission::Triage)?;
+    let mut assignees = hub.read(|state| state.item(&item).map(|item| item.assignees.clone()).unwrap_or_default());
     alter(&mut assignees);
-    hub.change(|state| state.assign(&repository, number, &viewer.login, &assignees));
+    hub.change(|state| state.assign(&item, &viewer.login, &assignees));
     Ok(())
 }
 

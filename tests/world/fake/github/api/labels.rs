@@ -5,6 +5,7 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use serde_json::Value;
 
+use crate::fake::board::Board as _;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::created;
@@ -17,6 +18,7 @@ use crate::fake::github::api::hub::find;
 use crate::fake::github::api::hub::find_item;
 use crate::fake::github::state::Label;
 use crate::fake::github::state::Permission;
+use crate::fake::github::state::Place;
 use crate::fake::request::Fields;
 use crate::fake::request::Query;
 
@@ -113,11 +115,11 @@ pub async fn add(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let repository = writable(&hub, &viewer, &place, number)?;
+    let item = writable(&hub, &viewer, &place, number)?;
     let labels = wanted(&fields)?;
     hub.change(|state| {
         for label in &labels {
-            state.add_label(&repository, number, label, &viewer.login);
+            state.add_label(&item, label, &viewer.login);
         }
     });
     ok(Value::Array(shown(&hub, &viewer, &place, number)?))
@@ -130,15 +132,15 @@ pub async fn set(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let repository = writable(&hub, &viewer, &place, number)?;
+    let item = writable(&hub, &viewer, &place, number)?;
     let labels = wanted(&fields)?;
-    hub.change(|state| state.set_labels(&repository, number, &labels, &viewer.login));
+    hub.change(|state| state.set_labels(&item, &labels, &viewer.login));
     ok(Value::Array(shown(&hub, &viewer, &place, number)?))
 }
 
 pub async fn clear(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, number)): Numbered) -> Answer {
-    let repository = writable(&hub, &viewer, &(owner, name), number)?;
-    hub.change(|state| state.set_labels(&repository, number, &[], &viewer.login));
+    let item = writable(&hub, &viewer, &(owner, name), number)?;
+    hub.change(|state| state.set_labels(&item, &[], &viewer.login));
     no_content()
 }
 
@@ -148,17 +150,15 @@ pub async fn remove(
     Path((owner, name, number, label)): Path<(String, String, u64, String)>,
 ) -> Answer {
     let place = (owner, name);
-    let repository = writable(&hub, &viewer, &place, number)?;
-    if !hub.change(|state| state.remove_label(&repository, number, &label, &viewer.login)) {
+    let item = writable(&hub, &viewer, &place, number)?;
+    if !hub.change(|state| state.remove_label(&item, &label, &viewer.login)) {
         return Err(Problem::new(StatusCode::NOT_FOUND, "Label does not exist"));
     }
     ok(Value::Array(shown(&hub, &viewer, &place, number)?))
 }
 
-fn writable(hub: &Hub, viewer: &Viewer, place: &(String, String), number: u64) -> Result<String, Problem> {
-    let repository = hub.allow(viewer, place, Permission::Triage)?;
-    hub.read(|state| find_item(find(state, viewer, place)?, number).map(|_| ()))?;
-    Ok(repository)
+fn writable(hub: &Hub, viewer: &Viewer, place: &(String, String), number: u64) -> Result<Place, Problem> {
+    hub.allow_item(viewer, place, number, Permission::Triage)
 }
 
 /// Reads the labels of a body: names, or objects with names.

@@ -6,9 +6,11 @@ use serde_json::Value;
 
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
+use crate::fake::github::api::answer::created;
 use crate::fake::github::api::answer::page;
 use crate::fake::github::api::comments::Kind;
 use crate::fake::github::api::comments::Written;
+use crate::fake::github::api::comments::body;
 use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::api::hub::find;
@@ -16,7 +18,9 @@ use crate::fake::github::api::hub::find_pull;
 use crate::fake::github::api::view::View;
 use crate::fake::github::state::Item;
 use crate::fake::github::state::LineComment;
+use crate::fake::github::state::Permission;
 use crate::fake::github::state::Repository;
+use crate::fake::request::Fields;
 use crate::fake::request::Query;
 
 type Numbered = Path<(String, String, u64)>;
@@ -45,6 +49,27 @@ pub async fn of_review(
         &hub.api(),
         written(&hub, &viewer, &(owner, name), number, Some(review))?,
     )
+}
+
+/// Replies to a remark that began its thread; a reply takes no replies of its own.
+pub async fn reply(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number, id)): Path<(String, String, u64, u64)>,
+    fields: Fields,
+) -> Answer {
+    let place = (owner, name);
+    let item = hub.allow_item(&viewer, &place, number, Permission::Read)?;
+    let first = hub.read(|state| {
+        let (found, written) = find_remark(find(state, &viewer, &place)?, id)?;
+        let is_here = found.number == number && written.in_reply_to.is_none();
+        is_here.then(|| written.clone()).ok_or_else(Problem::not_found)
+    })?;
+    let body = body::<OnLines>(&fields)?;
+    let id = hub.change(|state| state.reply(&item, &first, &viewer.login, body));
+    created(hub.show(&viewer, |view| {
+        OnLines::shown(&view, find(view.state, &viewer, &place)?, id)
+    })?)
 }
 
 fn written(

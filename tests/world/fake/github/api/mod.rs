@@ -148,6 +148,14 @@ fn pull() -> Router<Hub> {
             "/repos/{owner}/{name}/pulls/{number}",
             get(pulls::one).patch(pulls::edit).post(pulls::edit),
         )
+        .route(
+            "/repos/{owner}/{name}/pulls/{number}/requested_reviewers",
+            post(pulls::request_reviewers),
+        )
+        .route(
+            "/repos/{owner}/{name}/pulls/{number}/comments/{id}/replies",
+            post(line_comments::reply),
+        )
         .route("/repos/{owner}/{name}/pulls/{number}/files", get(pulls::files))
         .route("/repos/{owner}/{name}/pulls/{number}/commits", get(pulls::commits))
         .route(

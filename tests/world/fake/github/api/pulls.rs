@@ -3,11 +3,14 @@
 use axum::extract::Path;
 use axum::extract::State as Shared;
 use axum::http::HeaderMap;
+use axum::http::StatusCode;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::created;
@@ -20,7 +23,6 @@ use crate::fake::github::api::hub::find_pull;
 use crate::fake::github::api::issues::check_length;
 use crate::fake::github::api::view_pull::base_of;
 use crate::fake::github::api::view_pull::head_of;
-use crate::fake::github::deeds::Draft;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Pull;
 use crate::fake::github::state::State;
@@ -109,6 +111,11 @@ pub async fn create(
     let (title, head, base) = (text("title")?.to_owned(), text("head")?, text("base")?);
     check_length(fields.text("body"))?;
     let pull = hub.read(|state| proposed(state, &repository, head, base))?;
+    let has_drafts = hub.read(|state| state.repository(&repository).is_some_and(|place| place.has_drafts));
+    if fields.flag("draft") == Some(true) && !has_drafts {
+        let message = "Draft pull requests are not supported in this repository.";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, message));
+    }
     let pull = Pull {
         is_draft: fields.flag("draft").unwrap_or(false),
         maintainers_can_modify: fields.flag("maintainer_can_modify").unwrap_or(true),
@@ -117,11 +124,11 @@ pub async fn create(
     let body = fields.text("body").map(str::to_owned);
     let draft = Draft {
         title,
-        body,
+        text: body,
         author: viewer.login.clone(),
     };
-    let number = hub.change(|state| state.open(&repository, draft, Some(pull)));
-    created(shown(&hub, &viewer, &place, number)?)
+    let opened = hub.change(|state| state.open(&repository, draft, Some(pull)));
+    created(shown(&hub, &viewer, &place, opened.number)?)
 }
 
 /// Checks that there is something to pull, and that nobody asked for it before.
@@ -160,6 +167,7 @@ pub fn proposed(state: &State, repository: &str, head: &str, base: &str) -> Resu
         is_draft: false,
         merged: None,
         maintainers_can_modify: true,
+        reviewers: Vec::new(),
         reviews: Vec::new(),
         line_comments: Vec::new(),
     })
@@ -172,27 +180,68 @@ pub async fn edit(
     fields: Fields,
 ) -> Answer {
     let place = (owner, name);
-    let repository = hub.allow(&viewer, &place, Permission::Write)?;
+    let item = hub.allow_item(&viewer, &place, number, Permission::Write)?;
     hub.read(|state| find_pull(find(state, &viewer, &place)?, number).map(|_| ()))?;
     check_length(fields.text("body"))?;
     hub.change(|state| {
         let actor = viewer.login.as_str();
         if let Some(title) = fields.text("title") {
-            state.rename(&repository, number, actor, title);
+            state.rename(&item, actor, title);
         }
         if fields.has("body") {
-            state.rewrite(&repository, number, actor, fields.text("body"));
+            state.rewrite(&item, actor, fields.text("body"));
         }
-        if let (Some(base), Some(item)) = (fields.text("base"), state.item_mut(&repository, number)) {
-            item.pull.iter_mut().for_each(|pull| base.clone_into(&mut pull.base));
+        if let (Some(base), Some(pull)) = (fields.text("base"), state.pull_mut(&item)) {
+            base.clone_into(&mut pull.base);
         }
         match fields.text("state") {
-            Some("closed") => state.close(&repository, number, actor, "completed"),
-            Some("open") => state.reopen(&repository, number, actor),
+            Some("closed") => state.close(&item, actor),
+            Some("open") => state.reopen(&item, actor),
             _ => {}
         }
     });
     ok(shown(&hub, &viewer, &place, number)?)
+}
+
+/// Asks accounts and teams for a review: all of them, or nobody if one is no collaborator.
+pub async fn request_reviewers(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, number)): Numbered,
+    fields: Fields,
+) -> Answer {
+    let place = (owner, name);
+    let item = hub.allow_item(&viewer, &place, number, Permission::Write)?;
+    let people = fields.list("reviewers").unwrap_or_default();
+    let teams = fields.list("team_reviewers").unwrap_or_default();
+    hub.read(|state| {
+        let place = find(state, &viewer, &place)?;
+        let (item, _) = find_pull(place, number)?;
+        let refused = |message: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &message);
+        if people.contains(&item.author) {
+            let message = "Review cannot be requested from pull request author.";
+            return Err(refused(message.to_owned()));
+        }
+        let knows = |login: &String| place.members.contains_key(login);
+        if !people.iter().all(knows) || !teams.iter().all(|team| place.teams.contains(team)) {
+            return Err(refused(format!(
+                "Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a \
+                 collaborator of the {} repository.",
+                place.full_name()
+            )));
+        }
+        Ok(())
+    })?;
+    hub.change(|state| {
+        let Some(pull) = state.pull_mut(&item) else { return };
+        let teams = teams.iter().map(|team| format!("{}/{team}", place.0));
+        for name in people.iter().cloned().chain(teams) {
+            if !pull.reviewers.contains(&name) {
+                pull.reviewers.push(name);
+            }
+        }
+    });
+    created(shown(&hub, &viewer, &place, number)?)
 }
 
 pub async fn files(

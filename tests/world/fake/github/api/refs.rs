@@ -20,7 +20,7 @@ use crate::fake::github::api::view::View;
 use crate::fake::github::api::view::text;
 use crate::fake::github::state::Permission;
 use crate::fake::github::state::Repository;
-use crate::fake::github::state::What;
+use crate::fake::history::What;
 use crate::fake::request::Fields;
 use crate::fake::request::Query;
 

@@ -122,7 +122,7 @@ fn matches(terms: &[Term], place: &Repository, item: &Item) -> bool {
 fn involves(item: &Item, login: &str) -> bool {
     let sign = format!("@{login}");
     let texts = item.comments.iter().map(|comment| comment.body.as_str());
-    let mut texts = texts.chain(item.body.as_deref());
+    let mut texts = texts.chain(item.text.as_deref());
     item.author == login
         || item.assignees.iter().any(|assignee| assignee == login)
         || item.comments.iter().any(|comment| comment.author == login)
@@ -162,7 +162,7 @@ fn holds(term: &Term, place: &Repository, item: &Item) -> bool {
             _ => true,
         },
         "" => {
-            let text = format!("{} {}", item.title, item.body.as_deref().unwrap_or_default());
+            let text = format!("{} {}", item.title, item.text.as_deref().unwrap_or_default());
             text.to_lowercase().contains(&value.to_lowercase())
         }
         // Orders and the like do not choose.

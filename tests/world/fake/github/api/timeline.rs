@@ -16,10 +16,11 @@ use crate::fake::github::api::view::View;
 use crate::fake::github::api::view::merge;
 use crate::fake::github::api::view::node;
 use crate::fake::github::api::view::text;
-use crate::fake::github::state::Happening;
 use crate::fake::github::state::Item;
+use crate::fake::github::state::Place;
 use crate::fake::github::state::Repository;
-use crate::fake::github::state::What;
+use crate::fake::history::Happening;
+use crate::fake::history::What;
 use crate::fake::request::Query;
 
 type Numbered = Path<(String, String, u64)>;
@@ -60,7 +61,7 @@ pub async fn events(
     page(&query, &hub.api(), events)
 }
 
-fn in_timeline(view: View<'_>, place: &Repository, item: &Item, happening: &Happening) -> Option<Value> {
+fn in_timeline(view: View<'_>, place: &Repository, item: &Item, happening: &Happening<Place>) -> Option<Value> {
     let shown = match &happening.what {
         What::Commented(id) => {
             let comment = item.comments.iter().find(|comment| comment.id == *id)?;
@@ -71,12 +72,12 @@ fn in_timeline(view: View<'_>, place: &Repository, item: &Item, happening: &Happ
             );
             shown
         }
-        What::Mentioned { repository, number } => {
-            let source = view.state.repository(repository)?;
+        What::Mentioned(by) => {
+            let source = view.state.repository(&by.repository)?;
             json!({
                 "event": "cross-referenced", "actor": view.user(&happening.actor), "created_at": text(happening.when),
                 "updated_at": text(happening.when),
-                "source": {"type": "issue", "issue": view.issue(source, source.items.get(number)?)},
+                "source": {"type": "issue", "issue": view.issue(source, source.items.get(&by.number)?)},
             })
         }
         What::Reviewed(id) => {
@@ -93,7 +94,7 @@ fn in_timeline(view: View<'_>, place: &Repository, item: &Item, happening: &Happ
     Some(shown)
 }
 
-fn event(view: View<'_>, place: &Repository, happening: &Happening) -> Option<Value> {
+fn event(view: View<'_>, place: &Repository, happening: &Happening<Place>) -> Option<Value> {
     let label =
         |name: &String| json!({"name": name, "color": place.label(name).map_or("ededed", |label| &label.color)});
     let person = |login: &String| json!({"assignee": view.user(login), "assigner": view.user(&happening.actor)});
@@ -106,17 +107,18 @@ fn event(view: View<'_>, place: &Repository, happening: &Happening) -> Option<Va
         What::Closed => ("closed", json!({"state_reason": null})),
         What::Reopened => ("reopened", json!({"state_reason": null})),
         What::Locked => ("locked", json!({"lock_reason": null})),
-        What::Unlocked => ("unlocked", json!({"lock_reason": null})),
         What::Merged => ("merged", json!({})),
-        What::HeadDeleted => ("head_ref_deleted", json!({})),
+        What::BranchDeleted => ("head_ref_deleted", json!({})),
         What::BaseChanged => ("base_ref_changed", json!({})),
+        What::MadeDraft => ("convert_to_draft", json!({})),
+        What::MadeReady => ("ready_for_review", json!({})),
         What::Pushed { is_forced: true, .. } => ("head_ref_force_pushed", json!({})),
         What::Opened
         | What::Commented(_)
         | What::CommentEdited(_)
         | What::CommentDeleted
         | What::Reacted { .. }
-        | What::BodyEdited
+        | What::TextEdited
         | What::Deleted
         | What::Mentioned { .. }
         | What::Pushed { is_forced: false, .. }

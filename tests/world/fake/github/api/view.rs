@@ -154,7 +154,7 @@ impl View<'_> {
             "events_url": format!("{url}/events"), "timeline_url": format!("{url}/timeline"),
             "html_url": self.page(place, item), "number": item.number,
             "state": if item.is_open { "open" } else { "closed" }, "state_reason": item.closed_because,
-            "title": item.title, "body": item.body, "user": self.user(&item.author), "labels": self.labels(place, item),
+            "title": item.title, "body": item.text, "user": self.user(&item.author), "labels": self.labels(place, item),
             "assignee": assignees.first(), "assignees": assignees, "milestone": null, "locked": item.is_locked,
             "active_lock_reason": null, "comments": item.comments.len(), "created_at": text(item.created),
             "updated_at": text(item.updated), "closed_at": item.closed.map(text),

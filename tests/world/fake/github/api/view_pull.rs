@@ -21,6 +21,8 @@ impl View<'_> {
         let head = head_of(place, item);
         let statuses = format!("{repository}/statuses/{head}");
         let source = self.state.repository(&pull.head_repository);
+        let people = pull.reviewers.iter().filter(|name| !name.contains('/'));
+        let reviewers: Vec<_> = people.map(|login| self.user(login)).collect();
         let mut shown = self.issue(place, item);
         for only_of_issues in [
             "repository_url",
@@ -47,7 +49,7 @@ impl View<'_> {
                 "review_comment_url": format!("{repository}/pulls/comments{{/number}}"),
                 "comments_url": format!("{issue}/comments"), "statuses_url": statuses,
                 "merged_at": pull.merged.map(text),
-                "merge_commit_sha": null, "requested_reviewers": [], "requested_teams": [], "draft": pull.is_draft,
+                "merge_commit_sha": null, "requested_reviewers": reviewers, "requested_teams": [], "draft": pull.is_draft,
                 "auto_merge": null,
                 "head": self.end(source, &pull.head_repository, &pull.head, &head),
                 "base": self.end(Some(place), &place.full_name(), &pull.base, &base_of(place, pull)),

@@ -6,6 +6,8 @@ use axum::http::StatusCode;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
 use crate::fake::gitlab::api::answer::Answer;
 use crate::fake::gitlab::api::answer::Problem;
 use crate::fake::gitlab::api::answer::created;
@@ -21,7 +23,6 @@ use crate::fake::gitlab::api::projects::in_group;
 use crate::fake::gitlab::api::view;
 use crate::fake::gitlab::api::view::View;
 use crate::fake::gitlab::api::view::number_of;
-use crate::fake::gitlab::deeds::Draft;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Item;
 use crate::fake::gitlab::state::Kind;
@@ -143,7 +144,7 @@ fn asked_for(item: &Item, query: &Query) -> bool {
     state
         && query.list("labels").iter().all(|wanted| has(wanted))
         && since.is_none_or(|since| item.updated >= since)
-        && (iids.is_empty() || iids.contains(&item.iid.to_string().as_str()))
+        && (iids.is_empty() || iids.contains(&item.number.to_string().as_str()))
         && query.value("author_username").is_none_or(|name| item.author == name)
         && query.value("source_branch").is_none_or(is_from)
         && query.value("target_branch").is_none_or(is_to)
@@ -163,7 +164,7 @@ pub async fn create_issue(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, 
     check_length(description.as_deref())?;
     let draft = Draft {
         title,
-        description,
+        text: description,
         author: viewer.0.clone(),
     };
     let place = lab.change(|state| {
@@ -196,7 +197,7 @@ fn apply(state: &mut State, place: &Place, actor: &str, fields: &Fields) {
         state.rename(place, actor, title);
     }
     if let Some(description) = fields.text("description") {
-        state.describe(place, actor, description);
+        state.rewrite(place, actor, Some(description));
     }
     if let Some(labels) = fields.list("labels") {
         state.set_labels(place, &labels, actor);
@@ -207,13 +208,19 @@ fn apply(state: &mut State, place: &Place, actor: &str, fields: &Fields) {
     for label in fields.list("remove_labels").unwrap_or_default() {
         state.remove_label(place, &label, actor);
     }
-    if let Some(ids) = fields.list("assignee_ids") {
-        let people = state
-            .people
-            .iter()
-            .filter(|name| ids.contains(&number_of(name).to_string()));
-        let people: Vec<_> = people.cloned().collect();
+    let named = |state: &State, field: &str| {
+        let ids = fields.list(field)?;
+        let people = state.people.iter();
+        let people = people.filter(|name| ids.contains(&number_of(name).to_string()));
+        Some(people.cloned().collect::<Vec<_>>())
+    };
+    if let Some(people) = named(state, "assignee_ids") {
         state.assign(place, actor, &people);
+    }
+    if let (Some(people), Some(item)) = (named(state, "reviewer_ids"), state.item_mut(place)) {
+        item.merge
+            .iter_mut()
+            .for_each(|merge| merge.reviewers.clone_from(&people));
     }
     if let (Some(target), Some(merge)) = (
         fields.text("target_branch"),

@@ -19,8 +19,8 @@ use crate::fake::gitlab::api::view;
 use crate::fake::gitlab::api::view::text;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Label;
-use crate::fake::gitlab::state::What;
 use crate::fake::gitlab::state::now;
+use crate::fake::history::What;
 use crate::fake::request::Fields;
 use crate::fake::request::Query;
 
@@ -87,8 +87,8 @@ pub async fn events(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, query:
         let kind = if item.merge.is_some() { "MergeRequest" } else { "Issue" };
         let events = item.history.iter().filter_map(|happening| {
             let (action, name) = match &happening.what {
-                What::LabelAdded(name) => ("add", name),
-                What::LabelRemoved(name) => ("remove", name),
+                What::Labeled(name) => ("add", name),
+                What::Unlabeled(name) => ("remove", name),
                 _ => return None,
             };
             Some(json!({

@@ -6,6 +6,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::fake::bare::Bare;
+use crate::fake::board::Board as _;
+use crate::fake::board::Draft;
 use crate::fake::gitlab::api::answer::Answer;
 use crate::fake::gitlab::api::answer::Problem;
 use crate::fake::gitlab::api::answer::created;
@@ -18,7 +20,6 @@ use crate::fake::gitlab::api::lab::Spot;
 use crate::fake::gitlab::api::lab::Viewer;
 use crate::fake::gitlab::api::lab::find_item;
 use crate::fake::gitlab::api::view::head_of;
-use crate::fake::gitlab::deeds::Draft;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Merge;
 use crate::fake::gitlab::state::State;
@@ -53,10 +54,11 @@ pub async fn create(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, fields
         target: target.to_owned(),
         merged: None,
         allows_collaboration: fields.flag("allow_collaboration").unwrap_or(false),
+        reviewers: Vec::new(),
     };
     let draft = Draft {
         title,
-        description,
+        text: description,
         author: viewer.0.clone(),
     };
     let place = lab.change(|state| {
@@ -107,7 +109,7 @@ fn check(state: &State, source: &str, target_project: &str, branch: &str, target
     if let Some(twin) = twin {
         let why = format!(
             "Another open merge request already exists for this source branch: !{}",
-            twin.iid
+            twin.number
         );
         return Err(Problem::new(StatusCode::CONFLICT, json!([why])));
     }

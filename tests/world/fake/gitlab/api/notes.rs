@@ -8,6 +8,7 @@ use axum::response::IntoResponse;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::board::Board as _;
 use crate::fake::gitlab::api::answer::Answer;
 use crate::fake::gitlab::api::answer::Problem;
 use crate::fake::gitlab::api::answer::created;
@@ -134,13 +135,13 @@ pub async fn edit(
     let place = own(&lab, &viewer, &spot, id)?;
     let body = fields.text("body").ok_or_else(|| Problem::missing("body"))?;
     check_length(Some(body))?;
-    lab.change(|state| state.edit_note(&place, id, &viewer.0, body));
+    lab.change(|state| state.edit_comment(&place, id, &viewer.0, body));
     ok(shown(&lab, &viewer, &spot, id)?)
 }
 
 pub async fn delete(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, Path((.., id)): Numbered) -> Answer {
     let place = own(&lab, &viewer, &spot, id)?;
-    lab.change(|state| state.delete_note(&place, id, &viewer.0));
+    lab.change(|state| state.delete_comment(&place, id, &viewer.0));
     no_content()
 }
 
@@ -149,11 +150,7 @@ fn own(lab: &Lab, viewer: &Viewer, spot: &Spot, id: u64) -> Result<Place, Proble
     let place = lab.allow_item(viewer, spot, Access::Guest)?;
     lab.read(|state| {
         let (project, item) = find_item(state, viewer, spot)?;
-        let note = item
-            .notes
-            .iter()
-            .find(|note| note.id == id)
-            .ok_or_else(|| Problem::not_found("Note"))?;
+        let note = item.note(id).ok_or_else(|| Problem::not_found("Note"))?;
         if note.is_system || (note.author != viewer.0 && project.access(&viewer.0) < Access::Maintainer) {
             return Err(Problem::forbidden());
         }
@@ -170,11 +167,7 @@ pub async fn awards(
 ) -> Answer {
     let awards = lab.show(&viewer, |view| {
         let (_, item) = find_item(view.state, &viewer, &spot)?;
-        let note = item
-            .notes
-            .iter()
-            .find(|note| note.id == id)
-            .ok_or_else(|| Problem::not_found(""))?;
+        let note = item.note(id).ok_or_else(|| Problem::not_found(""))?;
         Ok(note.awards.iter().map(|award| view.award(item, id, award)).collect())
     })?;
     page(&query, &lab.api(), awards)
@@ -238,11 +231,7 @@ fn shown_discussion(view: View<'_>, project: &Project, item: &Item, name: &str) 
 fn shown(lab: &Lab, viewer: &Viewer, spot: &Spot, id: u64) -> Result<Value, Problem> {
     lab.show(viewer, |view| {
         let (project, item) = find_item(view.state, viewer, spot)?;
-        let note = item
-            .notes
-            .iter()
-            .find(|note| note.id == id)
-            .ok_or_else(|| Problem::not_found("Note"))?;
+        let note = item.note(id).ok_or_else(|| Problem::not_found("Note"))?;
         Ok(view.note(project, item, note))
     })
 }

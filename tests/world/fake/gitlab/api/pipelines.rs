@@ -35,7 +35,7 @@ pub async fn of_merge_request(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Sp
 
 /// Returns the pipelines of a merge request, the newest first.
 pub fn of<'a>(project: &'a Project, item: &'a Item) -> impl Iterator<Item = &'a Pipeline> {
-    let own = format!("refs/merge-requests/{}/merge", item.iid);
+    let own = format!("refs/merge-requests/{}/merge", item.number);
     let pipelines = project.pipelines.iter().rev();
     pipelines.filter(move |pipeline| {
         let is_source = |merge: &Merge| merge.source == pipeline.branch;

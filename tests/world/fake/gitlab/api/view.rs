@@ -86,8 +86,8 @@ impl View<'_> {
         };
         let assignees: Vec<_> = item.assignees.iter().map(|name| self.user(name)).collect();
         let (short, full) = (
-            format!("{mark}{}", item.iid),
-            format!("{}{mark}{}", project.path, item.iid),
+            format!("{mark}{}", item.number),
+            format!("{}{mark}{}", project.path, item.number),
         );
         let state = match &item.merge {
             Some(merge) if merge.merged.is_some() => "merged",
@@ -95,14 +95,14 @@ impl View<'_> {
             _ => "closed",
         };
         let mut shown = json!({
-            "id": item.id, "iid": item.iid, "project_id": project.id, "title": item.title,
-            "description": item.description, "state": state, "created_at": text(item.created),
+            "id": item.id, "iid": item.number, "project_id": project.id, "title": item.title,
+            "description": item.text, "state": state, "created_at": text(item.created),
             "updated_at": text(item.updated), "closed_at": item.closed.map(text),
             "closed_by": item.closed_by.as_ref().map(|name| self.user(name)), "labels": item.labels, "milestone": null,
             "assignees": assignees, "assignee": assignees.first(), "author": self.user(&item.author),
             "user_notes_count": item.notes.iter().filter(|note| !note.is_system).count(), "upvotes": 0, "downvotes": 0,
             "discussion_locked": item.is_locked,
-            "web_url": format!("{}/{}/-/{folder}/{}", self.web, project.path, item.iid),
+            "web_url": format!("{}/{}/-/{folder}/{}", self.web, project.path, item.number),
             "references": {"short": short, "relative": short, "full": full},
             "time_stats": {"time_estimate": 0, "total_time_spent": 0, "human_time_estimate": null, "human_total_time_spent": null},
             "task_completion_status": {"count": 0, "completed_count": 0},
@@ -115,7 +115,7 @@ impl View<'_> {
                     "has_tasks": false,
                     "merge_requests_count": 0, "weight": null, "severity": "UNKNOWN", "moved_to_id": null,
                     "service_desk_reply_to": null,
-                    "_links": {"self": format!("{}/projects/{}/issues/{}", self.api, project.id, item.iid)},
+                    "_links": {"self": format!("{}/projects/{}/issues/{}", self.api, project.id, item.number)},
                 }),
             ),
             Some(merge) => add(&mut shown, self.only_of_merge(project, item, merge)),
@@ -125,17 +125,18 @@ impl View<'_> {
 
     fn only_of_merge(&self, project: &Project, item: &Item, merge: &Merge) -> Value {
         let source = self.state.project(&merge.source_project);
+        let reviewers: Vec<_> = merge.reviewers.iter().map(|name| self.user(name)).collect();
         json!({
             "source_branch": merge.source, "target_branch": merge.target,
             "source_project_id": source.map(|source| source.id),
-            "target_project_id": project.id, "reviewers": [], "draft": item.is_draft(),
+            "target_project_id": project.id, "reviewers": reviewers, "draft": item.is_draft(),
             "work_in_progress": item.is_draft(),
             "imported": false, "merge_when_pipeline_succeeds": false, "merge_status": "can_be_merged",
             "detailed_merge_status": if item.is_draft() { "draft_status" } else { "mergeable" },
             "sha": head_of(project, item),
             "merge_commit_sha": null, "squash_commit_sha": null, "squash": false, "merged_by": null, "merge_user": null,
             "merged_at": merge.merged.map(text), "prepared_at": text(item.created), "should_remove_source_branch": null,
-            "force_remove_source_branch": false, "reference": format!("!{}", item.iid), "squash_on_merge": false,
+            "force_remove_source_branch": false, "reference": format!("!{}", item.number), "squash_on_merge": false,
             "allow_collaboration": merge.allows_collaboration, "allow_maintainer_to_push": merge.allows_collaboration,
             "blocking_discussions_resolved": true,
         })
@@ -169,7 +170,7 @@ impl View<'_> {
         let mut shown = json!({
             "id": note.id, "type": null, "body": note.body, "author": self.user(&note.author), "system": note.is_system,
             "created_at": text(note.created), "updated_at": text(note.updated), "noteable_id": item.id,
-            "noteable_type": kind, "noteable_iid": item.iid, "project_id": project.id, "resolvable": false,
+            "noteable_type": kind, "noteable_iid": item.number, "project_id": project.id, "resolvable": false,
             "confidential": note.is_internal, "internal": note.is_internal, "imported": false,
             "imported_from": "none", "commands_changes": {},
         });
@@ -193,7 +194,7 @@ impl View<'_> {
         json!({
             "id": award.id, "name": award.name, "user": self.user(&award.author), "created_at": text(award.created),
             "updated_at": text(award.created), "awardable_id": note, "awardable_type": "Note", "url": null,
-            "item": item.iid,
+            "item": item.number,
         })
     }
 
@@ -229,7 +230,9 @@ pub fn label(project: &Project, label: &Label) -> Value {
 }
 
 pub fn head_of(project: &Project, item: &Item) -> Option<String> {
-    project.git.resolve(&format!("refs/merge-requests/{}/head", item.iid))
+    project
+        .git
+        .resolve(&format!("refs/merge-requests/{}/head", item.number))
 }
 
 pub fn text(time: Time) -> String {
