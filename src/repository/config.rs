@@ -19,6 +19,9 @@ pub struct Config {
     pub signing_key_file: Option<PathBuf>,
     /// Time limit of one git command.
     pub timeout_seconds: u64,
+    /// Seconds of silence after which a connection to a forge is given up. A forge that is still
+    /// preparing a pack is not silent: it sends a few bytes every few seconds.
+    pub stall_seconds: u64,
     /// Maximum bytes of new objects that are received from a container.
     pub max_incoming_bytes: u64,
     /// Maximum size of a single file in a delivered commit.
@@ -37,6 +40,7 @@ impl Default for Config {
             author_email: "coding-agent@localhost".to_owned(),
             signing_key_file: None,
             timeout_seconds: 900,
+            stall_seconds: 300,
             max_incoming_bytes: 512 * 1024 * 1024,
             max_file_bytes: 20 * 1024 * 1024,
             protected_paths: protected_paths::paths(),

@@ -21,7 +21,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::repository::git::failure::classify;
-use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
+use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS, SILENCE};
 use crate::repository::git::limits::{Effort, Limits};
 use crate::repository::git::process_group::ProcessGroup;
 use crate::repository::{Config, RepositoryError};
@@ -103,6 +103,8 @@ impl<'a> Git<'a> {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
+        let patience = format!("http.lowSpeedTime={}", config.stall_seconds);
+        command.args(["-c", SILENCE, "-c", &patience]);
         Self {
             command,
             what: what.into(),
@@ -274,7 +276,7 @@ impl<'a> Git<'a> {
             .await
             .map_err(|_| RepositoryError::Unavailable {
                 what: what.clone(),
-                reason: format!("git did not finish within {} seconds", limits.time.as_secs()),
+                reason: limits.too_late(),
             })?;
         group.is_over();
         ended.map_err(|error| lost(&error))

@@ -4,6 +4,8 @@
 //! before the client hears that it succeeded. The credential is the password of Basic
 //! authentication.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -33,6 +35,22 @@ use tokio::sync::mpsc;
 use crate::fake::forge::Forge;
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
+
+/// File in the folder of the repositories with git's settings for all of them.
+const SETTINGS: &str = ".gitconfig";
+
+/// Has packs begin so many seconds late, like those of large repositories on a busy forge. Until
+/// then the server sends a byte or two every second, by which one knows that it is at work.
+pub fn packs_late(folder: &Path, seconds: u32) {
+    let hook = folder.join("packs-late");
+    std::fs::write(&hook, format!("#!/bin/sh\nsleep {seconds}\nexec \"$@\"\n")).expect("a hook can be written");
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+    let settings = format!(
+        "[uploadpack]\n\tkeepAlive = 1\n\tpackObjectsHook = {}\n",
+        hook.display()
+    );
+    std::fs::write(folder.join(SETTINGS), settings).expect("settings can be written");
+}
 
 /// Answers one request of the protocol.
 pub async fn serve<S: Host>(forge: Arc<Forge<S>>, request: Request) -> Response<Body> {
@@ -81,9 +99,10 @@ fn backend<S>(forge: &Forge<S>, parts: &Parts, client: &str) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    // Some settings count only where no repository can write them.
     command
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        .env("GIT_CONFIG_GLOBAL", forge.folder.join(SETTINGS));
     command
         .env("GIT_PROJECT_ROOT", &forge.folder)
         .env("GIT_HTTP_EXPORT_ALL", "1");

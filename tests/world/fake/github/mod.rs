@@ -26,6 +26,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use crate::fake::forge::Forge;
+use crate::fake::git_http;
 use crate::fake::github::state::Allowance;
 use crate::fake::github::state::State;
 use crate::fake::github::state::now;
@@ -328,6 +329,11 @@ impl GitHub {
     pub async fn pull_request_for(&self, issue: &Item) -> Item {
         self.until_some(|github| github.pulls().into_iter().find(|pull| pull.mentions(issue)))
             .await
+    }
+
+    /// Has packs begin so many seconds late, with signs of life until then.
+    pub fn packs_late(&self, seconds: u32) {
+        git_http::packs_late(&self.forge.folder, seconds);
     }
 
     /// Waits until a request hangs.
