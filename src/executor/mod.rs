@@ -1,5 +1,6 @@
 //! The program inside the container: an MCP server on stdio with the seven workspace tools, and the
-//! inner end of the tunnel out of the container ([`tunnel`]).
+//! inner end of the tunnel out of the container ([`tunnel`]); and what git needs there for large
+//! files ([`filter`], [`receive`], [`send`]).
 //!
 //! It guarantees that no command outlives its time-out, its cancellation or this program, that
 //! output and files are bounded, and that the file tools stay in the project folder. It is no
@@ -13,6 +14,7 @@ mod command;
 mod fault;
 mod files;
 mod history;
+mod large_files;
 mod listing;
 mod meant;
 mod memory;
@@ -33,6 +35,7 @@ use std::time::Duration;
 
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
+pub use large_files::{filter, receive, send};
 use server::Workspace;
 pub use supervisor::supervise;
 pub use tunnel::tunnel;

@@ -26,11 +26,38 @@ pub struct Config {
     pub max_incoming_bytes: u64,
     /// Maximum size of a single file in a delivered commit.
     pub max_file_bytes: u64,
+    pub lfs: Lfs,
     /// Files that are changed only with a person's approval: those that forges, editors and agents
     /// run or obey, and those that rule this program.
     pub protected_paths: Vec<String>,
     /// Files that may be changed although `protected_paths` matches them.
     pub unprotected_paths: Vec<String>,
+}
+
+/// Contents of files that repositories keep in Git LFS.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lfs {
+    /// Whether the worker fetches them; otherwise the model sees pointers.
+    pub enabled: bool,
+    /// Maximum number of contents that are fetched for a run.
+    pub max_files: usize,
+    /// Maximum bytes of contents that are fetched for a run, and of those that it may add.
+    pub max_bytes: u64,
+    /// Hosts beside the forge's that may be asked for contents although they are not public or have
+    /// no TLS, as `host` or `host:port`.
+    pub hosts: Vec<String>,
+}
+
+impl Default for Lfs {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_files: 1000,
+            max_bytes: 1024 * 1024 * 1024,
+            hosts: Vec::new(),
+        }
+    }
 }
 
 impl Default for Config {
@@ -43,6 +70,7 @@ impl Default for Config {
             stall_seconds: 300,
             max_incoming_bytes: 512 * 1024 * 1024,
             max_file_bytes: 20 * 1024 * 1024,
+            lfs: Lfs::default(),
             protected_paths: protected_paths::paths(),
             unprotected_paths: protected_paths::exceptions(),
         }

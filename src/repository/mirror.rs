@@ -96,7 +96,7 @@ impl Mirror {
                 .bytes()
                 .await?;
         }
-        Ok(())
+        self.unpin_contents(run).await
     }
 
     /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over

@@ -40,6 +40,7 @@ mod hostile_forges;
 mod issues;
 mod kept_set_up;
 mod killed;
+mod large_files;
 mod large_repositories;
 mod least_rights;
 mod local_only;

@@ -13,9 +13,12 @@ read -r commit
 IFS= read -r base
 read -r target
 read -r unfinished
+read -r executor
 while IFS= read -r line && [ -n "$line" ]; do
   printf '%s\n' "$line"
 done >> .git/config
+# It reads not a byte more than the contents of large files, which stand before the pack.
+if [ -n "$executor" ]; then "$executor" lfs-receive .git; fi
 git index-pack --stdin >/dev/null
 git update-ref --stdin <<REFS
 create refs/remotes/origin/$base $target

@@ -17,7 +17,8 @@ macro_rules! in_project {
 }
 
 /// Receives the project on stdin: one line each for branch, its commit, base branch, its commit,
-/// and commit of unfinished work or nothing; the settings, up to an empty line; the pack. Nothing
+/// commit of unfinished work or nothing, and the executor or nothing; the settings, up to an empty
+/// line; contents of large files, if there is an executor; the pack. Nothing
 /// is an argument, so that the process can start before the project is known. The shell reads a
 /// pipe byte by byte and leaves the pack to git. There are as few git calls as possible, since each
 /// takes some milliseconds of waiting.

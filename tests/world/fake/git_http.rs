@@ -13,6 +13,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::Response;
 use axum::http::StatusCode;
 use axum::http::header;
@@ -35,6 +36,7 @@ use tokio::sync::mpsc;
 use crate::fake::forge::Forge;
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
+use crate::fake::lfs;
 
 /// File in the folder of the repositories with git's settings for all of them.
 const SETTINGS: &str = ".gitconfig";
@@ -55,17 +57,22 @@ pub fn packs_late(folder: &Path, seconds: u32) {
 /// Answers one request of the protocol.
 pub async fn serve<S: Host>(forge: Arc<Forge<S>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let Some((repository, _)) = parts.uri.path().trim_start_matches('/').split_once(".git/") else {
+    let Some((repository, rest)) = parts.uri.path().trim_start_matches('/').split_once(".git/") else {
         return refused(&Refusal::NotFound);
     };
-    let repository = repository.to_owned();
+    let (repository, rest) = (repository.to_owned(), rest.to_owned());
     let query = parts.uri.query().unwrap_or_default();
-    let is_push = parts.uri.path().ends_with("/git-receive-pack") || query.contains("service=git-receive-pack");
+    let is_push = parts.uri.path().ends_with("/git-receive-pack")
+        || query.contains("service=git-receive-pack")
+        || parts.method == Method::PUT;
     let credential = password(&parts.headers);
     let client = match forge.read(|state| state.admit(&repository, credential.as_deref(), is_push)) {
         Ok(client) => client,
         Err(refusal) => return refused(&refusal),
     };
+    if let Some(rest) = rest.strip_prefix("info/lfs/") {
+        return lfs::serve(forge, &repository, rest, Request::from_parts(parts, body)).await;
+    }
 
     let mut backend = backend(&forge, &parts, &client).spawn().expect("git is installed");
     let input = backend.stdin.take().expect("the input was asked for");

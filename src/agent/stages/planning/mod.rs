@@ -25,6 +25,7 @@ use crate::agent::stages::planning::comment_filter::FilteredComments;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::large_files;
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
 use crate::agent::workspace::source::{Source, may_be_pushed};
@@ -57,9 +58,10 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
         None => read_folder(run).await?,
     };
     if run.claim.services.settings.planning.enabled {
-        let mirror = source.mirror.clone();
-        run.claim.record.planned.plan = Some(make_plan(run, source).await?);
-        choose_base(&mut run.claim, &mirror).await?;
+        run.claim.record.planned.plan = Some(make_plan(run, source.mirror.clone()).await?);
+        if let Some(base) = choose_base(&mut run.claim, &source.mirror).await? {
+            large_files::fetch(run, &source, &base).await?;
+        }
     }
     environment_choice::choose_environment(&mut run.claim);
     run.claim.note(Fact::Planned {
@@ -128,6 +130,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
+    text.push_str(&large_files::fetch(run, &source, &base.commit).await?);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
@@ -234,12 +237,12 @@ enum Step {
     Plan(Box<Plan>),
 }
 
-async fn make_plan(run: &mut Run, source: Source) -> Result<Plan, Interruption> {
+async fn make_plan(run: &mut Run, mirror: Mirror) -> Result<Plan, Interruption> {
     let Some(base) = run.claim.record.planned.base.clone() else {
         return Err(Interruption::failed("there is no commit to plan on"));
     };
     let rules = run.claim.record.planned.rules.clone();
-    let look = RepositoryTools::new(source.mirror, base.commit, rules.files);
+    let look = RepositoryTools::new(mirror, base.commit, rules.files);
     // Planning does not change the project, so tools that are only forbidden for the work are
     // allowed.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
@@ -331,8 +334,9 @@ fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
 }
 
 /// Changes the base to the branch that the plan names. If the result branch already exists, for a
-/// pull/merge request or from an earlier run, it is continued whatever the plan says.
-async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interruption> {
+/// pull/merge request or from an earlier run, it is continued whatever the plan says. Returns the
+/// commit if it changed.
+async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<Option<CommitId>, Interruption> {
     let named = claim
         .record
         .planned
@@ -340,24 +344,24 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interrupt
         .as_ref()
         .and_then(|plan| plan.base_branch.clone());
     let (Some(named), Some(base), None) = (named, &claim.record.planned.base, &claim.record.request.local) else {
-        return Ok(());
+        return Ok(None);
     };
     if named == base.branch || mirror.branch(&base.head_branch).await?.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let Some(commit) = mirror.branch(&named).await? else {
         let branch = base.branch.clone();
         claim.warn(format!(
             "The plan starts from the branch `{named}`, which does not exist; `{branch}` is used."
         ));
-        return Ok(());
+        return Ok(None);
     };
     claim.record.planned.base = Some(Base {
-        commit,
+        commit: commit.clone(),
         branch: named,
         ..base.clone()
     });
     // The recorded inputs were those of the default branch.
     claim.record.planned.dependencies = None;
-    Ok(())
+    Ok(Some(commit))
 }
