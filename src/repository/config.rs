@@ -27,11 +27,26 @@ pub struct Config {
     /// Maximum size of a single file in a delivered commit.
     pub max_file_bytes: u64,
     pub lfs: Lfs,
+    /// Which submodules' contents the container gets.
+    pub submodules: Submodules,
+    /// Number of commits of each branch that a new mirror holds; 0 for the whole history.
+    pub depth: u32,
     /// Files that are changed only with a person's approval: those that forges, editors and agents
     /// run or obey, and those that rule this program.
     pub protected_paths: Vec<String>,
     /// Files that may be changed although `protected_paths` matches them.
     pub unprotected_paths: Vec<String>,
+}
+
+/// Which submodules' contents the container gets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Submodules {
+    /// None: their folders are empty.
+    #[default]
+    None,
+    /// Those on the same forge that the same token reads, but for forks.
+    SameForge,
 }
 
 /// Contents of files that repositories keep in Git LFS.
@@ -71,6 +86,8 @@ impl Default for Config {
             max_incoming_bytes: 512 * 1024 * 1024,
             max_file_bytes: 20 * 1024 * 1024,
             lfs: Lfs::default(),
+            submodules: Submodules::default(),
+            depth: 0,
             protected_paths: protected_paths::paths(),
             unprotected_paths: protected_paths::exceptions(),
         }

@@ -51,7 +51,8 @@ pub struct Upload {
     unfinished: Option<CommitId>,
     /// The project's files in Git LFS, if it has any.
     large: Option<LargeFiles>,
-    /// Git configuration of the repository in the container.
+    /// Up to an empty line each: git configuration, the commits at which the history was cut, and
+    /// submodules.
     settings: String,
     pack: Box<dyn AsyncRead + Send + Unpin>,
 }
@@ -83,9 +84,10 @@ impl Upload {
         let filter = large
             .as_ref()
             .map_or_else(String::new, |_| streams::large_files::settings());
+        let submodules = mirror.submodule_contents(&base.commit).await?;
         Ok(Self {
-            pack: mirror.pack(&tips).await?,
-            settings: settings(author) + &filter,
+            pack: mirror.pack_with(&tips, &submodules).await?,
+            settings: scripts::settings(author, &filter, &mirror.cut_at().await, &submodules),
             large,
             mirror,
             base,
@@ -348,16 +350,6 @@ impl Project {
             tracing::warn!("a container could not be removed, it is swept later: {error}");
         }
     }
-}
-
-/// Returns the additions to the configuration that git itself writes in the repository.
-fn settings(author: &Author) -> String {
-    let quoted = |text: &str| {
-        let escaped = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
-        format!("\"{escaped}\"")
-    };
-    let (name, email) = (quoted(&author.author_name), quoted(&author.author_email));
-    format!("[user]\n\tname = {name}\n\temail = {email}\n[advice]\n\tdetachedHead = false\n")
 }
 
 fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {

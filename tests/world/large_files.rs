@@ -41,7 +41,10 @@ async fn the_model_works_on_contents_and_commits_hold_pointers() {
     commit(
         &world,
         &[("logo.bin", LOGO), ("art/[old] *.bin", b"old art")],
-        &[("stray.bin", "committed as it is\n"), ("art/b\\s.bin", "this one, too\n")],
+        &[
+            ("stray.bin", "committed as it is\n"),
+            ("art/b\\s.bin", "this one, too\n"),
+        ],
     );
     let planned = plan().verified_by("grep -q 'a new logo' logo.bin && grep -q drawn art/new.bin");
     let script = executes(
@@ -81,6 +84,68 @@ async fn the_model_works_on_contents_and_commits_hold_pointers() {
     let sent: Vec<String> = world.github.all_requests().iter().map(ToString::to_string).collect();
     let first = |word: &str| sent.iter().position(|request| request.contains(word)).unwrap();
     assert!(first("PUT /acme/widgets.git/info/lfs") < first("POST /acme/widgets.git/git-receive-pack"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_gitlab_that_keeps_contents_elsewhere_gives_and_takes_them() {
+    let world = World::on_gitlab().await;
+    // Another address, as that of a store of objects, that wants none of the headers.
+    world.gitlab.behaves(Quirk::RedirectsContents);
+    let git = world.gitlab.default_project().git();
+    let pointer = lfs::keep(git.path(), LOGO);
+    let files = [(".gitattributes", ATTRIBUTES), ("logo.bin", pointer.as_str())];
+    git.commit("main", "main", "Keep large files apart", &files);
+    let planned = plan().verified_by("grep -q 'and another line' logo.bin");
+    let script = executes(world.model.plans(planned), "echo 'and another line' >> logo.bin");
+    script.done("Drawn.");
+    world.gitlab.open_issue("Draw a logo").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let now = [LOGO, b"and another line\n"].concat();
+    let merge = &world.gitlab.merge_requests()[0];
+    assert_eq!(merge.file("logo.bin"), Some(lfs::pointer(&now)));
+    assert!(lfs::has(git.path(), &now));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_new_content_outlives_its_container() {
+    let world = World::start().await;
+    commit(&world, &[("logo.bin", LOGO)], &[]);
+    let planned = plan().verified_by("grep -q 'a new logo' logo.bin");
+    let mut script = executes(world.model.plans(planned), "printf 'a new logo' > logo.bin");
+    for number in 2..=10 {
+        script = executes(script, &format!("echo {number} > {number}.txt"));
+    }
+    let script = executes(script, "echo never > heard.txt").holds();
+    executes(script, "cat logo.bin && git diff --name-only").done("Drawn.");
+    world.github.open_issue("Draw a logo").label("coding agent");
+
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    world.until_kept().await;
+    world.kill_containers().await;
+    world.model.release();
+    let ended = program.ended().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let seen = world.model.requests()[13].last_user_message();
+    assert!(seen.contains("a new logologo.bin"), "{seen}");
+    let git = world.github.default_repository().git();
+    assert!(lfs::has(git.path(), b"a new logo"));
     world.finish().await;
 }
 
@@ -149,7 +214,10 @@ async fn a_content_in_the_place_of_a_pointer_is_refused() {
         world.story()
     );
     let said = issue.comments_of(world.github.bot()).join("\n");
-    assert!(said.contains("logo.bin") && said.contains("belongs into Git LFS"), "{said}");
+    assert!(
+        said.contains("logo.bin") && said.contains("belongs into Git LFS"),
+        "{said}"
+    );
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     world.finish().await;
 }

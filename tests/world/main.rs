@@ -81,6 +81,7 @@ mod statistics;
 mod steering;
 mod stopping;
 mod streaming;
+mod submodules;
 mod together;
 mod unseen_pushes;
 mod vouched;

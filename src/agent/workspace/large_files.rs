@@ -44,7 +44,9 @@ pub(crate) async fn fetch(run: &mut Run, source: &Source, commit: &CommitId) -> 
             why.map(|why| (file, why))
         })
         .collect();
-    if let Some((file, why)) = without.first() {
+    if let Some((file, why)) = without.first()
+        && run.claim.services.settings.repository.lfs.enabled
+    {
         run.claim.warn(format!(
             "{} of {} files in Git LFS are only pointers in the container. `{}`: {}.",
             without.len(),

@@ -13,6 +13,7 @@ use crate::agent::workspace::execute;
 use crate::agent::workspace::large_files;
 use crate::agent::workspace::set_up;
 use crate::agent::workspace::source;
+use crate::agent::workspace::submodules;
 use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
@@ -133,6 +134,7 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
         if let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) {
             // What the model was told of them stands in its conversation already.
             large_files::fetch(run, &source, &base).await?;
+            submodules::fetch(run, &source, &base).await?;
         }
         (source.mirror, not_there)
     };

@@ -78,6 +78,13 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     let reason = in_one_line(complaint);
     let said = complaint.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if says(&["mismatched algorithms"]) {
+        let reason = format!(
+            "{reason}; the repository names its objects by SHA-256, which this program cannot work with: use a repository with \
+             git's usual SHA-1 names"
+        );
+        return RepositoryError::Refused { what, reason };
+    }
     // Checked before `MOVED`, whose words it contains too, but where a retry helps.
     if says(&IN_THE_WAY) {
         let remedy = "another branch has the new one's name up to a `/`, and git cannot have both: rename or delete it";

@@ -31,9 +31,10 @@ impl Incoming {
             git: &git,
         };
         let (base, head) = (acceptance.base.as_ref(), &acceptance.head);
-        if let Some(base) = base
-            && let Some(tracking) = asking.tracking_of(head).await?
-        {
+        let Some(tracking) = asking.tracking_of(head).await? else {
+            return Ok(Vec::new());
+        };
+        if let Some(base) = base {
             let raw = self
                 .git("comparing commits")
                 .args(["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"])
@@ -45,16 +46,19 @@ impl Incoming {
             let changed: Vec<&Changed<'_>> = changed.iter().filter(|file| tracked.contains(file.path)).collect();
             let ids = changed.iter().flat_map(|file| [file.before, file.after]);
             let pointers = asking.pointers(ids.filter(|id| !is_nothing(id))).await?;
-            let held = |id: &str| !is_nothing(id) && id != EMPTY && !pointers.contains_key(id);
+            let holds_content = |id: &str| !is_nothing(id) && id != EMPTY && !pointers.contains_key(id);
             // What held its content before may go on to do so.
-            if let Some(wrong) = changed.iter().find(|file| held(file.after) && !held(file.before)) {
+            if let Some(wrong) = changed
+                .iter()
+                .find(|file| holds_content(file.after) && !holds_content(file.before))
+            {
                 return Err(RepositoryError::Unacceptable(format!(
                     "{} belongs into Git LFS by .gitattributes, and a commit holds its content in the place of a pointer",
                     String::from_utf8_lossy(wrong.path).escape_debug()
                 )));
             }
         }
-        asking.added(base, head).await
+        asking.added(&tracking, base, head).await
     }
 }
 

@@ -1,9 +1,11 @@
 //! Contents of files that are kept in Git LFS, on this machine: beside the mirror, by digest.
 //!
 //! Only contents whose size and digest were checked are kept. Those that a run made are pinned to
-//! it until it is forgotten; of the others the ones that were not used for longest go when they
+//! it until it is forgotten, and go with it; of the others the ones that were not used for longest go when they
 //! are too many.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -124,12 +126,13 @@ impl Mirror {
         pinned.await.map_err(|error| lock::at(&folder, &error))
     }
 
-    /// Lets the contents of a run go.
+    /// Lets the contents go that were kept for a run, and removes those that no other run keeps.
     pub(in crate::repository) async fn unpin_contents(&self, run: &str) -> Result<(), RepositoryError> {
-        let folder = self.pins_of(run)?;
-        match fs::remove_dir_all(&folder).await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(lock::at(&folder, &error)),
-            Ok(()) | Err(_) => Ok(()),
+        let (folder, pins) = (self.path().join("lfs"), self.pins_of(run)?);
+        let unpinned = tokio::task::spawn_blocking(move || unpin(&folder, &pins)).await;
+        match unpinned {
+            Ok(unpinned) => unpinned.map_err(|error| lock::at(self.path(), &error)),
+            Err(error) => Err(lock::at(self.path(), &io::Error::other(error))),
         }
     }
 
@@ -189,10 +192,7 @@ fn prune(folder: &Path, most: u64) -> io::Result<()> {
             std::fs::remove_file(entry.path())?;
         }
     }
-    let mut pinned = std::collections::HashSet::new();
-    for run in entries(&folder.join("pins"))? {
-        pinned.extend(entries(&run.path())?.into_iter().map(|pin| pin.file_name()));
-    }
+    let pinned = pinned(folder)?;
     let mut contents = Vec::new();
     for first in entries(&folder.join("objects"))? {
         for second in entries(&first.path())? {
@@ -214,6 +214,35 @@ fn prune(folder: &Path, most: u64) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn unpin(folder: &Path, pins: &Path) -> io::Result<()> {
+    let own = entries(pins)?;
+    unless_missing(std::fs::remove_dir_all(pins))?;
+    let pinned = pinned(folder)?;
+    for pin in own.iter().filter(|pin| !pinned.contains(&pin.file_name())) {
+        let name = pin.file_name();
+        if let Some(pointer) = Pointer::new(&name.to_string_lossy(), 0) {
+            unless_missing(std::fs::remove_file(folder.join("objects").join(pointer.place())))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the digests of all contents that some run keeps.
+fn pinned(folder: &Path) -> io::Result<HashSet<OsString>> {
+    let mut pinned = HashSet::new();
+    for run in entries(&folder.join("pins"))? {
+        pinned.extend(entries(&run.path())?.into_iter().map(|pin| pin.file_name()));
+    }
+    Ok(pinned)
+}
+
+fn unless_missing(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<std::fs::DirEntry>> {

@@ -17,8 +17,6 @@ use crate::repository::reading::contents::INDEX;
 use crate::repository::reading::objects::{BatchReader, Object};
 use crate::repository::{CommitId, RepositoryError};
 
-/// A longer list of attributes is not looked through.
-const LONGEST_ATTRIBUTES: u64 = 1024 * 1024;
 const ATTRIBUTES: &[u8] = b".gitattributes";
 
 /// A file of a commit that is kept in Git LFS.
@@ -75,12 +73,14 @@ impl Mirror {
         commit: &CommitId,
     ) -> Result<Vec<LargeFile>, RepositoryError> {
         let git = |what: &str| self.git_beside(what);
-        Asking {
+        let asking = Asking {
             mirror: self,
             git: &git,
+        };
+        match asking.tracking_of(commit).await? {
+            Some(tracking) => asking.added(&tracking, None, commit).await,
+            None => Ok(Vec::new()),
         }
-        .added(None, commit)
-        .await
     }
 
     /// Prepares a git command that finds the mirror's objects also with another folder of settings.
@@ -91,10 +91,10 @@ impl Mirror {
 
 impl Asking<'_> {
     async fn large_files(&self, commit: &CommitId) -> Result<LargeFiles, RepositoryError> {
-        let listed = self.list(commit).await?;
-        let Some(tracking) = self.tracking(&listed).await? else {
+        let Some(tracking) = self.tracking_of(commit).await? else {
             return Ok(LargeFiles::default());
         };
+        let listed = self.list(commit, &["--long"]).await?;
         let files = listed.iter().filter(|file| file.is_file && file.size != Some(0));
         let tracked = self
             .tracked(&tracking, files.clone().map(|file| file.path.as_slice()))
@@ -118,16 +118,14 @@ impl Asking<'_> {
         Ok(found)
     }
 
-    /// Returns the files kept in Git LFS that `head` adds to `base` and to the forge's branches.
+    /// Returns the files kept in Git LFS that `head`, whose attributes these are, adds to `base`
+    /// and to the forge's branches.
     pub(in crate::repository) async fn added(
         &self,
+        tracking: &Tracking,
         base: Option<&CommitId>,
         head: &CommitId,
     ) -> Result<Vec<LargeFile>, RepositoryError> {
-        let listed = self.list(head).await?;
-        let Some(tracking) = self.tracking(&listed).await? else {
-            return Ok(Vec::new());
-        };
         let objects = (self.git)("listing the new files")
             .args(["rev-list", "--objects", head.as_str(), "--not", "--branches"])
             .args(base.map(CommitId::as_str))
@@ -141,7 +139,7 @@ impl Asking<'_> {
         }
         let known = self.pointers(paths.keys().map(String::as_str)).await?;
         let candidates = known.keys().filter_map(|id| paths.get(id)).map(Vec::as_slice);
-        let tracked = self.tracked(&tracking, candidates).await?;
+        let tracked = self.tracked(tracking, candidates).await?;
         let mut added: Vec<LargeFile> = known
             .into_iter()
             .filter_map(|(id, pointer)| {
@@ -161,14 +159,10 @@ impl Asking<'_> {
         &self,
         commit: &CommitId,
     ) -> Result<Option<Tracking>, RepositoryError> {
-        let listed = self.list(commit).await?;
-        self.tracking(&listed).await
-    }
-
-    async fn tracking(&self, listed: &[Listed]) -> Result<Option<Tracking>, RepositoryError> {
+        let listed = self.list(commit, &[]).await?;
         let named = listed.iter().filter(|file| {
             let name = file.path.rsplit(|byte| *byte == b'/').next();
-            file.is_file && name == Some(ATTRIBUTES) && file.size.is_some_and(|size| size <= LONGEST_ATTRIBUTES)
+            file.is_file && name == Some(ATTRIBUTES)
         });
         let named: Vec<&Listed> = named.collect();
         let mut is_used = false;
@@ -280,9 +274,11 @@ impl Asking<'_> {
         })
     }
 
-    async fn list(&self, commit: &CommitId) -> Result<Vec<Listed>, RepositoryError> {
+    async fn list(&self, commit: &CommitId, options: &[&str]) -> Result<Vec<Listed>, RepositoryError> {
         let listed = (self.git)("listing the files")
-            .args(["ls-tree", "-r", "-z", "--full-tree", "--long", commit.as_str()])
+            .args(["ls-tree", "-r", "-z", "--full-tree"])
+            .args(options)
+            .arg(commit.as_str())
             .bytes()
             .await?;
         let lines = listed.split(|byte| *byte == 0);
@@ -299,15 +295,15 @@ struct Listed {
 }
 
 impl Listed {
-    /// Parses `mode type id size<TAB>path`.
+    /// Parses `mode type id size<TAB>path`, where the size may be left out.
     fn read(line: &[u8]) -> Option<Self> {
         let tab = line.iter().position(|byte| *byte == b'\t')?;
         let head = std::str::from_utf8(&line[..tab]).ok()?;
         let mut fields = head.split_whitespace();
-        let (mode, _, id, size) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let (mode, _, id) = (fields.next()?, fields.next()?, fields.next()?);
         Some(Self {
             id: id.to_owned(),
-            size: size.parse().ok(),
+            size: fields.next().and_then(|size| size.parse().ok()),
             is_file: mode.starts_with("100"),
             path: line[tab + 1..].to_owned(),
         })

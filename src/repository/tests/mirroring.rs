@@ -8,7 +8,6 @@ use super::*;
 use crate::certificates::Trust;
 use crate::repository::git::address::Login;
 use crate::repository::reading::search::Pattern;
-use crate::repository::remote::fetching::look;
 
 #[tokio::test]
 async fn a_mirror_follows_the_forge_and_keeps_what_is_ours() {
@@ -243,7 +242,7 @@ async fn a_host_that_is_not_there_is_tried_again_and_then_named() {
 
 /// A host that gives every request the same answer (nothing at all if it is empty) and hands the
 /// requests out.
-fn host(answer: &'static str) -> (u16, Receiver<String>) {
+pub(super) fn host(answer: &'static str) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (heard, requests) = channel();
@@ -282,7 +281,7 @@ fn login() -> Login {
     }
 }
 
-fn with_login(port: u16) -> Remote {
+pub(super) fn with_login(port: u16) -> Remote {
     Remote {
         url: format!("http://127.0.0.1:{port}/owner/repo.git"),
         login: Some(login()),
@@ -337,20 +336,6 @@ async fn a_host_that_says_nothing_costs_the_time_limit_and_leaves_no_process() {
         }
     });
     patience.await.unwrap();
-}
-
-#[tokio::test]
-async fn a_host_that_sends_nothing_is_given_up_long_before_the_time_limit() {
-    let mut world = World::new();
-    (world.config.stall_seconds, world.config.timeout_seconds) = (1, 60);
-    let (port, requests) = host("");
-    let remote = with_login(port);
-    let asking = look(&world.config, &remote);
-    let error = tokio::time::timeout(std::time::Duration::from_secs(30), asking).await;
-    let error = error.expect("silence is given up").unwrap_err();
-    assert!(matches!(error, RepositoryError::Unavailable { .. }), "{error}");
-    assert!(error.to_string().contains("`git.stall_seconds`"), "{error}");
-    assert!(requests.try_recv().is_ok());
 }
 
 #[tokio::test]

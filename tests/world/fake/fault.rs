@@ -142,6 +142,8 @@ pub enum Quirk {
     TagsIgnoreLinks,
     /// The Git LFS server lacks what the repository's pointers name.
     LacksContents,
+    /// The Git LFS server sends to where the contents really are, which takes no credentials.
+    RedirectsContents,
     /// The Git LFS server sends something else than what a pointer names.
     SendsOtherContents,
 }

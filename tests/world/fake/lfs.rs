@@ -90,6 +90,18 @@ pub async fn serve<S: Host>(forge: Arc<Forge<S>>, repository: &str, rest: &str, 
                 .collect();
             told(StatusCode::OK, &json!({ "transfer": "basic", "objects": objects }))
         }
+        (&Method::GET, ["objects", oid]) if forge.traffic.has(Quirk::RedirectsContents) => {
+            let mut answer = Response::new(Body::empty());
+            *answer.status_mut() = StatusCode::FOUND;
+            let address = format!("{address}/store/{oid}");
+            let address = address.parse().expect("an address is a proper header");
+            answer.headers_mut().insert(header::LOCATION, address);
+            answer
+        }
+        (&Method::GET, ["store", oid]) => match std::fs::read(place(&folder, oid)) {
+            Ok(content) => Response::new(Body::from(content)),
+            Err(_) => complaint(StatusCode::NOT_FOUND, "Object does not exist"),
+        },
         (&Method::GET, ["objects", oid]) if parts.headers.contains_key("x-part") => {
             let Ok(mut content) = std::fs::read(place(&folder, oid)) else {
                 return complaint(StatusCode::NOT_FOUND, "Object does not exist");

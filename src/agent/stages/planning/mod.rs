@@ -29,6 +29,7 @@ use crate::agent::workspace::large_files;
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
 use crate::agent::workspace::source::{Source, may_be_pushed};
+use crate::agent::workspace::submodules;
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, ToolSpec, Turn};
 use crate::environment::During;
@@ -50,6 +51,8 @@ use crate::workspace::tools::repository_tools::RepositoryTools;
 const MOST_POINTERS: usize = 16;
 const LARGEST_POINTER: u64 = 64 * 1024;
 
+const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
+
 /// Saves base, plan, environment and the task's text in the record.
 pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     run.claim.record.planned.started_at.get_or_insert_with(Utc::now);
@@ -61,6 +64,7 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
         run.claim.record.planned.plan = Some(make_plan(run, source.mirror.clone()).await?);
         if let Some(base) = choose_base(&mut run.claim, &source.mirror).await? {
             large_files::fetch(run, &source, &base).await?;
+            submodules::fetch(run, &source, &base).await?;
         }
     }
     environment_choice::choose_environment(&mut run.claim);
@@ -131,6 +135,10 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
     text.push_str(&large_files::fetch(run, &source, &base.commit).await?);
+    text.push_str(&submodules::fetch(run, &source, &base.commit).await?);
+    if !source.mirror.cut_at().await.is_empty() {
+        text.push_str(HISTORY_IS_CUT);
+    }
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);

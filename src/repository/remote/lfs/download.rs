@@ -1,7 +1,10 @@
 //! Fetches contents from the forge's Git LFS server.
 
+use std::time::Duration;
+
 use futures_util::TryStreamExt;
 use reqwest::StatusCode;
+use tokio::time::Instant;
 use tokio_util::io::StreamReader;
 
 use crate::lfs::Pointer;
@@ -69,15 +72,22 @@ impl Mirror {
                 bytes.div_ceil(1_000_000)
             ));
             let server = Server::of(self.own_address()?, login, self.config())?;
+            let end = Instant::now() + Duration::from_secs(self.config().timeout_seconds);
             for part in missing.chunks(AT_A_TIME) {
-                unfetched.extend(self.fetch_part(&server, part).await?);
+                unfetched.extend(self.fetch_part(&server, part, end).await?);
             }
         }
         self.prune_contents(limits.max_bytes.saturating_mul(KEPT_COMMITS)).await;
         Ok(unfetched)
     }
 
-    async fn fetch_part(&self, server: &Server, part: &[Pointer]) -> Result<Vec<Unfetched>, RepositoryError> {
+    /// Fetches a part of the contents; none is begun after `end`.
+    async fn fetch_part(
+        &self,
+        server: &Server,
+        part: &[Pointer],
+        end: Instant,
+    ) -> Result<Vec<Unfetched>, RepositoryError> {
         let away = |reason: String| RepositoryError::Unavailable {
             what: format!("asking the Git LFS server of {}", self.path().display()),
             reason,
@@ -99,6 +109,9 @@ impl Mirror {
         for pointer in part {
             let named = answer.objects.iter().find(|object| object.oid == pointer.digest());
             let fetched = match named.map(download) {
+                Some(Ok(_)) if Instant::now() > end => Err(ContentError::Wrong(
+                    "over the limit of `git.timeout_seconds`".to_owned(),
+                )),
                 Some(Ok(action)) => self.fetch_content(server, pointer, action).await,
                 Some(Err(reason)) => Err(ContentError::Wrong(reason)),
                 None => Err(ContentError::Wrong("the server does not speak of it".to_owned())),

@@ -213,6 +213,11 @@ fn is_public(address: IpAddr) -> bool {
 fn headers(named: &BTreeMap<String, String>) -> Result<HeaderMap, LfsError> {
     let mut headers = HeaderMap::new();
     for (name, value) in named {
+        // These belong to a connection, and our own client sets them.
+        let is_of_connection = ["connection", "content-length", "host", "transfer-encoding"];
+        if is_of_connection.iter().any(|other| name.eq_ignore_ascii_case(other)) {
+            continue;
+        }
         let name = HeaderName::try_from(name).map_err(|error| refused(&error))?;
         let mut value = HeaderValue::try_from(value).map_err(|error| refused(&error))?;
         value.set_sensitive(true);
