@@ -15,6 +15,7 @@ pub mod finding; // what `doctor` says of one thing
 pub mod secret; // what must not be shown, and text that may be
 pub mod approval; // what people are asked to allow
 pub mod markdown; // what people wrote as the model reads it, and what the bot writes
+pub mod lfs; // pointers of Git LFS, as commits hold them
 pub mod task; // what is worked on: ids, states, labels
 pub mod review; // a second model's judgement, and what follows from it
 

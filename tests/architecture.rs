@@ -19,6 +19,7 @@ const FLOORS: [&[&str]; 7] = [
         "secret",
         "approval",
         "markdown",
+        "lfs",
         "task",
         "review",
     ],

@@ -3,6 +3,7 @@
 //! Only the protocol goes to stdout; an error goes to stderr.
 
 use clap::Parser;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -45,10 +46,15 @@ fn main() -> ExitCode {
         let (folder, command) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         return executor::supervise(&folder, &command);
     }
-    let served = if first == "tunnel" {
-        tunnel()
-    } else {
-        serve(Arguments::parse())
+    let served = match first.to_str() {
+        Some("tunnel") => tunnel(),
+        Some("lfs-receive") => executor::receive(&git(words)),
+        Some("lfs-filter") => executor::filter(&git(words)),
+        Some("lfs-send") => {
+            let folder = git(words.by_ref().take(1));
+            executor::send(&folder, words.map(|word| word.to_string_lossy().into_owned()))
+        }
+        _ => serve(Arguments::parse()),
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,6 +69,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns the repository's folder `.git`, the first of these arguments.
+fn git(mut words: impl Iterator<Item = OsString>) -> PathBuf {
+    PathBuf::from(words.next().unwrap_or_default())
 }
 
 /// Forwards connections to the container's loopback over stdin and stdout.

@@ -1,5 +1,6 @@
 //! The program inside the container: an MCP server on stdio with the seven workspace tools, and the
-//! inner end of the tunnel out of the container ([`tunnel`]).
+//! inner end of the tunnel out of the container ([`tunnel`]); and what git needs there for large
+//! files ([`filter`], [`receive`], [`send`]).
 //!
 //! It guarantees that no command outlives its time-out, its cancellation or this program, that
 //! output and files are bounded, and that the file tools stay in the project folder. It is no
@@ -9,6 +10,7 @@
 mod fault; // why a tool could not be carried out
 mod text; // edits of texts
 mod changes; // what a command changed in the project
+mod large_files; // contents in the place of pointers
 mod supervisor; // the process above a command
 mod command; // runs a command
 mod files; // the file tools
@@ -25,6 +27,7 @@ use std::time::Duration;
 
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
+pub use large_files::{filter, receive, send};
 use server::Workspace;
 pub use supervisor::supervise;
 pub use tunnel::tunnel;

@@ -160,6 +160,10 @@ pub enum Fact {
     ReplyArriving {
         tokens: u64,
     },
+    /// The repository is being fetched, which takes long; git's last line about how far it is.
+    RepositoryArriving {
+        progress: String,
+    },
     /// The model went round in circles: so many messages gave way to the facts.
     ConversationRestarted {
         messages: usize,

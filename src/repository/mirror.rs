@@ -28,6 +28,9 @@ pub struct Mirror {
 /// as "binary".
 const ATTRIBUTES: &str = "* -text !eol !working-tree-encoding !ident !filter !diff !merge !whitespace\n";
 
+/// File in the folder `info` that marks a mirror as not only a fork's.
+const OWN: &str = "not-only-a-fork";
+
 impl Mirror {
     /// Returns the mirror of the repository at `url`, which need not exist yet.
     pub(in crate::repository) fn of(
@@ -52,6 +55,32 @@ impl Mirror {
             what: self.path.display().to_string(),
             reason: "it is the copy of a folder, and nothing can be pushed from it".to_owned(),
         })
+    }
+
+    /// Returns the mirror of another repository, in the same state folder.
+    pub(in crate::repository) fn sibling(&self, address: &Address) -> Option<Self> {
+        let place = self.own_address().ok()?.place();
+        let root = self.path.ancestors().nth(place.components().count())?;
+        Some(Self {
+            path: root.join(address.place()),
+            config: self.config.clone(),
+            address: Some(address.clone()),
+        })
+    }
+
+    /// True if runs work in the repository itself, and not only in forks of others.
+    pub(in crate::repository) async fn is_own(&self) -> bool {
+        tokio::fs::try_exists(self.own_mark()).await.unwrap_or(false)
+    }
+
+    pub(in crate::repository) fn own_mark(&self) -> PathBuf {
+        self.path().join("info").join(OWN)
+    }
+
+    /// Returns the commits at which the history was cut, one per line; empty if it is whole.
+    pub async fn cut_at(&self) -> String {
+        let cut = tokio::fs::read_to_string(self.path.join("shallow")).await;
+        cut.unwrap_or_default()
     }
 
     pub fn path(&self) -> &PathBuf {
@@ -96,7 +125,7 @@ impl Mirror {
                 .bytes()
                 .await?;
         }
-        Ok(())
+        self.unpin_contents(run).await
     }
 
     /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over

@@ -21,6 +21,6 @@ pub mod retention; // what mirrors no longer keep
 #[cfg(test)]
 mod tests;
 
-pub use config::Config;
+pub use config::{Config, Submodules};
 pub use git::error::RepositoryError;
 pub use git::names::{CommitId, NotACommitId, branch_name};

@@ -1,5 +1,6 @@
 //! Streams history into a container, as a pack that is made while it is read and never stored.
 
+use std::ffi::OsString;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,10 +10,13 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, ChildStdout};
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::repository::git::command::{feed, tail};
+use crate::repository::git::command::feed;
 use crate::repository::git::limits::Effort;
 use crate::repository::git::process_group::ProcessGroup;
+use crate::repository::git::progress::tail;
+use crate::repository::incoming::quarantine::alternate;
 use crate::repository::mirror::Mirror;
+use crate::repository::reading::submodules::SubmoduleContents;
 use crate::repository::{CommitId, RepositoryError};
 
 impl Mirror {
@@ -23,6 +27,25 @@ impl Mirror {
         self.pack_without(tips, &[]).await
     }
 
+    /// Packs like [`Self::pack`], together with the files of submodules, which are in other
+    /// mirrors.
+    pub async fn pack_with(
+        &self,
+        tips: &[CommitId],
+        submodules: &[SubmoduleContents],
+    ) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
+        let mut elsewhere = OsString::new();
+        for submodule in submodules {
+            if !elsewhere.is_empty() {
+                elsewhere.push(":");
+            }
+            elsewhere.push(alternate(&submodule.mirror.path().join("objects")));
+        }
+        let trees = submodules.iter().map(|submodule| submodule.tree.to_string());
+        let wanted: Vec<String> = tips.iter().map(CommitId::to_string).chain(trees).collect();
+        self.packed(&wanted, elsewhere).await
+    }
+
     /// Packs like [`Self::pack`], without what is reachable from `known`.
     pub(in crate::repository) async fn pack_without(
         &self,
@@ -31,10 +54,20 @@ impl Mirror {
     ) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
         let known = known.iter().map(|commit| format!("^{commit}"));
         let wanted: Vec<String> = tips.iter().map(CommitId::to_string).chain(known).collect();
+        self.packed(&wanted, OsString::new()).await
+    }
+
+    /// Packs what git's list says; `elsewhere` names more folders with objects.
+    async fn packed(
+        &self,
+        wanted: &[String],
+        elsewhere: OsString,
+    ) -> Result<Box<dyn AsyncRead + Send + Unpin>, RepositoryError> {
         let (mut child, group, input) = self
             .git("packing the history")
             .with(Effort::Transfer, self.config())
             .args(["pack-objects", "--stdout", "--revs", "--delta-base-offset", "--quiet"])
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", elsewhere)
             .input(wanted.join("\n"))
             .start()?;
         let idle = Duration::from_secs(self.config().timeout_seconds);
@@ -44,7 +77,7 @@ impl Mirror {
         let stderr = child.stderr.take();
         Ok(Box::new(PackStream {
             stdout: child.stdout.take(),
-            end: Some(Box::pin(end(child, tail(stderr)))),
+            end: Some(Box::pin(end(child, tail(stderr, None)))),
             group,
             idle,
             patience: None,

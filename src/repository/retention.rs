@@ -72,6 +72,9 @@ impl Mirror {
             .into_iter()
             .filter(|run| runs.contains(run))
             .collect();
+        for run in runs {
+            self.unpin_contents(run).await?;
+        }
         if kept.is_empty() && !is_own && !mark.exists() {
             return Ok(0);
         }

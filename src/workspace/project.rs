@@ -6,11 +6,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Mutex;
 
-use crate::environment::{self, Attached, Container, Ending, EnvironmentError};
+use crate::environment::{self, Attached, Container, EXECUTOR, Ending, EnvironmentError};
 use crate::gateway::gate::HeldOpen;
 use crate::repository::incoming::accepting::{Acceptance, Accepted};
 use crate::repository::incoming::receiving::Incoming;
 use crate::repository::mirror::Mirror;
+use crate::repository::reading::large_files::LargeFiles;
 use crate::repository::{CommitId, Config as Author, NotACommitId, RepositoryError};
 use crate::rules::Files;
 use crate::tool::mcp::McpServer;
@@ -18,6 +19,7 @@ use crate::workspace::WORKSPACE;
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::scripts;
+use crate::workspace::streams;
 use crate::workspace::streams::executor::ExecutorStream;
 use crate::workspace::streams::tunnel::ContainerTunnel;
 
@@ -47,7 +49,10 @@ pub struct Upload {
     target: CommitId,
     /// The saved unfinished work of the run, if there is any.
     unfinished: Option<CommitId>,
-    /// Git configuration of the repository in the container.
+    /// The project's files in Git LFS, if it has any.
+    large: Option<LargeFiles>,
+    /// Up to an empty line each: git configuration, the commits at which the history was cut, and
+    /// submodules.
     settings: String,
     pack: Box<dyn AsyncRead + Send + Unpin>,
 }
@@ -75,9 +80,15 @@ impl Upload {
         let target = target.unwrap_or_else(|| base.commit.clone());
         let mut tips = vec![base.commit.clone(), target.clone()];
         tips.extend(unfinished.clone());
+        let large = streams::large_files::of(&mirror, &base.commit, unfinished.as_ref()).await?;
+        let filter = large
+            .as_ref()
+            .map_or_else(String::new, |_| streams::large_files::settings());
+        let submodules = mirror.submodule_contents(&base.commit).await?;
         Ok(Self {
-            pack: mirror.pack(&tips).await?,
-            settings: settings(author),
+            pack: mirror.pack_with(&tips, &submodules).await?,
+            settings: scripts::settings(author, &filter, &mirror.cut_at().await, &submodules),
+            large,
             mirror,
             base,
             run,
@@ -117,6 +128,7 @@ impl Project {
             run,
             target,
             unfinished,
+            large,
             settings,
             pack,
         } = parcel;
@@ -126,6 +138,7 @@ impl Project {
             &base.branch,
             target.as_str(),
             unfinished.as_ref().map_or("", CommitId::as_str),
+            large.as_ref().map_or("", |_| EXECUTOR),
         ];
         // Git has no such names; a line break in one would let its author inject further lines.
         if let Some(name) = lines.iter().find(|line| line.contains(char::is_control)) {
@@ -133,7 +146,11 @@ impl Project {
             return Err(RepositoryError::Unacceptable(reason).into());
         }
         let head = format!("{}\n{settings}\n", lines.join("\n"));
-        let project = std::io::Cursor::new(head).chain(pack);
+        let contents: Box<dyn AsyncRead + Send + Unpin> = match large {
+            Some(large) => Box::new(streams::large_files::handed_in(mirror.clone(), large)),
+            None => Box::new(tokio::io::empty()),
+        };
+        let project = std::io::Cursor::new(head).chain(contents).chain(pack);
         let what = "the hand-in of the project";
         let (_, ending) = container.talk(what, receiver.process, project, 64 * 1024).await?;
         succeeded("the repository could not be handed into the container", &ending)?;
@@ -177,7 +194,9 @@ impl Project {
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
         let head = self.print_commit(scripts::COMMIT, &[message]).await?;
         let incoming = self.receive(&head).await?;
-        let accepted = incoming.accept(&self.acceptance(head)).await?;
+        let acceptance = self.acceptance(head);
+        self.take_large_files(&incoming, &acceptance).await?;
+        let accepted = incoming.accept(&acceptance).await?;
         if files.leave_something_out() {
             let changed = self.mirror.changed(&self.base.commit, &accepted.head).await?;
             let left_out = left_out(files, changed.into_iter().map(|changed| changed.path));
@@ -225,7 +244,9 @@ impl Project {
         let head = self.print_commit(scripts::SNAPSHOT, &[before]).await?;
         if kept.as_ref() != Some(&head) {
             let incoming = self.receive(&head).await?;
-            *kept = Some(incoming.keep_as_is(&self.acceptance(head.clone())).await?);
+            let acceptance = self.acceptance(head.clone());
+            self.take_large_files(&incoming, &acceptance).await?;
+            *kept = Some(incoming.keep_as_is(&acceptance).await?);
         }
         Ok(head)
     }
@@ -284,6 +305,12 @@ impl Project {
         Ok(incoming)
     }
 
+    /// Takes the contents to which new pointers lead, before anything refers to the commits.
+    async fn take_large_files(&self, incoming: &Incoming, acceptance: &Acceptance) -> Result<(), WorkspaceError> {
+        let files = incoming.large_files(acceptance).await?;
+        streams::large_files::take_out(&self.container, &self.mirror, &self.run, &files).await
+    }
+
     async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, WorkspaceError> {
         let (printed, ending) = self.run_script(text, arguments, 64 * 1024).await?;
         succeeded("the work could not be committed in the container", &ending)?;
@@ -323,16 +350,6 @@ impl Project {
             tracing::warn!("a container could not be removed, it is swept later: {error}");
         }
     }
-}
-
-/// Returns the additions to the configuration that git itself writes in the repository.
-fn settings(author: &Author) -> String {
-    let quoted = |text: &str| {
-        let escaped = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
-        format!("\"{escaped}\"")
-    };
-    let (name, email) = (quoted(&author.author_name), quoted(&author.author_email));
-    format!("[user]\n\tname = {name}\n\temail = {email}\n[advice]\n\tdetachedHead = false\n")
 }
 
 fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {

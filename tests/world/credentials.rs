@@ -116,6 +116,34 @@ async fn an_app_works_with_the_token_of_its_installation_only() {
 }
 
 #[tokio::test]
+async fn each_start_of_an_app_asks_for_a_token_that_no_file_has() {
+    let mut world = World::start().await;
+    becomes_an_app(&mut world);
+    for _ in 0..2 {
+        let before = world.github.all_requests().len();
+        let ended = world.run().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        let requests = world.github.all_requests();
+        let sent: Vec<String> = requests[before..]
+            .iter()
+            .map(|request| {
+                let path = request.path.split('?').next().unwrap_or_default();
+                format!("{} {path} {}", request.method, request.status.unwrap_or_default())
+            })
+            .collect();
+        assert_eq!(
+            sent,
+            [
+                "GET /repos/acme/widgets/installation 200",
+                "POST /app/installations/8/access_tokens 201",
+                "GET /repos/acme/widgets/issues 200",
+            ]
+        );
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_app_makes_a_token_for_each_repository_and_one_that_only_reads_for_the_search() {
     let mut world = World::start().await;
     world.github.repository("acme/gadgets");

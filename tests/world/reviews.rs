@@ -10,7 +10,7 @@ mod walls;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::fake::model::{Model, Plan};
+use crate::fake::model::{Model, Plan, Request};
 use crate::reading::{count, facts, told};
 use crate::world::World;
 use crate::world::scripts::{executes, greets, plan};
@@ -65,7 +65,7 @@ impl Team {
     /// Returns what the reviewer was asked, one text for each request.
     pub fn questions(&self) -> Vec<String> {
         let requests = self.reviewer.requests();
-        requests.iter().map(|request| request.first_user_message()).collect()
+        requests.iter().map(Request::first_user_message).collect()
     }
 
     pub async fn finish(self) {

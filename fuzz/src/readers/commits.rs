@@ -1,5 +1,6 @@
 //! What comes out of a container by way of git.
 
+use coding_agent::lfs::Pointer;
 use coding_agent::repository::commit::message;
 use coding_agent::repository::incoming::judge;
 use coding_agent::repository::reading::objects::{BatchReader, Object};
@@ -39,6 +40,17 @@ fn read(chunks: &[&[u8]]) -> (Vec<(String, usize)>, bool) {
         });
     }
     (seen, reading.is_at_end())
+}
+
+/// A file that may be a pointer of Git LFS, and a line before a content.
+pub fn large_file(bytes: &[u8]) {
+    let is_digest = |digest: &str| digest.len() == 64 && !digest.contains(|letter: char| !letter.is_ascii_hexdigit());
+    let pointers = [Pointer::read(bytes), Pointer::of_line(&text(bytes))];
+    for pointer in pointers.into_iter().flatten() {
+        assert!(is_digest(pointer.digest()) && pointer.place().split('/').count() == 3);
+        assert_eq!(Pointer::read(pointer.text().as_bytes()), Some(pointer.clone()));
+        assert_eq!(Pointer::of_line(pointer.line().trim_end()), Some(pointer));
+    }
 }
 
 /// The message of a commit, as it is delivered.

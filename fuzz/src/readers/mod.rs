@@ -18,7 +18,7 @@ pub mod words;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 24] = [
+pub const READERS: [(&str, Reader); 25] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
@@ -30,6 +30,7 @@ pub const READERS: [(&str, Reader); 24] = [
     ("difference", outputs::difference),
     ("harmless", markdown::harmless),
     ("hosts", hosts::hosts),
+    ("large_file", commits::large_file),
     ("mcp_frames", frames::mcp),
     ("plan", model::plan),
     ("proxy_request", frames::proxy_request),

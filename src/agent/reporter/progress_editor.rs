@@ -119,8 +119,8 @@ struct Comment {
     shown_at: Option<Instant>,
     /// Time of the next edit, if there is something new to show.
     due: Option<Instant>,
-    /// Tokens that have arrived of the reply that is being made.
-    arriving: Option<u64>,
+    /// What is arriving at the moment: a long reply, or a large repository.
+    arriving: Option<String>,
 }
 
 impl Comment {
@@ -149,7 +149,10 @@ impl Comment {
     /// Decides when a fact is to be shown.
     fn take(&mut self, fact: &Fact) {
         match fact {
-            Fact::ReplyArriving { tokens } => self.arriving = Some(*tokens),
+            Fact::ReplyArriving { tokens } => self.arriving = Some(comments::arriving(*tokens)),
+            Fact::RepositoryArriving { progress } => {
+                self.arriving = Some(format!("the repository is being fetched: {progress}"));
+            }
             Fact::ModelCalled { .. } | Fact::StageChanged { .. } => self.arriving = None,
             _ => {}
         }
@@ -158,7 +161,8 @@ impl Comment {
             | Fact::PlanMade { .. }
             | Fact::ReplyArriving { .. }
             | Fact::ReviewGiven { .. }
-            | Fact::ReviewMissing { .. } => Some(SHORTEST_PAUSE),
+            | Fact::ReviewMissing { .. }
+            | Fact::RepositoryArriving { .. } => Some(SHORTEST_PAUSE),
             // A quarter of the time from the claim to the next edit.
             Fact::ModelCalled { .. } => Some(SHORTEST_PAUSE.max(shown_at.duration_since(self.begun) / 3)),
             _ => None,
@@ -183,8 +187,8 @@ impl Comment {
             return Ok(());
         }
         let mut record = Record::read(&stored)?;
-        if let Some(tokens) = self.arriving {
-            record.worked.doing = comments::arriving(tokens);
+        if let Some(arriving) = &self.arriving {
+            record.worked.doing.clone_from(arriving);
         }
         let Some(Some(comment)) = record.thread.comments.get(&self.marker).copied() else {
             return Ok(());

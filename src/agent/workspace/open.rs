@@ -10,8 +10,10 @@ use crate::agent::open_workspace::{OpenWorkspace, SnapshotTimer};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::execute;
+use crate::agent::workspace::large_files;
 use crate::agent::workspace::set_up;
 use crate::agent::workspace::source;
+use crate::agent::workspace::submodules;
 use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
@@ -128,12 +130,17 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
         (mirror.clone(), None)
     } else {
         let item = run.reporter.item(&mut run.claim).await?;
-        let mirror = source::source(run, item.as_ref()).await?.mirror;
+        let source = source::source(run, item.as_ref()).await?;
         let not_there = match &item {
-            Some(item) => source::why_not_there(&run.claim, item, &mirror).await?,
+            Some(item) => source::why_not_there(&run.claim, item, &source.mirror).await?,
             None => None,
         };
-        (mirror, not_there)
+        if let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) {
+            // What the model was told of them stands in its conversation already.
+            large_files::fetch(run, &source, &base).await?;
+            submodules::fetch(run, &source, &base).await?;
+        }
+        (source.mirror, not_there)
     };
     let (name, environment) = environment(&run.claim)?;
     let opening = opening(run, name, environment, mirror, SetUp::Known(set_up_wanted(&run.claim)))?;

@@ -9,6 +9,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::fetching;
 use crate::agent::workspace::unfinished_work;
 use crate::forge::{GitCredentials, Item, PushRight};
 use crate::repository::RepositoryError;
@@ -41,7 +42,7 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
     }
     let mirror = match (&run.workspace.mirror, &remote) {
         (Some(mirror), _) => mirror.clone(),
-        (None, Some(remote)) => fetch(&run.claim, remote).await?,
+        (None, Some(remote)) => fetching::fetch_telling(run, remote).await?,
         (None, None) => {
             let settings = &run.claim.services.settings;
             Mirror::local(
@@ -74,18 +75,6 @@ async fn note_fork(claim: &mut Claim, item: &Item) -> Result<(), Interruption> {
     }
     claim.record.planned.fork = fork;
     claim.save().await
-}
-
-async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Interruption> {
-    let (config, state_dir) = (&claim.services.settings.repository, &claim.services.settings.state_dir);
-    let run = claim.lease.run.to_string();
-    if claim.record.planned.fork.as_ref() == Some(&remote.url) {
-        let fetching = Box::pin(Mirror::fetch_fork(config, state_dir, remote, &run));
-        return claim.unless_stopped(fetching).await;
-    }
-    claim
-        .unless_stopped(Box::pin(Mirror::fetch(config, state_dir, remote)))
-        .await
 }
 
 /// Removes the mirror of a fork after the run has ended.
@@ -130,7 +119,7 @@ pub(crate) async fn forget_commits(run: &Run) {
 
 /// Fetches a branch after a rejected push, and returns whether it was moved or deleted.
 pub(crate) async fn why_moved(claim: &Claim, remote: &Remote, branch: &str) -> Result<Interruption, Interruption> {
-    let mirror = fetch(claim, remote).await?;
+    let mirror = fetching::fetch(claim, remote).await?;
     Ok(moved(branch, mirror.branch(branch).await?.is_some()))
 }
 

@@ -118,6 +118,8 @@ fn check_git(config: &Config, folder: &Path, faults: &mut Faults) {
         }
     }
     check_positive("git.timeout_seconds", git.timeout_seconds, faults);
+    check_positive("git.stall_seconds", git.stall_seconds, faults);
     check_positive("git.max_incoming_bytes", git.max_incoming_bytes, faults);
+    check_positive("git.lfs.max_bytes", git.lfs.max_bytes, faults);
     check_positive("git.max_file_bytes", git.max_file_bytes, faults);
 }

@@ -90,6 +90,23 @@ impl Address {
         &self.url
     }
 
+    /// Returns the address that `url` means in a submodule of this repository, if it is on the same
+    /// host: relative, or with git's forms for ssh, of which only host and path are taken.
+    pub(in crate::repository) fn beside(&self, url: &str) -> Option<Self> {
+        let own = Url::parse(&self.url).ok()?;
+        let found = if url.starts_with("./") || url.starts_with("../") {
+            let folder = Url::parse(&format!("{}/", self.url.trim_end_matches('/'))).ok()?;
+            folder.join(url).ok()?
+        } else if let Some((host, path)) = of_ssh(url) {
+            (own.host_str() == Some(host.as_str())).then_some(())?;
+            own.join(&format!("/{path}")).ok()?
+        } else {
+            Url::parse(url).ok()?
+        };
+        let found = Self::read(found.as_str()).ok()?;
+        (found.origin.is_some() && found.origin == self.origin).then_some(found)
+    }
+
     pub(in crate::repository) fn place(&self) -> &Path {
         &self.place
     }
@@ -107,6 +124,18 @@ impl Address {
             (None, _) => git.env("GIT_ALLOW_PROTOCOL", "file"),
         })
     }
+}
+
+/// Parses `git@host:path` and `ssh://git@host/path`.
+fn of_ssh(url: &str) -> Option<(String, String)> {
+    if let Ok(parsed) = Url::parse(url) {
+        (parsed.scheme() == "ssh").then_some(())?;
+        let path = parsed.path().trim_start_matches('/').to_owned();
+        return Some((parsed.host_str()?.to_owned(), path));
+    }
+    let (login, path) = url.split_once(':')?;
+    let (_, host) = login.split_once('@')?;
+    (!host.contains('/')).then(|| (host.to_owned(), path.trim_start_matches('/').to_owned()))
 }
 
 fn trusting<'a>(git: Git<'a>, trust: &Trust) -> Result<Git<'a>, RepositoryError> {
@@ -169,6 +198,36 @@ mod tests {
         ] {
             assert_eq!(place(url), Ok(expected.to_owned()), "{url}");
         }
+    }
+
+    #[test]
+    fn a_submodule_is_on_the_same_host_or_nowhere() {
+        let own = Address::read("https://forge.example/group/project.git").unwrap();
+        for (url, expected) in [
+            ("../lib.git", Some("https://forge.example/group/lib.git")),
+            ("../../other/lib", Some("https://forge.example/other/lib")),
+            ("../../../../../lib.git", Some("https://forge.example/lib.git")),
+            ("./sub", Some("https://forge.example/group/project.git/sub")),
+            ("https://forge.example/a/b.git", Some("https://forge.example/a/b.git")),
+            ("git@forge.example:a/b.git", Some("https://forge.example/a/b.git")),
+            (
+                "ssh://git@forge.example:2222/a/b.git",
+                Some("https://forge.example/a/b.git"),
+            ),
+            ("http://forge.example/a/b.git", None),
+            ("https://forge.example:8443/a/b.git", None),
+            ("https://far.example/a/b.git", None),
+            ("https://me:word@forge.example/a/b.git", None),
+            ("git@far.example:a/b.git", None),
+            ("/srv/git/b.git", None),
+            ("file:///srv/git/b.git", None),
+            ("ext::sh -c id", None),
+            ("--upload-pack=id", None),
+        ] {
+            assert_eq!(own.beside(url).as_ref().map(Address::url), expected, "{url}");
+        }
+        let local = Address::read("/srv/git/project.git").unwrap();
+        assert_eq!(local.beside("../b.git"), None);
     }
 
     #[test]

@@ -21,15 +21,15 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::repository::git::failure::classify;
-use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS};
+use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS, SILENCE};
 use crate::repository::git::limits::{Effort, Limits};
 use crate::repository::git::process_group::ProcessGroup;
+use crate::repository::git::progress::{MAX_COMPLAINT, Told, tail};
 use crate::repository::{Config, RepositoryError};
 
 /// Oldest supported git: 2.31 introduced configuration in the environment (`GIT_CONFIG_COUNT`).
 const OLDEST: (u32, u32) = (2, 31);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
-const MAX_COMPLAINT: usize = 8 * 1024;
 
 /// A git command that is not started yet.
 pub(in crate::repository) struct Git<'a> {
@@ -38,6 +38,7 @@ pub(in crate::repository) struct Git<'a> {
     limits: Limits,
     input: Input<'a>,
     hidden: Vec<SecretString>,
+    told: Option<Told<'a>>,
 }
 
 /// The standard input of a git command.
@@ -103,12 +104,15 @@ impl<'a> Git<'a> {
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
+        let patience = format!("http.lowSpeedTime={}", config.stall_seconds);
+        command.args(["-c", SILENCE, "-c", &patience]);
         Self {
             command,
             what: what.into(),
             limits: Effort::LookUp.limits(config),
             input: Input::Nothing,
             hidden: Vec::new(),
+            told: None,
         }
     }
 
@@ -166,6 +170,12 @@ impl<'a> Git<'a> {
     /// Lets git keep `file` open, and with it a lock on it, even if it outlives this process.
     pub(in crate::repository) fn holding(mut self, file: File) -> Self {
         self.input = Input::Held(file);
+        self
+    }
+
+    /// Calls `told` with each line about the progress.
+    pub(in crate::repository) fn telling(mut self, told: Told<'a>) -> Self {
+        self.told = Some(told);
         self
     }
 
@@ -229,7 +239,7 @@ impl<'a> Git<'a> {
         take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
     ) -> Result<GitExit, RepositoryError> {
         let (what, limits) = (self.what.clone(), self.limits);
-        let hidden = self.hidden.clone();
+        let (hidden, told) = (self.hidden.clone(), self.told);
         let lost = |error: &std::io::Error| RepositoryError::Unexpected {
             what: what.clone(),
             reason: format!("git was lost: {error}"),
@@ -257,7 +267,7 @@ impl<'a> Git<'a> {
                 }
                 was_cut
             };
-            let (fed, was_cut, complaint) = tokio::join!(feeding, reading, tail(stderr));
+            let (fed, was_cut, complaint) = tokio::join!(feeding, reading, tail(stderr, told));
             let status = child.wait().await?;
             let complaint = match status.signal() {
                 Some(signal) if signal == Signal::XCPU.as_raw() => limits.used_up(),
@@ -274,7 +284,7 @@ impl<'a> Git<'a> {
             .await
             .map_err(|_| RepositoryError::Unavailable {
                 what: what.clone(),
-                reason: format!("git did not finish within {} seconds", limits.time.as_secs()),
+                reason: limits.too_late(),
             })?;
         group.is_over();
         ended.map_err(|error| lost(&error))
@@ -361,29 +371,6 @@ async fn drain(
             return Ok(true);
         }
     }
-}
-
-/// Reads to the end and keeps the last bytes: git prints the reason last.
-pub(in crate::repository) async fn tail(output: Option<impl AsyncRead + Unpin>) -> String {
-    let Some(mut output) = output else { return String::new() };
-    let mut kept = Vec::new();
-    let mut chunk = vec![0; 4096];
-    while let Ok(length) = output.read(&mut chunk).await {
-        if length == 0 {
-            break;
-        }
-        kept.extend_from_slice(&chunk[..length]);
-        if kept.len() > MAX_COMPLAINT {
-            // Cut at a line: half a secret would not be recognized.
-            let surplus = kept.len() - MAX_COMPLAINT;
-            let line = kept[surplus..]
-                .iter()
-                .position(|byte| *byte == b'\n')
-                .map_or(0, |end| end + 1);
-            kept.drain(..surplus + line);
-        }
-    }
-    String::from_utf8_lossy(&kept).into_owned()
 }
 
 fn without(text: &str, hidden: &[SecretString]) -> String {

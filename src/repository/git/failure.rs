@@ -37,7 +37,7 @@ const UNTRUSTED: [&str; 4] = [
     "certificate verify failed",
 ];
 
-const UNAVAILABLE: [&str; 19] = [
+const UNAVAILABLE: [&str; 18] = [
     "could not resolve host",
     "failed to connect",
     "couldn't connect",
@@ -45,7 +45,6 @@ const UNAVAILABLE: [&str; 19] = [
     "connection reset",
     "connection timed out",
     "timed out",
-    "too slow",
     "returned error: 5",
     "returned error: 429",
     "returned error: 408",
@@ -79,6 +78,13 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     let reason = in_one_line(complaint);
     let said = complaint.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if says(&["mismatched algorithms"]) {
+        let reason = format!(
+            "{reason}; the repository names its objects by SHA-256, which this program cannot work with: use a repository with \
+             git's usual SHA-1 names"
+        );
+        return RepositoryError::Refused { what, reason };
+    }
     // Checked before `MOVED`, whose words it contains too, but where a retry helps.
     if says(&IN_THE_WAY) {
         let remedy = "another branch has the new one's name up to a `/`, and git cannot have both: rename or delete it";
@@ -116,6 +122,10 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     if let Some((_, remedy)) = remedies.iter().find(|(words, _)| says(words)) {
         let reason = format!("{reason}; {remedy}");
         return RepositoryError::Refused { what, reason };
+    }
+    if says(&["too slow"]) {
+        let reason = format!("{reason}; the server sent nothing for longer than `git.stall_seconds` allows");
+        return RepositoryError::Unavailable { what, reason };
     }
     if says(&UNAVAILABLE) {
         return RepositoryError::Unavailable { what, reason };

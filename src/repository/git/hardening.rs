@@ -44,7 +44,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 16] = [
 
 /// Settings that override the configuration of any repository. Redirects are not followed, because
 /// git would send the authorization header to the new host.
-pub(super) const SETTINGS: [&str; 32] = [
+pub(super) const SETTINGS: [&str; 30] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -74,11 +74,14 @@ pub(super) const SETTINGS: [&str; 32] = [
     "push.gpgSign=false",
     "commit.gpgSign=false",
     "http.followRedirects=false",
-    "http.lowSpeedLimit=1000",
-    "http.lowSpeedTime=60",
     "diff.external=",
     "color.ui=false",
 ];
+
+/// Bytes in a second below which a connection counts as silent. While a forge puts a large pack
+/// together it sends a few bytes every few seconds for minutes; any larger number would take that
+/// for a stall. How long a silence may last is configured (`stall_seconds`).
+pub(super) const SILENCE: &str = "http.lowSpeedLimit=1";
 
 /// Faults, as `git fsck` names them, that old honest histories have and every forge serves. What
 /// the forge gives may have them: names and authors of the past do no harm without a checkout, and

@@ -78,9 +78,29 @@ pub(in crate::repository) fn largest_allocation(config: &Config) -> u64 {
 }
 
 impl Limits {
+    /// Returns the message for a process that was ended at the limit of its time, with the setting
+    /// that allows more.
+    pub(in crate::repository) fn too_late(self) -> String {
+        let seconds = self.time.as_secs();
+        format!("git did not finish within {seconds} seconds{}", self.setting())
+    }
+
+    /// Names the setting behind the limits; a look-up has limits of its own.
+    fn setting(self) -> &'static str {
+        if self.time == LOOK_UP_TIME {
+            ""
+        } else {
+            " (`git.timeout_seconds` sets how long a git command may take)"
+        }
+    }
+
     /// Returns the message for a process that was killed at the limit of its processor time.
     pub(in crate::repository) fn used_up(self) -> String {
-        format!("git was ended after {} s of processor time", self.processor_seconds)
+        format!(
+            "git was ended after {} s of processor time{}",
+            self.processor_seconds,
+            self.setting()
+        )
     }
 
     /// Applies the limits to a process that was just started. It is no error if that has ended

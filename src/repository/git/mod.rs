@@ -6,6 +6,7 @@ pub(in crate::repository) mod failure; // reads git's messages
 pub(in crate::repository) mod hardening; // environment and settings of every git process
 pub(in crate::repository) mod limits; // time, processor time and memory
 pub(in crate::repository) mod process_group; // ends git with its children
+pub(in crate::repository) mod progress; // what git says while it works
 pub mod command; // a git process
 pub mod address; // where a repository is, and the login for it
 pub(in crate::repository) mod lock; // one process at a time on a mirror

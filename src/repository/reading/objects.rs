@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::lfs::Pointer;
 use crate::repository::git::failure::classify;
 use crate::repository::git::limits::Effort;
 use crate::repository::mirror::Mirror;
@@ -30,12 +31,13 @@ pub enum ObjectKind {
 
 impl Mirror {
     /// Calls `look` with each commit, folder and file that `base..head` adds and that is on none of
-    /// the forge's branches.
+    /// the forge's branches. A pointer of Git LFS is followed by the content that it stands for, as
+    /// far as that is here.
     pub async fn each_added(
         &self,
         base: &CommitId,
         head: &CommitId,
-        look: impl FnMut(Object<'_>) + Send,
+        mut look: impl FnMut(Object<'_>) + Send,
     ) -> Result<(), RepositoryError> {
         let listed = self
             .git(format!("listing what {head} brings along"))
@@ -50,7 +52,17 @@ impl Mirror {
             ])
             .bytes()
             .await?;
-        self.each_of(&listed, look).await
+        self.each_of(&listed, |object| {
+            look(object);
+            let pointer = Pointer::read(object.content).filter(|_| object.kind == ObjectKind::File);
+            if let Some(content) = pointer.and_then(|pointer| self.read_content(&pointer, LONGEST_OBJECT as u64)) {
+                look(Object {
+                    content: &content,
+                    ..object
+                });
+            }
+        })
+        .await
     }
 
     /// Calls `look` with the old content of each file that `base..head` changes or deletes.

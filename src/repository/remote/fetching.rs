@@ -1,18 +1,16 @@
 //! Fetches over the network. A mirror reaches only the repository that it mirrors.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::repository::git::address::{Address, Login, Remote};
 use crate::repository::git::command::Git;
 use crate::repository::git::hardening::TOLERATED;
 use crate::repository::git::limits::Effort;
 use crate::repository::git::lock;
+use crate::repository::git::progress::Told;
 use crate::repository::mirror::Mirror;
 use crate::repository::{Config, RepositoryError};
-
-/// File in the folder `info` that marks a mirror as not only a fork's.
-const OWN: &str = "not-only-a-fork";
 
 /// Asks a remote for its default branch, with the settings and the login that every fetch has.
 pub async fn look(config: &Config, remote: &Remote) -> Result<(), RepositoryError> {
@@ -29,13 +27,24 @@ impl Mirror {
     /// Opens the mirror of `remote`, creates it if missing, and fetches all branches and tags,
     /// pruned. Fetches of one repository exclude each other (a lock file that the kernel releases).
     pub async fn fetch(config: &Config, state_dir: &Path, remote: &Remote) -> Result<Self, RepositoryError> {
+        Self::fetch_telling(config, state_dir, remote, &|_| {}).await
+    }
+
+    /// Like [`Self::fetch`]; `progress` gets git's lines, such as `Receiving objects: 12% (1/8)`,
+    /// many in a second.
+    pub async fn fetch_telling(
+        config: &Config,
+        state_dir: &Path,
+        remote: &Remote,
+        progress: Told<'_>,
+    ) -> Result<Self, RepositoryError> {
         {
             let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
             let _lock = mirror.lock().await?;
             mirror.make().await?;
             mirror.mark_as_own().await?;
         }
-        Self::fetch_anyones(config, state_dir, remote).await
+        Self::fetch_anyones(config, state_dir, remote, progress).await
     }
 
     /// Fetches without recording who needs the mirror.
@@ -43,13 +52,14 @@ impl Mirror {
         config: &Config,
         state_dir: &Path,
         remote: &Remote,
+        progress: Told<'_>,
     ) -> Result<Self, RepositoryError> {
         let (mirror, address) = Self::of(config, state_dir, &remote.url)?;
         let login = remote.login.as_ref();
         let lock = mirror.lock().await?;
         let existed = mirror.make().await?;
         mirror.clear_up().await?;
-        let fetched = mirror.fetch_from(&address, login, &lock).await;
+        let fetched = mirror.fetch_from(&address, login, &lock, progress).await;
         let Err(error) = fetched else {
             mirror.tidy().await;
             return Ok(mirror);
@@ -63,13 +73,20 @@ impl Mirror {
             .await
             .map_err(|error| lock::at(mirror.path(), &error))?;
         mirror.make().await?;
-        mirror.fetch_from(&address, login, &lock).await?;
+        mirror.fetch_from(&address, login, &lock, progress).await?;
         Ok(mirror)
     }
 
     /// Fetches all branches and tags, and deletes those that are gone on the remote.
     /// `refs/coding-agent/` is left alone.
-    async fn fetch_from(&self, address: &Address, login: Option<&Login>, lock: &File) -> Result<(), RepositoryError> {
+    async fn fetch_from(
+        &self,
+        address: &Address,
+        login: Option<&Login>,
+        lock: &File,
+        progress: Told<'_>,
+    ) -> Result<(), RepositoryError> {
+        let depth = self.depth_to_fetch().await?;
         self.retried(login, || {
             let held = lock.try_clone().map_err(|error| lock::at(self.path(), &error))?;
             let git = self
@@ -81,15 +98,18 @@ impl Mirror {
             let tolerated = TOLERATED.map(|fault| format!("fetch.fsck.{fault}=ignore"));
             Ok(git
                 .holding(held)
+                .telling(progress)
                 .args(tolerated.iter().flat_map(|setting| ["-c", setting]))
                 .args([
                     "fetch",
                     "--quiet",
+                    "--progress",
                     "--prune",
                     "--no-tags",
                     "--no-write-fetch-head",
                     "--no-recurse-submodules",
                 ])
+                .args(&depth)
                 .args([
                     "--",
                     address.url(),
@@ -98,6 +118,17 @@ impl Mirror {
                 ]))
         })
         .await
+    }
+
+    /// Returns the option that cuts the history of a new mirror, or completes that of one which was
+    /// cut. Later fetches bring what is new, and cut nothing: a history that is cut anew each time
+    /// would lose the way from a run's base to the branch that it began from.
+    async fn depth_to_fetch(&self) -> Result<Option<String>, RepositoryError> {
+        let depth = self.config().depth;
+        if depth > 0 {
+            return Ok((!self.has_branches().await?).then(|| format!("--depth={depth}")));
+        }
+        Ok((!self.cut_at().await.is_empty()).then(|| "--unshallow".to_owned()))
     }
 
     /// Marks the mirror as one that stays after the runs on a fork. The caller holds the lock.
@@ -109,9 +140,5 @@ impl Mirror {
         tokio::fs::write(&mark, b"")
             .await
             .map_err(|error| lock::at(&mark, &error))
-    }
-
-    pub(super) fn own_mark(&self) -> PathBuf {
-        self.path().join("info").join(OWN)
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::repository::git::address::Remote;
 use crate::repository::git::lock;
+use crate::repository::git::progress::Told;
 use crate::repository::mirror::{Mirror, accepted_ref, wip_ref};
 use crate::repository::{CommitId, Config, RepositoryError};
 
@@ -20,6 +21,7 @@ impl Mirror {
         state_dir: &Path,
         remote: &Remote,
         run: &str,
+        progress: Told<'_>,
     ) -> Result<Self, RepositoryError> {
         let (mirror, _) = Self::of(config, state_dir, &remote.url)?;
         let note = mirror.note_of(run)?;
@@ -33,7 +35,7 @@ impl Mirror {
             };
             written.await.map_err(|error| lock::at(&note, &error))?;
         }
-        Self::fetch_anyones(config, state_dir, remote).await
+        Self::fetch_anyones(config, state_dir, remote, progress).await
     }
 
     /// Opens the mirror of a fork without fetching; `None` if it does not exist.

@@ -118,6 +118,7 @@ impl Pushable {
         from: Option<&CommitId>,
         branch: &str,
     ) -> Result<(), RepositoryError> {
+        self.mirror.upload_contents(&self.address, login, &self.commit).await?;
         let what = format!("{}:{branch}", self.commit);
         self.mirror.push_as(&self.address, login, &what, from).await
     }

@@ -19,10 +19,10 @@ const PAUSES: [Duration; 3] = [
 impl Mirror {
     /// Runs the command and retries it while the remote is unavailable or does not know a new login
     /// yet, up to four times within the time limit of one command.
-    pub(super) async fn retried(
+    pub(super) async fn retried<'git>(
         &self,
         login: Option<&Login>,
-        command: impl Fn() -> Result<Git<'static>, RepositoryError>,
+        command: impl Fn() -> Result<Git<'git>, RepositoryError>,
     ) -> Result<(), RepositoryError> {
         let end = Instant::now() + Duration::from_secs(self.config().timeout_seconds);
         let is_new = login.is_some_and(|login| login.is_new);

@@ -21,7 +21,7 @@ impl World {
     }
 
     async fn fetch_fork(&self, remote: &Remote, run: &str) -> Mirror {
-        Mirror::fetch_fork(&self.config, &self.path("state"), remote, run)
+        Mirror::fetch_fork(&self.config, &self.path("state"), remote, run, &|_| {})
             .await
             .unwrap()
     }

@@ -242,7 +242,7 @@ async fn a_host_that_is_not_there_is_tried_again_and_then_named() {
 
 /// A host that gives every request the same answer (nothing at all if it is empty) and hands the
 /// requests out.
-fn host(answer: &'static str) -> (u16, Receiver<String>) {
+pub(super) fn host(answer: &'static str) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (heard, requests) = channel();
@@ -281,7 +281,7 @@ fn login() -> Login {
     }
 }
 
-fn with_login(port: u16) -> Remote {
+pub(super) fn with_login(port: u16) -> Remote {
     Remote {
         url: format!("http://127.0.0.1:{port}/owner/repo.git"),
         login: Some(login()),

@@ -1,11 +1,13 @@
 //! Tests with real repositories and real git, and commits that no honest git would make.
 
 mod coming_back;
+mod contents;
 mod deltas;
 mod folder;
 mod forks;
 mod hostile;
 mod mirroring;
+mod fetching;
 mod old_histories;
 mod pruning;
 mod unfinished;

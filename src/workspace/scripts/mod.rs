@@ -6,6 +6,9 @@
 //! index `coding-agent-set-up` lists what the set-up commands created. The model could change both,
 //! but that would only affect what it delivers.
 
+use crate::repository::Config as Author;
+use crate::repository::reading::submodules::SubmoduleContents;
+
 /// Path of the project in the container.
 pub(crate) const PROJECT: &str = "/workspace/project";
 
@@ -17,7 +20,9 @@ macro_rules! in_project {
 }
 
 /// Receives the project on stdin: one line each for branch, its commit, base branch, its commit,
-/// and commit of unfinished work or nothing; the settings, up to an empty line; the pack. Nothing
+/// commit of unfinished work or nothing, and the executor or nothing; up to an empty line each the
+/// settings, the commits at which the history was cut, and tree and path of submodules; contents of
+/// large files, if there is an executor; the pack. Nothing
 /// is an argument, so that the process can start before the project is known. The shell reads a
 /// pipe byte by byte and leaves the pack to git. There are as few git calls as possible, since each
 /// takes some milliseconds of waiting.
@@ -66,3 +71,18 @@ pub(crate) const TOUCHED: &str = include_str!("touched.sh");
 
 /// Prints the pack of new commits. Arguments: head, base.
 pub(crate) const PACK: &str = include_str!("pack.sh");
+
+/// Returns what git itself writes into the repository's folder: the configuration, with `filter`,
+/// the commits at which the history was cut, and trees and paths of submodules.
+pub(crate) fn settings(author: &Author, filter: &str, cut_at: &str, submodules: &[SubmoduleContents]) -> String {
+    let quoted = |text: &str| {
+        let escaped = text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+        format!("\"{escaped}\"")
+    };
+    let (name, email) = (quoted(&author.author_name), quoted(&author.author_email));
+    let lines = submodules.iter().map(|it| format!("{} {}\n", it.tree, it.path));
+    format!(
+        "[user]\n\tname = {name}\n\temail = {email}\n[advice]\n\tdetachedHead = false\n{filter}\n{cut_at}\n{}",
+        lines.collect::<String>()
+    )
+}

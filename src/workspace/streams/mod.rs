@@ -1,4 +1,5 @@
 //! The streams between a container and the worker.
 
 pub(crate) mod executor; // connection to the executor's tools
+pub(crate) mod large_files; // contents of Git LFS
 pub(crate) mod tunnel; // the container's network access, through the gateway

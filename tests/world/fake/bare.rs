@@ -112,6 +112,16 @@ impl Bare {
             .expect("the branch was just written")
     }
 
+    /// Puts a commit on a branch that has another repository's commit at a path.
+    pub fn link(&self, branch: &str, path: &str, commit: &str) {
+        let now = chrono::Utc::now().timestamp();
+        let stream = format!(
+            "commit refs/heads/{branch}\ncommitter Alice <alice@example.org> {now} +0000\ndata 4\nLink\n\
+             from refs/heads/{branch}^0\nM 160000 {commit} {path}\n"
+        );
+        self.git_fed(&["fast-import", "--quiet", "--force"], stream.as_bytes());
+    }
+
     /// Writes an object as it is, with faults that no git would write today; returns its id.
     pub fn object(&self, kind: &str, content: &[u8]) -> String {
         let arguments = ["hash-object", "-t", kind, "-w", "--literally", "--stdin"];

@@ -4,6 +4,8 @@
 //! before the client hears that it succeeded. The credential is the password of Basic
 //! authentication.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::Response;
 use axum::http::StatusCode;
 use axum::http::header;
@@ -33,21 +36,43 @@ use tokio::sync::mpsc;
 use crate::fake::forge::Forge;
 use crate::fake::forge::Host;
 use crate::fake::forge::Refusal;
+use crate::fake::lfs;
+
+/// File in the folder of the repositories with git's settings for all of them.
+const SETTINGS: &str = ".gitconfig";
+
+/// Has packs begin so many seconds late, like those of large repositories on a busy forge. Until
+/// then the server sends a byte or two every second, by which one knows that it is at work.
+pub fn packs_late(folder: &Path, seconds: u32) {
+    let hook = folder.join("packs-late");
+    std::fs::write(&hook, format!("#!/bin/sh\nsleep {seconds}\nexec \"$@\"\n")).expect("a hook can be written");
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+    let settings = format!(
+        "[uploadpack]\n\tkeepAlive = 1\n\tpackObjectsHook = {}\n",
+        hook.display()
+    );
+    std::fs::write(folder.join(SETTINGS), settings).expect("settings can be written");
+}
 
 /// Answers one request of the protocol.
 pub async fn serve<S: Host>(forge: Arc<Forge<S>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let Some((repository, _)) = parts.uri.path().trim_start_matches('/').split_once(".git/") else {
+    let Some((repository, rest)) = parts.uri.path().trim_start_matches('/').split_once(".git/") else {
         return refused(&Refusal::NotFound);
     };
-    let repository = repository.to_owned();
+    let (repository, rest) = (repository.to_owned(), rest.to_owned());
     let query = parts.uri.query().unwrap_or_default();
-    let is_push = parts.uri.path().ends_with("/git-receive-pack") || query.contains("service=git-receive-pack");
+    let is_push = parts.uri.path().ends_with("/git-receive-pack")
+        || query.contains("service=git-receive-pack")
+        || parts.method == Method::PUT;
     let credential = password(&parts.headers);
     let client = match forge.read(|state| state.admit(&repository, credential.as_deref(), is_push)) {
         Ok(client) => client,
         Err(refusal) => return refused(&refusal),
     };
+    if let Some(rest) = rest.strip_prefix("info/lfs/") {
+        return lfs::serve(forge, &repository, rest, Request::from_parts(parts, body)).await;
+    }
 
     let mut backend = backend(&forge, &parts, &client).spawn().expect("git is installed");
     let input = backend.stdin.take().expect("the input was asked for");
@@ -81,9 +106,10 @@ fn backend<S>(forge: &Forge<S>, parts: &Parts, client: &str) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    // Some settings count only where no repository can write them.
     command
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        .env("GIT_CONFIG_GLOBAL", forge.folder.join(SETTINGS));
     command
         .env("GIT_PROJECT_ROOT", &forge.folder)
         .env("GIT_HTTP_EXPORT_ALL", "1");

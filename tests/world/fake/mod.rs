@@ -33,6 +33,7 @@ pub mod engine; // a Docker engine of another version
 pub mod fault; // what goes wrong on purpose, as data
 pub mod forge; // state behind a lock, and waiting for it to change
 pub mod git_http; // the smart HTTP protocol
+pub mod lfs; // large files, beside the git protocol
 pub mod history; // what happened to an item
 pub mod item; // an item, as a test sees and changes it
 pub mod proxy; // a company's way out

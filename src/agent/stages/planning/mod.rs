@@ -28,9 +28,11 @@ use crate::agent::stages::planning::comment_filter::FilteredComments;
 use crate::agent::stages::project_rules;
 use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::large_files;
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
 use crate::agent::workspace::source::{Source, may_be_pushed};
+use crate::agent::workspace::submodules;
 use crate::conversation::decode::{self, Unreadable};
 use crate::conversation::{Reply, ToolSpec, Turn};
 use crate::environment::During;
@@ -52,24 +54,30 @@ use crate::workspace::tools::repository_tools::RepositoryTools;
 const MOST_POINTERS: usize = 16;
 const LARGEST_POINTER: u64 = 64 * 1024;
 
+const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
+
 /// Saves base, plan, environment and the task's text in the record.
 pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     run.claim.record.planned.started_at.get_or_insert_with(Utc::now);
-    let mirror = if run.claim.record.reviewed.is_plan_sent_back() {
+    let source = if run.claim.record.reviewed.is_plan_sent_back() {
         // What was read of the item is in the record, with all that people said since.
-        source::mirror_at_hand(run).await?
+        let item = run.reporter.item(&mut run.claim).await?;
+        source::source(run, item.as_ref()).await?
     } else {
         run.claim.record.reviewed.plan.begin_anew();
         run.claim.record.reviewed.faults.clear();
         match run.reporter.item(&mut run.claim).await? {
-            Some(item) => read_item(run, &item).await?.mirror,
-            None => read_folder(run).await?.mirror,
+            Some(item) => read_item(run, &item).await?,
+            None => read_folder(run).await?,
         }
     };
     if run.claim.services.settings.planning.enabled {
-        run.claim.record.planned.plan = Some(make_plan(run, mirror.clone()).await?);
+        run.claim.record.planned.plan = Some(make_plan(run, source.mirror.clone()).await?);
         run.claim.record.reviewed.is_plan_faulty = false;
-        choose_base(&mut run.claim, &mirror).await?;
+        if let Some(base) = choose_base(&mut run.claim, &source.mirror).await? {
+            large_files::fetch(run, &source, &base).await?;
+            submodules::fetch(run, &source, &base).await?;
+        }
     }
     environment_choice::choose_environment(&mut run.claim);
     let planned = &run.claim.record.planned;
@@ -140,6 +148,11 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
+    text.push_str(&large_files::fetch(run, &source, &base.commit).await?);
+    text.push_str(&submodules::fetch(run, &source, &base.commit).await?);
+    if !source.mirror.cut_at().await.is_empty() {
+        text.push_str(HISTORY_IS_CUT);
+    }
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
@@ -367,8 +380,9 @@ fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
 }
 
 /// Changes the base to the branch that the plan names. If the result branch already exists, for a
-/// pull/merge request or from an earlier run, it is continued whatever the plan says.
-async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interruption> {
+/// pull/merge request or from an earlier run, it is continued whatever the plan says. Returns the
+/// commit if it changed.
+async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<Option<CommitId>, Interruption> {
     let named = claim
         .record
         .planned
@@ -376,24 +390,24 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interrupt
         .as_ref()
         .and_then(|plan| plan.base_branch.clone());
     let (Some(named), Some(base), None) = (named, &claim.record.planned.base, &claim.record.request.local) else {
-        return Ok(());
+        return Ok(None);
     };
     if named == base.branch || mirror.branch(&base.head_branch).await?.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let Some(commit) = mirror.branch(&named).await? else {
         let branch = base.branch.clone();
         claim.warn(format!(
             "The plan starts from the branch `{named}`, which does not exist; `{branch}` is used."
         ));
-        return Ok(());
+        return Ok(None);
     };
     claim.record.planned.base = Some(Base {
-        commit,
+        commit: commit.clone(),
         branch: named,
         ..base.clone()
     });
     // The recorded inputs were those of the default branch.
     claim.record.planned.dependencies = None;
-    Ok(())
+    Ok(Some(commit))
 }

@@ -24,6 +24,7 @@ use std::time::Instant;
 
 use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
+use crate::fake::git_http;
 use crate::fake::github::state::Allowance;
 use crate::fake::github::state::Place;
 use crate::fake::github::state::State;
@@ -319,6 +320,11 @@ impl GitHub {
     pub async fn pull_request_for(&self, issue: &Item) -> Item {
         self.until_some(|github| github.pulls().into_iter().find(|pull| pull.mentions(issue)))
             .await
+    }
+
+    /// Has packs begin so many seconds late, with signs of life until then.
+    pub fn packs_late(&self, seconds: u32) {
+        git_http::packs_late(&self.forge.folder, seconds);
     }
 
     /// Waits until a request hangs.

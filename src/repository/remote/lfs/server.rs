@@ -1,0 +1,331 @@
+//! Requests to a repository's Git LFS server.
+//!
+//! The server names the address for each content. It may be on the forge's own host; any other has
+//! to be a public one behind TLS, or stand in `git.lfs.hosts`: the server, or whoever writes its
+//! answers, would otherwise have the worker ask in the operator's network. The run's credentials go
+//! to the forge's own host alone; elsewhere the headers of the answer do.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use secrecy::ExposeSecret;
+
+use crate::certificates::Trust;
+use crate::egress::address::{Range, range};
+use crate::http::{self as shared, AttemptError, Backoff};
+use crate::lfs::Pointer;
+use crate::repository::git::address::{Address, Login};
+use crate::repository::remote::lfs::wire::{Action, Answer, Batch, Complaint, MEDIA_TYPE, Operation};
+use crate::repository::{Config, RepositoryError};
+
+/// Longest answer about a hundred contents.
+const LONGEST_ANSWER: usize = 4 * 1024 * 1024;
+/// Contents that are asked for at a time, the protocol's usual number.
+pub(super) const AT_A_TIME: usize = 100;
+/// Forges send from the address of a content to where it really lies, and that once.
+const MOST_REDIRECTS: usize = 3;
+
+/// Why a request had no success.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LfsError {
+    /// Nobody's fault; it may work later.
+    #[error("{0}")]
+    Away(String),
+    /// The server does not do it, or may not be asked.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// The Git LFS server of a repository.
+pub(super) struct Server {
+    batch: Url,
+    login: Option<Login>,
+    /// Hosts, with or without a port, that may be in the operator's own network.
+    hosts: Vec<String>,
+    patience: Duration,
+    own: Client,
+    others: Client,
+}
+
+impl Server {
+    pub(super) fn of(address: &Address, login: Option<&Login>, config: &Config) -> Result<Self, RepositoryError> {
+        let unusable = |reason: String| RepositoryError::Unexpected {
+            what: format!("Git LFS of {}", address.url()),
+            reason,
+        };
+        let repository = address.url().trim_end_matches('/').trim_end_matches(".git");
+        let batch = Url::parse(&format!("{repository}.git/info/lfs/objects/batch"));
+        let trust = login.map_or_else(Trust::default, |login| login.trust.clone());
+        let silence = Duration::from_secs(config.stall_seconds);
+        let longest = Duration::from_secs(config.timeout_seconds);
+        let client = || shared::client(&trust).read_timeout(silence).timeout(longest);
+        let built = |builder: reqwest::ClientBuilder| builder.build().map_err(|error| unusable(shared::reason(&error)));
+        Ok(Self {
+            batch: batch.map_err(|error| unusable(error.to_string()))?,
+            login: login.cloned(),
+            hosts: config.lfs.hosts.clone(),
+            patience: silence,
+            own: built(client())?,
+            others: built(client().dns_resolver(Arc::new(PublicAddresses)))?,
+        })
+    }
+
+    /// How long a transfer may be silent.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Asks for the addresses of contents.
+    pub(super) async fn batch(&self, operation: Operation, pointers: &[Pointer]) -> Result<Answer, LfsError> {
+        let body = serde_json::to_vec(&Batch::of(operation, pointers)).map_err(|error| refused(&error))?;
+        let asked = || async {
+            let request = self.with_login(self.own.request(Method::POST, self.batch.clone()));
+            let request = request
+                .header(ACCEPT, MEDIA_TYPE)
+                .header(CONTENT_TYPE, MEDIA_TYPE)
+                .body(body.clone());
+            let mut response = request.send().await.map_err(|error| transient(&error))?;
+            if !response.status().is_success() {
+                return Err(failure(&mut response).await);
+            }
+            let text = shared::read_body(&mut response, LONGEST_ANSWER).await;
+            let text = text.map_err(|error| again(format!("its answer could not be read: {error:?}")))?;
+            let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
+                AttemptError::Final(LfsError::Refused(format!("its answer is not readable: {error}")))
+            })?;
+            match answer.transfer.as_deref() {
+                None | Some("basic") => Ok(answer),
+                Some(other) => Err(AttemptError::Final(LfsError::Refused(format!(
+                    "it transfers by `{other}` only"
+                )))),
+            }
+        };
+        shared::retry(BACKOFF, "Git LFS", asked).await
+    }
+
+    /// Sends a request that the server asked for, to where it leads.
+    pub(super) async fn get(&self, action: &Action) -> Result<Response, LfsError> {
+        let mut url = Url::parse(&action.href).map_err(|error| refused(&error))?;
+        let mut headers = headers(&action.header)?;
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.send(self.request(Method::GET, &url, headers.clone())?).await?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let next = location.and_then(|location| url.join(location).ok());
+            let next = next.ok_or_else(|| LfsError::Refused("it redirects to nowhere".to_owned()))?;
+            if next.origin() != url.origin() {
+                headers.clear();
+            }
+            url = next;
+        }
+        Err(LfsError::Refused("it redirects again and again".to_owned()))
+    }
+
+    /// Sends a request with a body that the server asked for. A redirect is not followed.
+    pub(super) async fn send_to(
+        &self,
+        method: Method,
+        action: &Action,
+        complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<(), LfsError> {
+        let url = Url::parse(&action.href).map_err(|error| refused(&error))?;
+        let request = self.request(method, &url, headers(&action.header)?)?;
+        self.send(complete(request)).await.map(drop)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, LfsError> {
+        let sent = request.send().await;
+        let mut response = sent.map_err(|error| LfsError::Away(reason(&error)))?;
+        if response.status().is_success() || response.status().is_redirection() {
+            return Ok(response);
+        }
+        Err(match failure(&mut response).await {
+            AttemptError::Final(error) | AttemptError::Transient { error, .. } => error,
+        })
+    }
+
+    /// Prepares a request to an address that the server named, if it may be asked.
+    fn request(&self, method: Method, url: &Url, headers: HeaderMap) -> Result<RequestBuilder, LfsError> {
+        let host = url.host_str().unwrap_or_default();
+        if url.origin() == self.batch.origin() {
+            let names_login = headers.contains_key(http::header::AUTHORIZATION);
+            let request = self.own.request(method, url.clone()).headers(headers);
+            return Ok(if names_login { request } else { self.with_login(request) });
+        }
+        let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+        if self.hosts.iter().any(|known| *known == host || *known == with_port) {
+            return Ok(self.own.request(method, url.clone()).headers(headers));
+        }
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        if address.is_ok_and(|address| !is_public(address)) {
+            return Err(LfsError::Refused(format!(
+                "it names {with_port}, which is not public; add it to git.lfs.hosts if that is right"
+            )));
+        }
+        if url.scheme() != "https" || !url.username().is_empty() {
+            return Err(LfsError::Refused(format!(
+                "it names {with_port} without TLS; add it to git.lfs.hosts if that is right"
+            )));
+        }
+        Ok(self.others.request(method, url.clone()).headers(headers))
+    }
+
+    fn with_login(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.login {
+            Some(login) => request.basic_auth(&login.user, Some(login.password.expose_secret())),
+            None => request,
+        }
+    }
+}
+
+/// Resolves names, and leaves out what is not public: the owner of a name decides where it leads.
+struct PublicAddresses;
+
+impl Resolve for PublicAddresses {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
+            if public.is_empty() {
+                let reason = format!("{} leads to no public address", name.as_str());
+                return Err(Box::<dyn Error + Send + Sync>::from(reason));
+            }
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(500), 3.0);
+
+fn is_public(address: IpAddr) -> bool {
+    range(address.to_canonical()) == Range::Public
+}
+
+fn headers(named: &BTreeMap<String, String>) -> Result<HeaderMap, LfsError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in named {
+        // These belong to a connection, and our own client sets them.
+        let is_of_connection = ["connection", "content-length", "host", "transfer-encoding"];
+        if is_of_connection.iter().any(|other| name.eq_ignore_ascii_case(other)) {
+            continue;
+        }
+        let name = HeaderName::try_from(name).map_err(|error| refused(&error))?;
+        let mut value = HeaderValue::try_from(value).map_err(|error| refused(&error))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// Reads a refusal, in the server's own words where it has any.
+async fn failure(response: &mut Response) -> AttemptError<LfsError> {
+    let status = response.status();
+    let wait = shared::retry_after(response.headers(), chrono::Utc::now()).unwrap_or_default();
+    let text = shared::read_body(response, 64 * 1024).await.unwrap_or_default();
+    let said = serde_json::from_slice::<Complaint>(&text).ok();
+    let said = said
+        .map(|said| format!(": {}", said.message.escape_debug()))
+        .unwrap_or_default();
+    let reason = format!("it answers {status}{said}");
+    let is_transient = status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED && status.as_u16() != 507;
+    if is_transient || status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT {
+        let error = LfsError::Away(reason);
+        return AttemptError::Transient { error, wait };
+    }
+    AttemptError::Final(LfsError::Refused(reason))
+}
+
+fn transient(error: &reqwest::Error) -> AttemptError<LfsError> {
+    again(reason(error))
+}
+
+fn again(reason: String) -> AttemptError<LfsError> {
+    AttemptError::Transient {
+        error: LfsError::Away(reason),
+        wait: Duration::ZERO,
+    }
+}
+
+fn reason(error: &reqwest::Error) -> String {
+    shared::reason(error)
+}
+
+fn refused(error: &dyn Error) -> LfsError {
+    LfsError::Refused(format!("its answer cannot be used: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Request;
+
+    use super::*;
+
+    const OWN: &str = "http://127.0.0.1:8080/acme/widgets.git";
+
+    fn server(hosts: &[&str]) -> Server {
+        let login = Login {
+            user: "agent".to_owned(),
+            password: "top-secret-token".to_owned().into(),
+            is_new: false,
+            trust: Trust::default(),
+        };
+        let mut config = Config::default();
+        config.lfs.hosts = hosts.iter().map(|&host| host.to_owned()).collect();
+        Server::of(&Address::read(OWN).unwrap(), Some(&login), &config).unwrap()
+    }
+
+    fn request(server: &Server, url: &str) -> Result<Request, String> {
+        let url = Url::parse(url).unwrap();
+        let request = server.request(Method::GET, &url, HeaderMap::new());
+        request
+            .map(|request| request.build().unwrap())
+            .map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn the_login_goes_to_the_forge_and_nothing_to_networks_of_the_operator() {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let server = server(&["store.internal", "10.1.2.3:9000"]);
+        assert_eq!(
+            server.batch.as_str(),
+            "http://127.0.0.1:8080/acme/widgets.git/info/lfs/objects/batch"
+        );
+        for (url, has_login) in [
+            ("http://127.0.0.1:8080/content", true),
+            ("http://store.internal:9000/content", false),
+            ("http://10.1.2.3:9000/content", false),
+            ("https://store.example.org/content", false),
+            ("https://8.8.8.8/content", false),
+        ] {
+            let request = request(&server, url).unwrap();
+            assert_eq!(request.headers().contains_key("authorization"), has_login, "{url}");
+        }
+        for (url, word) in [
+            ("https://127.0.0.1:9000/content", "not public"),
+            ("https://169.254.169.254/latest", "not public"),
+            ("https://[::1]/content", "not public"),
+            ("https://10.1.2.3:9001/content", "not public"),
+            ("http://store.example.org/content", "without TLS"),
+            ("http://127.0.0.1.example.org:8080/content", "without TLS"),
+        ] {
+            let error = request(&server, url).unwrap_err();
+            assert!(error.contains(word), "{url}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_into_the_operators_network_is_not_asked() {
+        let resolved = PublicAddresses.resolve("localhost".parse().unwrap()).await;
+        let error = resolved.err().unwrap().to_string();
+        assert_eq!(error, "localhost leads to no public address");
+    }
+}

@@ -1,0 +1,80 @@
+//! Repositories so large, and forges so busy, that fetching takes minutes.
+
+use serde_json::json;
+
+use crate::world::World;
+use crate::world::scripts::{executes, greets, plan};
+
+/// Seconds in the place of minutes: a stall is declared before the pack begins.
+const STALL: u64 = 3;
+const LATE: u32 = 7;
+
+#[tokio::test]
+async fn a_pack_that_begins_late_is_waited_for() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "stall_seconds": STALL }));
+    world.github.packs_late(LATE);
+    greets(world.model.plans(plan()));
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    // Meanwhile people see what the run does.
+    let journal = world.journal();
+    let told = journal.iter().filter(|entry| entry["fact"] == "repository_arriving");
+    assert!(told.count() >= 1, "{}", world.story());
+    // The first fetch, and none that was given up and begun anew.
+    assert!(!ended.stderr.contains("tried again"), "{}", ended.stderr);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_history_may_be_cut() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "depth": 1 }));
+    let repository = world.github.default_repository();
+    for number in 0..5 {
+        repository.commit("main", "Go on", &[("README.md", &format!("{number}\n"))]);
+    }
+    let planned = plan().verified_by("grep -q Hello README.md");
+    let script = executes(
+        world.model.plans(planned),
+        "git log --oneline | wc -l && cat README.md && git status --porcelain && git blame -s README.md",
+    );
+    greets(script);
+    world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let requests = world.model.requests();
+    assert!(requests[0].last_user_message().contains("Only the newest commits"));
+    let shown = requests[2].last_user_message();
+    assert!(shown.contains(r"1\n4\n"), "{shown}");
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+    assert_eq!(pull.commits().len(), 1);
+
+    // What is pushed since is fetched without the rest.
+    repository.commit("main", "Go on", &[("more", "more\n")]);
+    greets(executes(
+        world.model.plans(plan()),
+        "git log --oneline | wc -l && cat more",
+    ));
+    world.github.open_issue("Greet again").label("coding agent");
+    let ended = world.run().await;
+    assert!(ended.stdout.contains("#3: done"), "{ended:?}\n{}", world.story());
+    world.finish().await;
+}

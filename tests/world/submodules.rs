@@ -1,0 +1,114 @@
+//! Repositories with submodules: the model is told of them, and has their files where that is
+//! allowed.
+
+use serde_json::json;
+
+use crate::world::World;
+use crate::world::scripts::{executes, plan};
+
+/// Makes `acme/lib`, and puts it into `acme/widgets` at an address; returns the commits of the
+/// library, the one that is used first.
+fn with_library(world: &World, url: &str) -> [String; 2] {
+    let library = world.github.repository("acme/lib");
+    let used = library.commit("main", "Answer", &[("lib.h", "#define ANSWER 42\n")]);
+    let newer = library.commit("main", "Ask again", &[("lib.h", "#define ANSWER 43\n")]);
+    let modules = format!("[submodule \"the lib\"]\n\tpath = vendor/lib\n\turl = {url}\n");
+    let git = world.github.default_repository().git();
+    git.commit("main", "main", "Say where it is", &[(".gitmodules", &modules)]);
+    git.link("main", "vendor/lib", &used);
+    [used, newer]
+}
+
+#[tokio::test]
+async fn the_model_is_told_that_their_folders_are_empty() {
+    let world = World::start().await;
+    with_library(&world, "../lib.git");
+    let script = executes(
+        world.model.plans(plan()),
+        "ls -A vendor/lib | wc -l; git status --porcelain; echo greet > greeting",
+    );
+    script.done("Greeted.");
+    world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let requests = world.model.requests();
+    let told = requests[0].last_user_message();
+    assert!(
+        told.contains("vendor/lib (../lib.git): its folder is empty: `git.submodules` is `none`\n"),
+        "{told}"
+    );
+    let shown = requests[2].last_user_message();
+    assert!(shown.contains(r#"output":"0\n"#) || shown.contains("0\n"), "{shown}");
+    let diff = world.github.pulls()[0].diff();
+    assert_eq!(diff.matches("diff --git").count(), 1, "{diff}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn files_of_those_on_the_same_forge_are_there() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "submodules": "same_forge" }));
+    with_library(&world, "git@127.0.0.1:acme/lib.git");
+    let planned = plan().verified_by("grep -q 'ANSWER 42' vendor/lib/lib.h");
+    let script = executes(
+        world.model.plans(planned),
+        "cat vendor/lib/lib.h; git status --porcelain; echo greet > greeting; echo mine > vendor/lib/mine",
+    );
+    script.done("Greeted.");
+    world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let requests = world.model.requests();
+    let told = requests[0].last_user_message();
+    assert!(
+        told.contains("vendor/lib (git@127.0.0.1:acme/lib.git): its files are there\n"),
+        "{told}"
+    );
+    let shown = requests[2].last_user_message();
+    assert!(shown.contains("#define ANSWER 42"), "{shown}");
+    let pull = &world.github.pulls()[0];
+    let diff = pull.diff();
+    assert_eq!(diff.matches("diff --git").count(), 1, "{diff}");
+    assert!(!pull.is_draft(), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn another_commit_of_one_is_refused() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "submodules": "same_forge" }));
+    let [_, newer] = with_library(&world, "../lib.git");
+    let script = executes(
+        world.model.plans(plan()),
+        &format!("git update-index --cacheinfo 160000,{newer},vendor/lib && git commit -qm Update"),
+    );
+    script.done("Updated.");
+    let issue = world.github.open_issue("Update the library").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: failed: refused by a policy\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let said = issue.comments_of(world.github.bot()).join("\n");
+    assert!(said.contains("submodules may not be added or changed"), "{said}");
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}
