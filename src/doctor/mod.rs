@@ -2,6 +2,7 @@
 //! only the state folder is made if it is missing.
 
 mod containers; // the engine, its images, and a container
+mod reviewers; // programs that review in the place of a model
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,6 @@ use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::commit::signing::SigningKey;
 use crate::repository::git::address::Remote;
-use crate::reviewer::{self, Place};
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
@@ -53,32 +53,8 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
     findings.extend(containers::examine(config, &host.engine).await);
     findings.extend(tool_servers(config, &host.program).await);
     findings.extend(models(config, check).await);
-    findings.extend(reviewers(config, &host.program));
+    findings.extend(reviewers::examine(config, &host.program));
     findings
-}
-
-/// Looks for the programs that review in the place of a model. They are not asked anything: an
-/// answer may cost money.
-fn reviewers(config: &Config, program: &Path) -> Vec<Finding> {
-    let Ok(models) = Models::new(&config.llm) else {
-        // That was reported with the models.
-        return Vec::new();
-    };
-    let place = Place {
-        guard: program.to_owned(),
-        folder: config.state_dir.join(reviewer::FOLDER),
-    };
-    let examined = models.programs().map(|named| {
-        let subject = format!("program {} (reviewer)", named.name);
-        match reviewer::program(named, &config.review, &place).find() {
-            Ok(path) => Finding::good(
-                subject,
-                format!("{} is there; it was not asked anything", path.display()),
-            ),
-            Err(error) => told_apart(subject, error, "install it, or name it with its whole path"),
-        }
-    });
-    examined.collect()
 }
 
 fn doubts(config: &Config) -> Vec<Finding> {

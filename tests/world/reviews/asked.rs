@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Team, changes, good_plan, judged};
-use crate::reading::{facts, told};
+use super::{PLANS, Team, changes, good_plan, judged};
+use crate::reading::{count, facts, told};
 
 const WAITS: [&str; 1] = ["coding agent waiting"];
 
@@ -56,5 +56,103 @@ async fn a_result_that_people_deny_ends_the_run() {
 
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", team.world.story());
     assert_eq!(team.world.github.pulls().len(), 0);
+    team.finish().await;
+}
+
+#[tokio::test]
+async fn people_decide_on_a_plan_that_did_not_pass() {
+    let team = Team::start(json!({ "plan": { "enabled": true, "max_rounds": 1 } })).await;
+    team.planner.plans(good_plan());
+    team.reviewer.says(&judged(false, 4.0, "It greets nobody, @bob."));
+    let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = team.world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", team.world.story());
+    assert_eq!(issue.labels(), WAITS);
+    assert_eq!(count(&team.world, "environment_started"), 0);
+    let question = issue.comments_of(team.world.github.bot()).pop().unwrap();
+    let question = told(&team.world, &question);
+    for words in [
+        "A review did not let it pass: after 1 round its score is 4.0 where 8.0 is needed",
+        "Round 1: 4.0 of 10, not ready",
+        "It greets nobody, @~bob.",
+    ] {
+        assert!(question.contains(words), "{words}: {question}");
+    }
+    issue.comment("alice", "/agent approve");
+    team.works();
+    team.world.run().await;
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", team.world.story());
+    assert_eq!(facts(&team.world, "approval_granted").len(), 1);
+    assert_eq!(team.questions().len(), 1);
+    team.finish().await;
+}
+
+#[tokio::test]
+async fn a_plan_that_people_deny_is_made_anew_and_has_all_rounds_again() {
+    let team = Team::start(json!({ "plan": { "enabled": true, "max_rounds": 1 } })).await;
+    team.planner.plans(good_plan());
+    team.reviewer.says(&judged(false, 4.0, "No."));
+    let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
+    team.world.run().await;
+    assert_eq!(issue.labels(), WAITS);
+
+    issue.comment("alice", "/agent deny Read the README first.");
+    team.planner.plans(good_plan().with("comment", json!("I read first.")));
+    team.reviewer.says(&judged(true, 8.0, "Better."));
+    team.works();
+    team.world.run().await;
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", team.world.story());
+    let again = team.planner.requests()[1].first_user_message();
+    assert!(again.contains("Read the README first."), "{again}");
+    assert_eq!(team.questions().len(), 2);
+    team.finish().await;
+}
+
+#[tokio::test]
+async fn people_are_asked_about_a_plan_after_its_review_where_every_plan_waits() {
+    let mut team = Team::start(PLANS()).await;
+    team.world
+        .configure(|config| config["approval"] = json!({ "plan": true }));
+    team.planner.plans(good_plan());
+    team.reviewer.says(&judged(true, 9.0, "Good."));
+    let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
+    team.world.run().await;
+    assert_eq!(issue.labels(), WAITS, "{}", team.world.story());
+    let question = issue.comments_of(team.world.github.bot()).pop().unwrap();
+    assert!(question.contains("Round 1: 9.0 of 10"), "{question}");
+
+    issue.comment("alice", "/agent approve");
+    team.works();
+    team.world.run().await;
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", team.world.story());
+    assert_eq!(team.questions().len(), 1);
+    team.finish().await;
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_local_task() {
+    let team = Team::start(json!({ "plan": { "enabled": true, "max_rounds": 1 } })).await;
+    team.planner.plans(good_plan());
+    team.reviewer.says(&judged(false, 4.0, "No."));
+    let folder = team.world.folder().join("project");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("README.md"), "widgets\n").unwrap();
+
+    let ended = team
+        .world
+        .command(&["run", "--task", "Greet the reader", "--root", folder.to_str().unwrap()])
+        .await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", team.world.story());
+    assert!(
+        ended.stderr.contains("nobody can be asked while a local task runs"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("Review of the plan: 4.0"), "{ended:?}");
     team.finish().await;
 }

@@ -88,6 +88,8 @@ async fn a_program_reviews_confidential_work_only_on_the_operators_word() {
 
         let ended = team.world.run().await;
 
+        let doctor = team.world.command(&["doctor"]).await.stdout;
+        assert_eq!(doctor.contains("review of confidential work"), !is_local, "{doctor}");
         let expected = if is_local { 0 } else { 2 };
         assert_eq!(ended.code, Some(expected), "{ended:?}\n{}", team.world.story());
         assert_eq!(ran.exists(), is_local);
