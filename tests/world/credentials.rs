@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::fake::fault::Quirk;
 use crate::fake::model::Plan;
 use crate::world::World;
 
@@ -119,6 +120,7 @@ async fn an_app_works_with_the_token_of_its_installation_only() {
 async fn each_start_of_an_app_asks_for_a_token_that_no_file_has() {
     let mut world = World::start().await;
     becomes_an_app(&mut world);
+    world.github.behaves(Quirk::TagsDependOnTokens);
     for _ in 0..2 {
         let before = world.github.all_requests().len();
         let ended = world.run().await;

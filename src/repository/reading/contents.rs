@@ -1,8 +1,8 @@
 //! Contents of files that are kept in Git LFS, on this machine: beside the mirror, by digest.
 //!
 //! Only contents whose size and digest were checked are kept. Those that a run made are pinned to
-//! it until it is forgotten, and go with it; of the others the ones that were not used for longest go when they
-//! are too many.
+//! it until it is forgotten, and go with it; of the others the ones that were not used for longest
+//! go when they are too many.
 
 use std::collections::HashSet;
 use std::ffi::OsString;

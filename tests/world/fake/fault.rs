@@ -140,6 +140,8 @@ pub enum Quirk {
     /// The tag of a page is that of its body alone: when only the links to other pages change, the
     /// page that is known already is confirmed, without a way to the new ones.
     TagsIgnoreLinks,
+    /// The tag of a page is good for the token alone that it was given to.
+    TagsDependOnTokens,
     /// The Git LFS server lacks what the repository's pointers name.
     LacksContents,
     /// The Git LFS server sends to where the contents really are, which takes no credentials.

@@ -198,6 +198,7 @@ pub async fn front_door<S: Host>(
 pub async fn conditional<S: Host>(State(forge): State<Arc<Forge<S>>>, request: Request, next: Next) -> Response {
     let is_get = request.method() == Method::GET;
     let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+    let credentials = request.headers().get(header::AUTHORIZATION).cloned();
     let answer = next.run(request).await;
     if !is_get || answer.status() != StatusCode::OK || !is_json(answer.headers()) {
         return answer;
@@ -208,6 +209,9 @@ pub async fn conditional<S: Host>(State(forge): State<Arc<Forge<S>>>, request: R
     body.hash(&mut hasher);
     if !forge.traffic.has(Quirk::TagsIgnoreLinks) {
         parts.headers.get(header::LINK).hash(&mut hasher);
+    }
+    if forge.traffic.has(Quirk::TagsDependOnTokens) {
+        credentials.hash(&mut hasher);
     }
     let mark = HeaderValue::from_str(&format!("W/\"{:016x}\"", hasher.finish())).expect("hexadecimal digits");
     let is_known = known.is_some_and(|known| known == mark);
