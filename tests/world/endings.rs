@@ -70,6 +70,9 @@ fn steady(text: &str) -> String {
             "<run>",
         ),
         (r"data-[0-9a-f]{8}", "data-<run>"),
+        // Between these marks the program owns the text of a request.
+        (r"<!-- coding-agent:(summary|result)[^>]*-->\n\n", ""),
+        (r"\n\n<!-- coding-agent:end -->", ""),
         (r"[\d,]+ tokens in( \([\d,]+ from the cache\))?, [\d,]+ out", "<tokens>"),
         (r" · (\d+ min )?\d+ (s|min)\b", " · <time>"),
         (r"\d+ ms\b", "<time>"),

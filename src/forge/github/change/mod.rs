@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
+use crate::forge::github::item::DRAFT_MARK;
 use crate::forge::github::item::comments::LONGEST_BODY;
 use crate::forge::github::{Api, schema};
 use crate::forge::http::failure::Failure;
@@ -22,8 +23,6 @@ use crate::forge::{Change, ChangeEdit, CommentId, CommentKey, GitCredentials, Ne
 use crate::markdown::marker::{marked, short_title, shortened};
 
 const LONGEST_TITLE: usize = 256;
-/// Begins the title of a draft where GitHub has no drafts.
-pub(crate) const DRAFT_MARK: &str = "[Draft] ";
 
 #[async_trait]
 impl ChangeApi for Api {

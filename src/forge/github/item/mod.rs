@@ -10,7 +10,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use http::StatusCode;
 
-use crate::forge::github::change::DRAFT_MARK;
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
 use crate::forge::github::{Api, Kind, schema};
@@ -18,6 +17,9 @@ use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::ItemApi;
 use crate::forge::{ChangeHead, Discretion, Item, PushRight};
+
+/// Begins the title of a draft where GitHub has no drafts.
+pub(crate) const DRAFT_MARK: &str = "[Draft] ";
 
 #[async_trait]
 impl ItemApi for Api {

@@ -166,8 +166,8 @@ impl ChangeApi for Api {
 }
 
 impl Api {
-    /// Sets one of the lists of people. GitLab knows them by their numbers, and keeps only the first
-    /// where its licence has room for one.
+    /// Sets one of the lists of people. GitLab knows them by their numbers, and keeps only the
+    /// first where its licence has room for one.
     async fn put_people(
         &self,
         at: ItemAddress<'_>,

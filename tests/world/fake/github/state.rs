@@ -57,7 +57,7 @@ pub enum Permission {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "GitHub says them one by one")]
+#[expect(clippy::struct_excessive_bools, reason = "GitHub's repositories have these fields")]
 pub struct Repository {
     pub id: u64,
     pub owner: String,
