@@ -1,6 +1,8 @@
 //! What can have happened. Each fact is in the past tense and says it all: nobody has to look up an
 //! earlier line.
 
+mod cleaning; // without secrets, and cut
+
 use std::collections::BTreeMap;
 
 use chrono::DateTime;
@@ -13,7 +15,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::review::score::Score;
-use crate::secret::Redactor;
 use crate::task::id::RunId;
 use crate::task::id::TaskId;
 use crate::task::state::State;
@@ -244,8 +245,8 @@ pub enum Fact {
         digest: String,
         model: String,
     },
-    /// The reviewer has judged. `score` is from 0 to 10; `ready` is what the reviewer says, `passed`
-    /// what the program decides; `blockers` are those that count.
+    /// The reviewer has judged. `score` is from 0 to 10; `ready` is what the reviewer says, and
+    /// `passed` what the program decides; `blockers` are those that count.
     ReviewGiven {
         what: String,
         round: usize,
@@ -361,53 +362,8 @@ pub enum Fact {
     },
 }
 
-/// The journal is an index; whole outputs are kept elsewhere.
-const LONGEST_TEXT: usize = 4_000;
 /// Plans and differences are whole, within reason.
 pub const LONGEST_DOCUMENT: usize = 64 * 1024;
-
-impl Fact {
-    /// Returns the fact without secrets, long texts cut.
-    ///
-    /// Goes through the texts one by one: to clean the finished line would cut through JSON's
-    /// escapes.
-    pub(super) fn cleaned(&self, redactor: &Redactor) -> Self {
-        let cleaned = serde_json::to_value(self).and_then(|mut value| {
-            for (name, field) in value.as_object_mut().into_iter().flatten() {
-                match name.as_str() {
-                    "fact" => {}
-                    "difference" => clean(field, redactor, LONGEST_DOCUMENT),
-                    _ => clean(field, redactor, LONGEST_TEXT),
-                }
-                if name == "plan" && field.to_string().len() > LONGEST_DOCUMENT {
-                    *field = cut(field.to_string(), LONGEST_DOCUMENT).into();
-                }
-            }
-            serde_json::from_value(value)
-        });
-        cleaned.unwrap_or_else(|_| Self::Warned {
-            text: "a fact was left out, because a configured secret is one of the journal's own words".to_owned(),
-        })
-    }
-}
-
-/// Cleans and cuts every text in `value`.
-fn clean(value: &mut Value, redactor: &Redactor, longest: usize) {
-    match value {
-        Value::String(text) => *text = cut(redactor.clean(text).into_string(), longest),
-        Value::Array(values) => values.iter_mut().for_each(|value| clean(value, redactor, longest)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| clean(value, redactor, longest)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn cut(mut text: String, longest: usize) -> String {
-    if text.len() > longest {
-        text.truncate(text.floor_char_boundary(longest));
-        text.push('…');
-    }
-    text
-}
 
 fn with_milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
@@ -434,6 +390,7 @@ mod as_text {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Redactor;
     use crate::task::state::Stage;
 
     #[test]

@@ -182,6 +182,12 @@ fn models_that_cannot_be_are_refused() {
             "llm: {ollama: {fallback: b}}",
             "llm.ollama.fallback: names the model `b`",
         ),
+    ]);
+}
+
+#[test]
+fn programs_and_settings_that_cannot_be_are_refused() {
+    are_refused(&[
         (
             "llm: {models: {critic: {provider: command, command: [cat]}}, roles: {planner: critic}}",
             "llm.roles.planner: names `critic`, whose provider is `command`",

@@ -176,8 +176,8 @@ pub struct NamedModel {
     /// Name of the model, as the server knows it.
     #[serde(default)]
     pub model: String,
-    /// The program and its arguments, for `command`: it reads the question from its stdin and writes
-    /// the answer to its stdout.
+    /// The program and its arguments, for `command`: it reads the question from its stdin, and its
+    /// answer is what it writes to its stdout.
     #[serde(default)]
     pub command: Vec<String>,
     /// All variables that the program of `command` gets.

@@ -102,7 +102,7 @@ async fn faults(claim: &Claim, plan: &Plan, place: (&Mirror, &CommitId)) -> Resu
 async fn send_back(run: &mut Run, faults: Vec<String>) -> Result<Signal, Interruption> {
     let claim = &mut run.claim;
     let reviewed = &mut claim.record.reviewed;
-    // Nothing is saved before the step back, so a plan is here twice only if it came back as it was.
+    // Nothing is saved before the step back, so a plan is here twice only if it came back.
     reviewed.faults.push(faults.clone());
     let round = reviewed.faults.len();
     claim.note(Fact::PlanFaulty {

@@ -23,12 +23,12 @@ use crate::task::state::{Judged, Signal};
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
 pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
-    let record = &mut run.claim.record;
-    if record.reviewed.result.is_sent_back() && record.reviewed.sent_back_at == Some(record.worked.turns) {
+    let judgements = &mut run.claim.record.reviewed;
+    if judgements.result.is_sent_back() && judgements.sent_back_at == Some(run.claim.record.worked.turns) {
         // The model was told, and the process ended before the next state was saved.
         return Ok(Signal::RevisionNeeded);
     }
-    record.reviewed.result_unready = None;
+    judgements.result_unready = None;
     run.inbox.listen_when_due().await;
     if run.claim.record.delivered.head.is_none() {
         // Without checks nothing was committed yet.
