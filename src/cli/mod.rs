@@ -11,9 +11,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use arguments::{Command, Which};
-use commands::{
-    auto_approve, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work,
-};
+use commands::reports::{evaluations, logs, stats, status};
+use commands::{auto_approve, completions, configuration, doctor, forget, local, mcp, order, work};
 
 use crate::task::command::Command as Order;
 

@@ -2,27 +2,23 @@
 //! earlier line.
 
 mod cleaning; // without secrets, and cut
+mod written; // times and states, as a line of the journal has them
 
 use std::collections::BTreeMap;
 
-use chrono::DateTime;
-use chrono::SecondsFormat;
-use chrono::Utc;
-use serde::Deserialize;
-use serde::Serialize;
-use serde::Serializer;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::review::score::Score;
-use crate::task::id::RunId;
-use crate::task::id::TaskId;
+use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    #[serde(serialize_with = "with_milliseconds")]
+    #[serde(serialize_with = "written::with_milliseconds")]
     pub at: DateTime<Utc>,
     #[serde(flatten)]
     pub subject: Subject,
@@ -60,9 +56,9 @@ pub enum Fact {
     },
     Claimed,
     StageChanged {
-        #[serde(with = "as_text")]
+        #[serde(with = "written::as_text")]
         from: State,
-        #[serde(with = "as_text")]
+        #[serde(with = "written::as_text")]
         to: State,
     },
     Planned {
@@ -364,28 +360,6 @@ pub enum Fact {
 
 /// Plans and differences are whole, within reason.
 pub const LONGEST_DOCUMENT: usize = 64 * 1024;
-
-fn with_milliseconds<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
-}
-
-/// A state as people write it.
-mod as_text {
-    use crate::task::state::State;
-    use serde::Deserialize;
-    use serde::Deserializer;
-    use serde::Serializer;
-    use serde::de::Error;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
-    pub(super) fn serialize<S: Serializer>(state: &State, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(state)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<State, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,11 +2,9 @@
 //! crash left. Recovery runs at every start of a process that works on runs; there is no other
 //! recovery code.
 
-mod asking;
 pub mod attending;
 pub mod automatic_approval;
 pub mod consumer;
-pub mod following;
 pub mod forges;
 mod gate;
 pub mod local;

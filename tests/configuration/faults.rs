@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, shutdown_grace_seconds, state_dir, steering, task_sources
+    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, command_executor, consumers, follow_up, git, github, gitlab, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, task_sources
     "#);
 }
 
@@ -280,8 +280,8 @@ fn the_label_that_starts_work_has_one_name() {
             .load()
             .is_ok()
     );
-    insta::assert_snapshot!(github("trigger: {label: robot}, labels: {trigger: agent}").faults(), @"config.yaml:2:48: github.trigger.label: 'robot' is not 'agent', which `labels.trigger` says; leave one of them out");
-    insta::assert_snapshot!(github("trigger: {label: 'a, b'}").faults(), @"config.yaml:2:9: github.labels.trigger: must not hold a comma or a line break: the platforms separate labels by them");
+    insta::assert_snapshot!(github("trigger: {label: robot}, labels: {trigger: agent}").faults(), @"config.yaml:2:51: github.trigger.label: 'robot' is not 'agent', which `labels.trigger` says; leave one of them out");
+    insta::assert_snapshot!(github("trigger: {label: 'a, b'}").faults(), @"config.yaml:2:1: github.labels.trigger: must not hold a comma or a line break: the platforms separate labels by them");
 }
 
 #[test]
@@ -327,6 +327,13 @@ fn limits_that_cannot_be_are_refused() {
             "set follow_up.enabled to false",
         ),
         ("follow_up: {debounce_seconds: 100000}", "at most 86400"),
+        ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
+    ]);
+}
+
+#[test]
+fn what_a_change_request_cannot_get_is_refused() {
+    are_refused(&[
         (
             "change_requests: {labels: ['a, b']}",
             "change_requests.labels[0]: must be a name",
@@ -343,7 +350,12 @@ fn limits_that_cannot_be_are_refused() {
             "change_requests: {assignees: ['']}",
             "change_requests.assignees[0]: must be a name",
         ),
-        ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
+    ]);
+}
+
+#[test]
+fn reviews_and_approvals_that_cannot_be_are_refused() {
+    are_refused(&[
         (
             "review: {plan: {target_score: 10.5}}",
             "review.plan.target_score: must be from 0 to 10",

@@ -60,7 +60,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
         [time]  claimed
         [time]  stage changed  from: queued  to: planning
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  model: llm  output: [n]  role: planner  turn: 1
-        [time]  planned  environment: python  subtasks: 1
+        [time]  planned  digest: [id]  environment: python  subtasks: 1
         [time]  plan made
         [time]  stage changed  from: planning  to: preparing
         [time]  commented  marker: [run]:progress

@@ -5,12 +5,9 @@ pub mod auto_approve;
 pub mod completions;
 pub mod configuration;
 pub mod doctor;
-pub mod evaluations;
 pub mod forget;
 pub mod local;
-pub mod logs;
 pub mod mcp;
 pub mod order; // `stop`, `pause`, `resume`, `approve`, `deny`, `budget`
-pub mod stats;
-pub mod status;
+pub mod reports; // `status`, `logs`, `stats`, `evaluations`
 pub mod work; // `run`, `serve`, `produce`, `consume`

@@ -5,6 +5,7 @@ mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
 mod environment_choice; // the environment of the run
 pub(crate) mod kept_plans; // plans that are made once for the same input
+mod set_up_inputs; // the files of the base that decide what a set-up installs
 pub(crate) mod shown_files; // the project's files, as the model first sees them
 
 use std::sync::Arc;
@@ -26,7 +27,6 @@ use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
 use crate::agent::stages::planning::comment_filter::FilteredComments;
 use crate::agent::stages::project_rules;
-use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::large_files;
 use crate::agent::workspace::open;
@@ -42,17 +42,11 @@ use crate::llm::config::role::Role;
 use crate::plan::{self, Plan};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
-use crate::repository::reading::files::TreeEntry;
 use crate::task::state::{Signal, State};
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::base::Base;
-use crate::workspace::set_up::dependencies::{Dependencies, Project};
-use crate::workspace::set_up::dependency_files::may_lead_elsewhere;
+use crate::workspace::set_up::dependencies::Dependencies;
 use crate::workspace::tools::repository_tools::RepositoryTools;
-
-/// Maximum number of dependency lists that are searched for references to other files.
-const MOST_POINTERS: usize = 16;
-const LARGEST_POINTER: u64 = 64 * 1024;
 
 const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
 
@@ -141,10 +135,10 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
     };
     text.push_str(&earlier_runs::told(&run.claim, &memory, &fence));
-    let place = is_default_tip(item, &base, &source.mirror)
+    let place = set_up_inputs::is_default_tip(item, &base, &source.mirror)
         .await?
         .then(|| item.clone_url.clone());
-    let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    let files = set_up_inputs::files(&mut run.claim, &source.mirror, &base.commit, place).await?;
     let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
@@ -182,7 +176,7 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
         .local
         .as_ref()
         .map(|local| local.folder.display().to_string());
-    let files = files(&mut run.claim, &source.mirror, &base.commit, place).await?;
+    let files = set_up_inputs::files(&mut run.claim, &source.mirror, &base.commit, place).await?;
     run.claim.record.planned.dependencies = run
         .claim
         .record
@@ -197,60 +191,6 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
     Ok(source)
-}
-
-/// Returns true if the run starts from the tip of the project's default branch. Only such runs save
-/// their set-up or start from a saved one. On any other branch a stranger, or a model in an earlier
-/// run, may have written what the set-up executes, and its results (programs early in the search
-/// path, ignored files) would reach later runs on the default branch.
-async fn is_default_tip(item: &Item, base: &Base, mirror: &Mirror) -> Result<bool, Interruption> {
-    let Some(branch) = item.default_branch.as_deref() else {
-        return Ok(false);
-    };
-    let is_untouched = item.change.is_none() && !base.holds_work && base.branch == branch;
-    Ok(is_untouched && mirror.branch(branch).await?.as_ref() == Some(&base.commit))
-}
-
-/// Returns the files of the base that the rules do not exclude, and records the inputs of the
-/// set-up.
-async fn files(
-    claim: &mut Claim,
-    mirror: &Mirror,
-    commit: &CommitId,
-    place: Option<String>,
-) -> Result<Vec<String>, Interruption> {
-    let (files, are_more) = mirror.files(commit, MOST_FILES).await?;
-    claim.record.planned.dependencies = match place.filter(|_| !are_more) {
-        Some(place) => Some(Dependencies::of(Project {
-            repository: &place,
-            files: &files,
-            tree: mirror.tree(commit).await?,
-            pointers: pointers(mirror, commit, &files).await?,
-        })),
-        None => None,
-    };
-    let filter = claim.record.planned.rules.files.filter();
-    let paths = files.into_iter().map(|file| file.path);
-    Ok(paths.filter(|path| filter.takes(path)).collect())
-}
-
-/// Reads the dependency lists that may refer an installer to other files. A list that is too large,
-/// or beyond the maximum number, is `None` and counts as one that does.
-async fn pointers(
-    mirror: &Mirror,
-    commit: &CommitId,
-    files: &[TreeEntry],
-) -> Result<Vec<Option<String>>, Interruption> {
-    let mut pointers = Vec::new();
-    for file in files.iter().filter(|file| may_lead_elsewhere(&file.path)) {
-        if pointers.len() == MOST_POINTERS || file.size > LARGEST_POINTER {
-            pointers.push(None);
-            break;
-        }
-        let bytes = mirror.file(commit, &file.path, LARGEST_POINTER).await?;
-        pointers.push(bytes.and_then(|bytes| String::from_utf8(bytes).ok()));
-    }
-    Ok(pointers)
 }
 
 /// The action that the planner's reply requests.

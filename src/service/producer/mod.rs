@@ -1,5 +1,8 @@
 //! The producer: finds what people have asked for and writes it into the store, each item once.
 
+mod asking; // mentions and assignments
+mod following; // reviews and checks of what was delivered
+
 use std::collections::BTreeMap;
 
 use uuid::Uuid;
@@ -12,7 +15,6 @@ use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord};
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
-
 use crate::forge::{CommentKey, Discretion, ForgeError, FoundItem, Item, ItemEvent};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError};

@@ -1,13 +1,13 @@
 //! New comments of people on a pull/merge request since the last poll.
 
-use super::super::Service;
-use super::super::forges::Connected;
-use super::super::producer::AdmitError;
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::follow_up::{Kind, Notes};
 use crate::agent::record::message::{self, HeardComment};
 use crate::forge::{Comment, CommentKey};
 use crate::journal::fact::Fact;
+use crate::service::Service;
+use crate::service::forges::Connected;
+use crate::service::producer::AdmitError;
 use crate::task::command::{Command, Said};
 use crate::task::id::TaskId;
 

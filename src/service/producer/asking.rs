@@ -12,16 +12,16 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
 use self::looked::Looked;
-use super::Service;
 use super::following::FOLLOWED;
-use super::forges::Connected;
-use super::producer::{AdmitError, Harvest};
+use super::{AdmitError, Harvest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
 use crate::forge::{Comment, CommentKey, FoundItem, Item, ItemEvent, Reaction};
 use crate::journal::fact::Fact;
 use crate::markdown::visible;
+use crate::service::Service;
+use crate::service::forges::Connected;
 use crate::store::Run;
 use crate::task::command::Said;
 use crate::task::id::{RunId, TaskId};
@@ -91,7 +91,7 @@ impl Service {
     }
 
     /// Forgets what was acted on of these tasks.
-    pub(super) async fn forget_wishes(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
+    pub(in crate::service) async fn forget_wishes(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
         let store = &self.services.store;
         for connected in self.forges.all() {
             let mut looked = Looked::recall(connected, store).await?;

@@ -11,9 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::Service;
-use super::forges::Connected;
-use super::producer::AdmitError;
+use super::AdmitError;
 use crate::agent::record::Record;
 use crate::agent::record::follow_up::{Kind, Notes, Read, Round, Seen};
 use crate::agent::record::message::HeardComment;
@@ -24,6 +22,8 @@ use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::{Checks, FailedCheck};
 use crate::forge::{Comment, CommentKey, ForgeError, Reaction};
 use crate::journal::fact::Fact;
+use crate::service::Service;
+use crate::service::forges::Connected;
 use crate::store::{Admission, Followed, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{HostName, RunId, TaskId};
