@@ -106,10 +106,10 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     Ok(goes_on && !is_held)
 }
 
-/// Follows one order; returns whether the run resumes because of it.
+/// Executes one order; returns whether the run resumes because of it.
 ///
 /// # Errors
-/// [`Interruption::Stopped`] where it ends the run.
+/// [`Interruption::Stopped`] if the order ends the run.
 async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Interruption> {
     let stopped = || Interruption::Stopped { order: order.clone() };
     let standing = Standing::Waits {

@@ -48,11 +48,11 @@ pub struct Grant {
 pub struct Word<'a> {
     /// The part of the digest that the person wrote.
     pub digest: Option<&'a Beginning>,
-    /// Whether it is certain that the answer was given after the question.
+    /// Whether the answer was certainly given after the question.
     pub is_later: bool,
 }
 
-/// Why an answer does not count.
+/// The reason why an answer does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It names another digest.

@@ -1,5 +1,5 @@
-//! The command line: reads what was asked, hands it on, and says how it went. Nothing else prints,
-//! except for `tool::guard`, which is a process of its own.
+//! The command line: parses the arguments, calls the service, and prints the outcome. Nothing else
+//! prints, except for `tool::guard`, which is a process of its own.
 
 pub mod arguments; // definitions and help texts
 pub mod exit; // what the exit code tells scripts

@@ -17,7 +17,7 @@ pub(super) const SECRETS: [(&[&str], &str); 5] = [
     (&["llm", "anthropic"], "api_key"),
     (&["llm", "models", ANY], "api_key"),
 ];
-/// In a path: each entry of a section whose names the user chooses.
+/// Stands in a path for each entry of a section whose names the user chooses.
 pub(super) const ANY: &str = "*";
 const ENDING: &str = "_file";
 const LARGEST_FILE: u64 = 64 * 1024;
@@ -63,7 +63,7 @@ pub(super) fn is_in_text(value: &Value) -> bool {
             .any(|(name, value)| speaks_of_a_secret(name) && !name.ends_with(ENDING) && is_written(value))
 }
 
-/// Returns where a section stands: once, at each place of a list, or under each name.
+/// Returns the paths of a section: one, one for each place of a list, or one for each name.
 fn places(value: &Value, section: &[&str]) -> Vec<KeyPath> {
     if let Some((&ANY, parent)) = section.split_last() {
         let parent: KeyPath = parent.iter().map(|&part| part.to_owned()).collect();
@@ -100,7 +100,7 @@ fn servers(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
         .filter_map(|program| program.get("env")?.as_object())
 }
 
-/// Tells whether the name of a variable says that its value is a secret.
+/// Tells whether the name of a variable suggests that its value is a secret.
 pub(super) fn speaks_of_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"]

@@ -35,12 +35,13 @@ use crate::tool::{ToolError, ToolServer};
 /// Most bytes of the model's reply that are shown.
 const LONGEST_REPLY: usize = 60;
 
-/// How much of the model is examined.
+/// The extent to which the model is examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelCheck {
-    /// Only the server is asked about itself, which costs nothing.
+    /// The server is only asked about itself, which costs nothing.
     Server,
-    /// The model is also asked for a short reply, and how much of a long prompt it gets to read.
+    /// The model is also asked for a short reply, and it is measured how much of a long prompt
+    /// arrives.
     Reply,
 }
 
@@ -88,7 +89,7 @@ fn state_dir(path: &Path) -> Finding {
     }
 }
 
-/// Signs a commit with the key that the configuration names.
+/// Signs a test commit with the key that the configuration names.
 async fn signing_key(config: &Config) -> Option<Finding> {
     const SUBJECT: &str = "signing key";
     let file = config.git.signing_key_file.as_ref()?;
@@ -159,8 +160,8 @@ async fn forges(config: &Config) -> Vec<Finding> {
     }
 }
 
-/// Has git reach each repository as a run does: the API may answer where git does not, for instance
-/// behind a proxy of its own or with a certificate that git alone does not know.
+/// Lets git reach each repository as a run does: the API may answer where git does not, for
+/// instance behind a proxy of its own or with a certificate that git alone does not know.
 async fn git(config: &Config, remotes: Vec<GitRemote>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for GitRemote {
@@ -232,7 +233,7 @@ async fn models(config: &Config, check: ModelCheck) -> Vec<Finding> {
     findings
 }
 
-/// Returns how findings name a model: by its name and roles, if there are several.
+/// Returns the name of a model in findings: its name and roles, if there are several.
 fn subject(roles: &[Role], model: &Model, is_alone: bool) -> String {
     let roles: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     match (is_alone, model.name(), roles.as_slice()) {
@@ -264,7 +265,7 @@ async fn one_model(subject: &str, model: &Model, check: ModelCheck) -> Vec<Findi
     findings
 }
 
-/// Examines whether confidential work is possible, where only a part of the work is confidential.
+/// Examines whether confidential work is possible, if only part of the work is confidential.
 async fn confidential(models: &Models) -> Option<Finding> {
     const SUBJECT: &str = "confidential work";
     let part = models.confidential_part()?;
@@ -360,8 +361,8 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
     }
 }
 
-/// Splits an error of ours, which says what is wrong and, after a semicolon, how to fix it. The
-/// `usual` fix is for errors without one.
+/// Splits an error of the program, which says what is wrong and, after a semicolon, how to fix it.
+/// The `usual` fix is for errors without one.
 fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> Finding {
     let error = error.to_string();
     match error.split_once("; ") {

@@ -1,4 +1,4 @@
-//! What a client is answered: structured content, and the same as a text for people.
+//! Answers to a client: structured content, and the same as a text for people.
 
 use std::fmt::Write as _;
 

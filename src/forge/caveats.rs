@@ -8,7 +8,7 @@ use crate::finding::Verdict;
 /// A token that expires sooner than this is worth a word.
 const SOON: TimeDelta = TimeDelta::days(14);
 
-/// Collects what is to be said of one subject.
+/// Collects the doubts of `doctor` about one subject, with their remedies.
 #[derive(Debug, Default)]
 pub(crate) struct Caveats {
     said: Vec<String>,
@@ -24,7 +24,7 @@ impl Caveats {
         }
     }
 
-    /// Adds that rights are not needed, if there are any.
+    /// Adds the doubt that a token has `rights` which the program does not need, if there are any.
     pub(crate) fn wider(&mut self, rights: &[&str], remedy: &str) {
         if !rights.is_empty() {
             let what = format!("it may do more than the program needs: {}", rights.join(", "));
@@ -32,7 +32,7 @@ impl Caveats {
         }
     }
 
-    /// Adds what is to be said of the day on which a token ends; `None` for one that never does.
+    /// Adds the doubt about a token that expires soon, or never (`None`).
     pub(crate) fn end(&mut self, end: Option<NaiveDate>) {
         match end {
             None => self.add(
@@ -46,7 +46,8 @@ impl Caveats {
         }
     }
 
-    /// Returns the verdict on what is `detail` but for these.
+    /// Returns the verdict on a subject that is as `detail` says: good, or doubtful if there are
+    /// caveats.
     pub(crate) fn on(self, detail: String) -> Verdict {
         if self.said.is_empty() {
             return Verdict::Good { detail };

@@ -53,7 +53,7 @@ pub trait TaskSource: Send + Sync {
     /// that follows another change within a minute may not count as one.
     async fn touched_since(&self, since: DateTime<Utc>) -> Search;
 
-    /// Returns the item as it is now.
+    /// Returns the current state of the item.
     async fn item(&self, task: &TaskId) -> Result<Item, ForgeError>;
 
     /// Returns all comments in order of their making: those on the changes and the reviews' own
@@ -62,28 +62,27 @@ pub trait TaskSource: Send + Sync {
     /// nothing: unchanged pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
-    /// Tells who put the trigger label on, the last time; `None` where the item's history does not
-    /// tell (yet).
+    /// Returns who set the trigger label last, and when; `None` if the item's history does not show
+    /// it (yet).
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError>;
 
     /// Tells who assigned the item to the bot's account, the last time; `None` where the item's
     /// history does not tell (yet).
     async fn assigned_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError>;
 
-    /// Returns every change of the item's words or of its head branch since `since`, as far as the
-    /// forge tells of them. The newest alone would not do: it hides those before it.
+    /// Returns every edit of the item's text or head branch since `since` that the forge reports.
+    /// The newest alone would hide the earlier ones.
     async fn edits_since(&self, item: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, ForgeError>;
 
-    /// Puts the bot's reaction below a comment, once. One that is there already is no error, nor is
-    /// a comment that is gone, nor one of a kind that takes none (a GitHub review's own text): then
-    /// nothing is done.
+    /// Adds the bot's reaction to a comment, once. It is no error if the reaction exists, the
+    /// comment is gone, or comments of its kind take none (a GitHub review's own text).
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError>;
 
-    /// Puts a single label on the item; makes the label in the repository if it is missing.
-    /// Repeating changes nothing.
+    /// Puts a label on the item; creates it in the repository if it is missing. Repeating changes
+    /// nothing.
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError>;
 
-    /// Takes a single label off; a label that is not there is no error.
+    /// Removes a label; it is no error if it is not there.
     async fn remove_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError>;
 
     /// Writes a comment, once: `marker` goes into the body invisibly, and before a write is
@@ -101,12 +100,12 @@ pub trait Permissions: Send + Sync {
     /// Returns the name of the bot's account.
     async fn bot_name(&self) -> Result<String, ForgeError>;
 
-    /// Tells whether somebody is to be obeyed: they may write to the task's repository, by
-    /// themselves or through a team or group, or the configuration's `allowed_users` names them.
-    /// Somebody whom the forge does not know is not.
+    /// Tells whether an account may steer runs: it may write to the task's repository, by itself or
+    /// through a team or group, or is in the configuration's `allowed_users`. An account that the
+    /// forge does not know may not.
     async fn is_authorised(&self, task: &TaskId, who: Account<'_>) -> Result<bool, ForgeError>;
 
-    /// Tells whether the configuration's `allowed_users` names somebody, by login or by id.
+    /// Tells whether an account is in the configuration's `allowed_users`, by login or by id.
     fn allows(&self, who: Account<'_>) -> bool;
 }
 
@@ -116,7 +115,7 @@ pub trait CodeHost: Send + Sync {
     /// Returns the open pull/merge request from `head` in the task's repository, if there is one.
     async fn change_from(&self, task: &TaskId, head: &str) -> Result<Option<Change>, ForgeError>;
 
-    /// Opens a pull/merge request, or returns the open one that already leads from `head`.
+    /// Opens a pull/merge request, or returns the open one from the same `head`.
     async fn open_change(&self, task: &TaskId, change: &NewChange) -> Result<Opened, ForgeError>;
 
     /// Makes an open change with this title a draft, or ready for review. Returns its title after
@@ -140,49 +139,49 @@ pub trait CodeHost: Send + Sync {
     /// task of another host.
     fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId>;
 
-    /// Returns those of `changes`, pull/merge requests of one repository, that are open; unchanged
-    /// lists are only confirmed.
+    /// Returns the open ones of `changes`, which are pull/merge requests of one repository;
+    /// unchanged lists are only confirmed.
     async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError>;
 
-    /// Returns what the checks of a change's commit say, with the logs of those that failed and are
-    /// not among `known`. A token that may not read checks sees none, and one that may not read
-    /// logs sees the names alone.
+    /// Returns the state of a commit's checks, with the logs of those that failed and are not in
+    /// `known`. A token that may not read checks sees none, and one that may not read logs sees
+    /// only the names.
     async fn checks(&self, change: &TaskId, commit: &str, known: &BTreeSet<String>) -> Result<Checks, ForgeError>;
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
 }
 
-/// What `doctor` asks.
+/// The examination by `doctor`.
 #[async_trait]
 pub trait Diagnostics: Send + Sync {
     /// Checks the token, its rights on each configured repository and the labels.
     async fn examine(&self) -> Vec<Finding>;
 
     /// Returns what git needs for each configured repository that can be read, with a subject for
-    /// what is found out. Of all repositories of an owner, it is one with a labelled item.
+    /// the findings. For all repositories of an owner, it is one with a labelled item.
     async fn git_remotes(&self) -> Vec<GitRemote>;
 
     /// Returns how many HTTP requests were sent so far, repeats included.
     fn requests(&self) -> u64;
 }
 
-/// Answers that one process leaves to the next, so that it need not ask for them in full.
+/// Answers that one process leaves to the next, so that it need not fetch them in full.
 pub trait AnswerMemory: Send + Sync {
-    /// Takes over the answers that an earlier process was given, for the forge to confirm.
+    /// Takes over the answers that an earlier process received, for the forge to confirm.
     fn recall(&self, answers: Vec<KnownAnswer>);
 
-    /// Returns the answers that the next process should know, if they are others than at the last
-    /// call. They hold nothing that people wrote.
+    /// Returns the answers for the next process, if they have changed since the last call. They
+    /// contain no text by people.
     fn news(&self) -> Option<Vec<KnownAnswer>>;
 }
 
 /// A configured forge with all that it does.
 pub trait Forge: TaskSource + Permissions + CodeHost + Diagnostics + AnswerMemory {
-    /// Returns the name that stands before the `:` in the ids of its tasks.
+    /// Returns the name before the `:` in the ids of the forge's tasks.
     fn name(&self) -> &HostName;
 
-    /// Returns the names of the labels on it.
+    /// Returns the names of the forge's labels.
     fn labels(&self) -> &Labels;
 
     /// Returns what starts work on it.

@@ -1,4 +1,5 @@
-//! What a platform does in its own way: one trait for each topic, with failures as they come.
+//! The part of a forge that differs by platform: one trait for each topic, with unclassified
+//! failures.
 //!
 //! [`super::host::Host`] makes a forge of them. A platform implements each trait in the file of
 //! that topic, so that nothing is forwarded.
@@ -48,7 +49,7 @@ pub trait Platform:
 
     fn settings(&self) -> &HostSettings;
 
-    /// Returns the sentence that says how to give `right` on `place`.
+    /// Returns the sentence that says how to grant `right` on `place`.
     fn remedy(right: Right, place: &str) -> String;
 
     fn requests(&self) -> u64;
@@ -61,13 +62,13 @@ pub trait Platform:
 pub trait ItemApi {
     async fn read_item(&self, at: ItemAddress<'_>) -> Result<Item, Failure>;
 
-    /// Fails where the item cannot be read.
+    /// Fails if the item cannot be read.
     async fn probe_item(&self, at: ItemAddress<'_>) -> Result<(), Failure>;
 
-    /// Fails where the repository cannot be read.
+    /// Fails if the repository cannot be read.
     async fn probe_repository(&self, repository: &str) -> Result<(), Failure>;
 
-    /// Returns a failure that says more, where the platform's words for it are known.
+    /// Returns a more specific failure, if the platform's text for it is known.
     fn specified(&self, failure: Failure, _at: ItemAddress<'_>) -> Failure {
         failure
     }
@@ -94,7 +95,7 @@ pub trait LabelApi {
     /// Returns the names of the labels that items of the repository can carry.
     async fn label_names(&self, repository: &str) -> Result<Vec<String>, Failure>;
 
-    /// Makes a label; one that is there already is no failure.
+    /// Creates a label; it is no failure if it exists.
     async fn make_label(&self, repository: &str, label: &str, look: LabelStyle) -> Result<(), Failure>;
 
     async fn put_label(&self, at: ItemAddress<'_>, label: &str) -> Result<(), Failure>;
@@ -102,7 +103,7 @@ pub trait LabelApi {
     async fn take_label(&self, at: ItemAddress<'_>, label: &str) -> Result<(), Failure>;
 }
 
-/// What was done to an item, and by whom.
+/// The history of an item: who changed it, and when.
 #[async_trait]
 pub trait HistoryApi {
     async fn find_trigger(&self, at: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure>;
@@ -120,7 +121,7 @@ pub trait PeopleApi {
     /// Returns the login of the bot's own account.
     async fn bot(&self) -> Result<&str, Failure>;
 
-    /// Tells whether somebody with a login may push to the repository.
+    /// Tells whether an account may push to the repository.
     async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure>;
 }
 
@@ -180,23 +181,22 @@ pub trait SearchApi {
     /// for the bot's account.
     async fn search_touched(&self, source: &Source, since: DateTime<Utc>) -> Result<Vec<FoundItem>, Failure>;
 
-    /// Returns the name that a repository has now: one that was renamed still answers to its old
-    /// name.
+    /// Returns the current name of a repository: a renamed one still answers to its old name.
     async fn full_name(&self, repository: &str) -> Result<String, Failure>;
 
     /// Returns the address that git fetches a repository from.
     async fn clone_url(&self, repository: &str) -> Result<String, Failure>;
 }
 
-/// What `doctor` says about a platform.
+/// The examination of a platform by `doctor`.
 #[async_trait]
 pub trait ExamineApi {
-    /// Returns what proves who the program is: a token, or an App.
+    /// Returns the kind of credential: a token, or an App.
     fn proof(&self) -> &'static str;
 
     async fn examine_proof(&self) -> Result<Verdict, Failure>;
 
-    /// Returns what is to be said of rights that were given but do not count yet.
+    /// Returns findings on rights that were granted but do not count yet.
     async fn examine_grants(&self) -> Vec<Finding> {
         Vec::new()
     }
@@ -206,9 +206,9 @@ pub trait ExamineApi {
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure>;
 
-    /// Names all repositories of an owner, as a subject of `doctor`.
+    /// Returns the subject of `doctor` for all repositories of an owner.
     fn subject_of_all(owner: &str) -> String;
 
-    /// Examines all repositories of an owner, `found` of whose items carry the trigger label.
+    /// Examines all repositories of an owner; `found` of their items carry the trigger label.
     async fn examine_all(&self, owner: &str, found: usize) -> Result<Verdict, Failure>;
 }

@@ -1,5 +1,5 @@
-//! What can have happened. Each fact is in the past tense and says it all: nobody has to look up an
-//! earlier line.
+//! The facts of the journal. Each fact is in the past tense and says it all: nobody has to look up
+//! an earlier line.
 
 mod cleaning; // without secrets, and cut
 mod written; // times and states, as a line of the journal has them
@@ -26,7 +26,7 @@ pub struct Entry {
     pub fact: Fact,
 }
 
-/// What a fact is about: a run, a task as a whole, or the worker (neither).
+/// The subject of a fact: a run, a task as a whole, or the worker (neither).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Subject {
     pub run: Option<RunId>,
 }
 
-/// What happened.
+/// An event, with its details.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Fact {
@@ -82,14 +82,14 @@ pub enum Fact {
         /// The image's digest with its name, or its id where no registry knows it.
         #[serde(default)]
         digest: String,
-        /// Likewise of the services that were started with it, by their names.
+        /// The same for the services that were started with it, by their names.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         services: BTreeMap<String, String>,
         container: String,
         milliseconds: u64,
-        /// It began where the same set-up had ended before.
+        /// Whether it began from the kept result of the same set-up.
         is_set_up: bool,
-        /// It was started before and waited for the run.
+        /// Whether it was started before and waited for the run.
         #[serde(default)]
         has_waited: bool,
     },
@@ -109,11 +109,11 @@ pub enum Fact {
     CheckEnvironmentStarted {
         environment: String,
         container: String,
-        /// Until checks could be run in it.
+        /// Time until checks could be run in it.
         milliseconds: u64,
-        /// It began where the same set-up had ended before.
+        /// Whether it began from the kept result of the same set-up.
         is_set_up: bool,
-        /// It was started before and waited for a run.
+        /// Whether it was started before and waited for a run.
         has_waited: bool,
     },
     EnvironmentRemoved {
@@ -149,11 +149,11 @@ pub enum Fact {
         #[serde(default)]
         role: String,
     },
-    /// So many messages gave way to a summary.
+    /// A number of messages were replaced by a summary.
     Compacted {
         messages: usize,
     },
-    /// A long reply is being made; about so many tokens of it have arrived.
+    /// A long reply is being made; about this many tokens of it have arrived.
     ReplyArriving {
         tokens: u64,
     },
@@ -161,7 +161,7 @@ pub enum Fact {
     RepositoryArriving {
         progress: String,
     },
-    /// The model went round in circles: so many messages gave way to the facts.
+    /// The model went round in circles, so this number of messages was replaced by the facts.
     ConversationRestarted {
         messages: usize,
     },
@@ -274,7 +274,7 @@ pub enum Fact {
     WorkKept {
         place: String,
     },
-    /// One that showed unfinished work, which was delivered since.
+    /// A branch with unfinished work, which was delivered since, was deleted.
     BranchDeleted {
         branch: String,
     },
@@ -291,17 +291,17 @@ pub enum Fact {
     PutDown {
         ending: String,
     },
-    /// Put back because of the outside; due again then.
+    /// The run waits for a remote service or a limit until the given time.
     Postponed {
         until: DateTime<Utc>,
         reason: String,
     },
-    /// Somebody said something to the run: words for the model, or a command.
+    /// A person wrote to the run: text for the model, or a command.
     Heard {
         author: String,
         what: String,
     },
-    /// Somebody said something that does not count.
+    /// A person wrote something that does not count.
     Ignored {
         author: String,
         reason: String,
@@ -358,7 +358,7 @@ pub enum Fact {
     },
 }
 
-/// Plans and differences are whole, within reason.
+/// Maximum bytes of a plan or a difference, which are kept whole up to here.
 pub const LONGEST_DOCUMENT: usize = 64 * 1024;
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub struct Figure<T> {
     pub since: Option<DateTime<Utc>>,
 }
 
-/// How long runs took, in seconds.
+/// Durations of runs, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Duration {
     pub p50: i64,
@@ -44,7 +44,7 @@ pub struct Report {
     pub ended: BTreeMap<String, usize>,
     /// Share of done runs among those that were done or failed.
     pub success_rate: Figure<f64>,
-    /// From the first work on a run to its end, waits for people included.
+    /// Time from the first work on a run to its end, including waits for people.
     pub duration_seconds: Figure<Duration>,
     pub tokens_per_run: Figure<Tokens>,
     /// Tokens by the model and the role that it was asked in, where that is known.
@@ -122,7 +122,7 @@ struct RunFacts {
 }
 
 impl Statistics {
-    /// Starts a report on what ended at `since` or later; on everything without it.
+    /// Starts a report on runs that ended at `since` or later; without it, on all runs.
     pub fn since(since: Option<DateTime<Utc>>) -> Self {
         Self {
             since,
@@ -130,7 +130,7 @@ impl Statistics {
         }
     }
 
-    /// Takes a fact.
+    /// Adds a fact to the report.
     pub fn take(&mut self, entry: &Entry) {
         let at = entry.at;
         let is_in_period = self.since.is_none_or(|since| at >= since);
@@ -246,7 +246,7 @@ impl Statistics {
         }
     }
 
-    /// Returns since when there is data, if the first is from then.
+    /// Returns the time since which there are data, if `first` is known.
     fn from(&self, first: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
         first.map(|first| self.since.map_or(first, |since| since.max(first)))
     }
@@ -263,7 +263,7 @@ impl Reproduction {
 }
 
 impl RunFacts {
-    /// Tells whether no check failed the last time it was run.
+    /// Tells whether no check failed when it was last run.
     fn passes(&self) -> bool {
         self.checks.values().all(|passed| *passed)
     }
@@ -288,7 +288,8 @@ impl Tokens {
     }
 }
 
-/// Names the model and the role of a call; earlier versions of the program did not note them.
+/// Returns the model and the role of a call as a key; earlier versions of the program did not
+/// record them.
 fn asked(model: &str, role: &str) -> String {
     if model.is_empty() {
         return "unknown".to_owned();

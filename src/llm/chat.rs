@@ -30,7 +30,8 @@ use crate::secret::Clean;
 /// Most native calls of one reply: each is compared with all others.
 const MOST_CALLS: usize = 128;
 
-/// One append-only conversation with its history; a clone can be asked something aside.
+/// An append-only conversation with its history. A clone can be asked something that does not
+/// become part of it.
 #[derive(Clone)]
 pub struct Chat {
     connection: Arc<Connection>,
@@ -45,7 +46,7 @@ pub struct Chat {
     /// Number of messages that have been handed out for storing.
     saved: usize,
     counted: Option<LastCount>,
-    /// How many pieces of a streamed reply have arrived.
+    /// Number of pieces of a streamed reply that have arrived.
     arrived: watch::Sender<u64>,
 }
 
@@ -73,8 +74,8 @@ impl Chat {
         }
     }
 
-    /// Returns how many pieces of the current reply have arrived, each about a token; 0 where it is
-    /// not streamed.
+    /// Returns the number of pieces of the current reply that have arrived, each about a token; 0
+    /// if it is not streamed.
     pub fn arrived(&self) -> watch::Receiver<u64> {
         self.arrived.subscribe()
     }
@@ -233,7 +234,7 @@ impl Chat {
         Ok(self.reply(answer, needed))
     }
 
-    /// Returns the last count, if it is this model's: each counts in its own way.
+    /// Returns the last count, if it is this model's: each model counts in its own way.
     fn counted_by(&self, connection: &Connection) -> Option<LastCount> {
         self.counted.filter(|_| self.answered_by == connection.name)
     }
@@ -267,7 +268,8 @@ impl Chat {
         self.counted.map(|counted| counted.tokens)
     }
 
-    /// Returns a copy that holds only the first `messages`, to be asked something aside.
+    /// Returns a copy with only the first `messages`, for a question that does not become part of
+    /// the conversation.
     #[must_use]
     pub fn beginning(&self, messages: usize) -> Self {
         let mut beginning = self.clone();
@@ -277,8 +279,8 @@ impl Chat {
         beginning
     }
 
-    /// Puts `summary`, a [`Message::Summary`], in the place of what it replaces. Everything before
-    /// it must have been stored.
+    /// Replaces messages by `summary`, a [`Message::Summary`] of them. Everything before it must
+    /// have been stored.
     pub fn compact(&mut self, summary: Message) {
         compaction::take_up(&mut self.history, summary);
         self.saved = self.history.len();

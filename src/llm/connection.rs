@@ -20,7 +20,7 @@ use crate::llm::transport::concurrency_limit::ConcurrencyLimit;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::{ReplyRequest, Transport};
 
-/// How long a server that could not be reached is not asked where another model can be.
+/// Time for which a server that could not be reached is not asked, if another model can be.
 const OUT_OF_ORDER: Duration = Duration::from_mins(1);
 
 /// The way to one model.
@@ -42,9 +42,9 @@ pub(super) struct Connection {
     /// What decides on the replies besides the prompt, where the same prompt is to give the same
     /// reply.
     pub(super) reproducible: Option<String>,
-    /// Merged into each request for a reply.
+    /// Fields that are merged into each request for a reply.
     extra_body: Arc<Map<String, Value>>,
-    /// Asked while this one cannot be.
+    /// The connection that is used while this one cannot be.
     pub(super) fallback: Option<Arc<Self>>,
     failed_at: Arc<Mutex<Option<Instant>>>,
     is_window_known: Arc<AtomicBool>,
@@ -91,8 +91,8 @@ impl ReplyRequest for PromptRequest<'_> {
 }
 
 impl Connection {
-    /// Returns the way to `model`, with its place taken by `fallback` when it cannot be reached.
-    /// Does not touch the network.
+    /// Returns the connection to `model`, which `fallback` replaces when it cannot be reached. Does
+    /// not touch the network.
     pub(super) fn new(config: &Config, model: &ModelConfig, fallback: Option<Arc<Self>>) -> Result<Self, LlmError> {
         let (url, provider): (Url, Arc<dyn Provider>) = match model.provider {
             ProviderName::Ollama => {
@@ -138,8 +138,8 @@ impl Connection {
         })
     }
 
-    /// Returns the same way, restricted to the servers that `resolver` allows, and its fallback
-    /// likewise.
+    /// Returns the same connection, restricted to the servers that `resolver` allows, and its
+    /// fallback likewise.
     pub(super) fn in_private_network(&self, resolver: PrivateNetworkResolver) -> Self {
         let fallback = self.fallback.as_ref();
         Self {
@@ -160,8 +160,8 @@ impl Connection {
         }
     }
 
-    /// Refuses a model that its server has loaded with a smaller window than the configured one:
-    /// asked until the server tells, which it does when the model is loaded.
+    /// Refuses a model that its server has loaded with a smaller window than the configured one.
+    /// The server is asked until it knows the window, which it does when the model is loaded.
     pub(super) async fn check_window(&self) -> Result<(), LlmError> {
         if self.is_window_known.load(Relaxed) {
             return Ok(());
@@ -184,7 +184,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns the model to ask in the place of this one after `error`.
+    /// Returns the connection to use in place of this one after `error`.
     pub(super) fn instead_after(&self, error: &LlmError) -> Option<&Arc<Self>> {
         let fallback = self.fallback.as_ref()?;
         match error {
@@ -202,8 +202,8 @@ impl Connection {
         }
     }
 
-    /// Returns the model to ask: this one, or the one that takes its place while it is known to be
-    /// out of order.
+    /// Returns the connection to use: this one, or its fallback while this one is known to be out
+    /// of order.
     pub(super) fn in_order(self: &Arc<Self>) -> &Arc<Self> {
         let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.fallback {

@@ -87,8 +87,8 @@ impl Model {
         &self.connection.provider.info().window_hint
     }
 
-    /// Asks whether native tool calls are to be used: as configured, or in `auto` as the provider
-    /// says of the model.
+    /// Tells whether native tool calls are used: as configured, or in `auto` as the provider says
+    /// of the model.
     pub async fn takes_native_calls(&self) -> bool {
         match self.connection.function_calling {
             FunctionCalling::On => true,
@@ -114,8 +114,8 @@ impl Model {
         Chat::new(Arc::clone(&self.connection), self.role, tools, native, cancel)
     }
 
-    /// Returns a copy of `chat` that asks this model, in this one's role. A model that the
-    /// conversation was not begun with gets its calls as JSON text: it may take no native ones.
+    /// Returns a copy of `chat` that asks this model, in this one's role. Unless the conversation
+    /// was begun with it, its calls are sent as JSON text, because it may not take native ones.
     pub fn aside(&self, chat: &Chat) -> Chat {
         chat.aside(&self.connection, self.role)
     }

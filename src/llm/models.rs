@@ -19,7 +19,7 @@ pub enum Critic {
 
 /// The models of a process, by role.
 pub struct Models {
-    /// By their names in the configuration.
+    /// Connections by the models' names in the configuration.
     connections: BTreeMap<String, Arc<Connection>>,
     /// Programs that answer in the place of a model, likewise.
     programs: BTreeMap<String, CommandModel>,
@@ -56,9 +56,9 @@ impl Models {
         })
     }
 
-    /// Returns the model of `role`. For confidential work, that is where the rule `local_only`
-    /// demands it, the one of the role `local_only` takes its place if there is one, and whichever
-    /// it is refuses to send to a server that is not local.
+    /// Returns the model of `role`. For confidential work, which the rule `local_only` demands, the
+    /// model of the role `local_only` replaces it if there is one, and in any case it refuses to
+    /// send to a server that is not local.
     pub fn of(&self, role: Role, local_only: Option<&str>) -> Model {
         let local_only = self.demand(local_only);
         let name = self.name_of(role, local_only.as_deref());
@@ -138,7 +138,7 @@ impl Models {
     }
 }
 
-/// Connects a model after those that take its place, each once: they share a limit on requests.
+/// Connects a model after its fallbacks, each once, so that they share a limit on requests.
 fn connect(
     config: &Config,
     name: &str,

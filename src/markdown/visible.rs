@@ -56,8 +56,8 @@ fn characters(text: &str) -> Cow<'_, str> {
     Cow::Owned(seen)
 }
 
-/// True for characters without a glyph: control, zero width, direction, tags, variation selectors,
-/// blanks of some scripts.
+/// Returns true for characters without a glyph: control, zero width, direction, tags, variation
+/// selectors, blanks of some scripts.
 fn is_hidden(character: char) -> bool {
     let is_control = character.is_control() && !matches!(character, '\n' | '\t');
     is_control
@@ -71,12 +71,13 @@ fn is_hidden(character: char) -> bool {
         )
 }
 
-/// True for zero-width (non-)joiners, which are part of the spelling in some scripts.
+/// Returns true for zero-width (non-)joiners, which are part of the spelling in some scripts.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200C}' | '\u{200D}')
 }
 
-/// True if a joiner beside this character may be part of the spelling: Arabic and Indic letters.
+/// Returns true if a joiner beside this character may be part of the spelling: Arabic and Indic
+/// letters.
 fn joins(neighbour: Option<char>) -> bool {
     neighbour.is_some_and(|neighbour| matches!(neighbour, '\u{600}'..='\u{8FF}' | '\u{900}'..='\u{DFF}'))
 }

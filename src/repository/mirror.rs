@@ -44,7 +44,7 @@ impl Mirror {
         Ok((mirror, address))
     }
 
-    /// True if this is the mirror of the repository at `url`.
+    /// Returns true if this is the mirror of the repository at `url`.
     pub fn is_of(&self, url: &str) -> bool {
         let address = Address::read(url).ok();
         address.is_some() && address == self.address
@@ -96,7 +96,7 @@ impl Mirror {
         }
     }
 
-    /// True if there is any branch.
+    /// Returns true if there is any branch.
     pub async fn has_branches(&self) -> Result<bool, RepositoryError> {
         let first = self
             .git("looking for branches")
@@ -131,8 +131,8 @@ impl Mirror {
     /// Points one of the run's refs to `commit`. Refs change under the lock only, so that left-over
     /// lock files can be told from living ones.
     ///
-    /// Whoever writes the commit's objects holds the lock from then on: nothing refers to them
-    /// before, so that a pruning in between would take them away.
+    /// The caller must hold the lock since before it wrote the commit's objects: nothing refers to
+    /// them yet, so that pruning in between would remove them.
     pub(in crate::repository) async fn point(
         &self,
         _lock: &File,
@@ -229,8 +229,8 @@ impl Mirror {
         Ok(false)
     }
 
-    /// Repacks the mirror after many fetches. The caller holds the lock, or two would do it at
-    /// once.
+    /// Repacks the mirror after many fetches. The caller holds the lock, or two processes would do
+    /// it at once.
     pub(in crate::repository) async fn tidy(&self) {
         let tidied = self
             .git("tidying the mirror")
@@ -252,7 +252,7 @@ impl Mirror {
         }
     }
 
-    /// Tells whether git finds nothing broken in it.
+    /// Tells whether git finds no damage in the mirror.
     pub async fn is_sound(&self) -> bool {
         let checked = self
             .git("checking the mirror")

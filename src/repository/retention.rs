@@ -1,5 +1,4 @@
-//! What mirrors keep no longer: the commits of runs that are forgotten, and mirrors that nobody has
-//! used for long.
+//! Deletes the commits of forgotten runs from mirrors, and mirrors that nobody has used for long.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -10,16 +9,16 @@ use crate::repository::git::lock;
 use crate::repository::mirror::Mirror;
 use crate::repository::{Config, RepositoryError};
 
-/// How deep mirrors lie: host, then groups within groups.
+/// Maximum depth of mirrors: host, then groups within groups.
 const DEEPEST: usize = 24;
 
-/// When objects go to which no reference leads any more.
+/// The age at which unreferenced objects are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prune {
-    /// At once: nobody is at work.
+    /// All are removed at once, because nobody is at work.
     Now,
-    /// What a run is writing at this moment is not referred to yet, so only what is an hour old
-    /// goes.
+    /// Only those older than an hour are removed, because what a run is writing at this moment is
+    /// not referenced yet.
     Old,
 }
 
@@ -38,7 +37,7 @@ impl Mirror {
         places.map(|place| Self::at(config, state_dir, place)).collect()
     }
 
-    /// Returns the runs of which something is kept here.
+    /// Returns the runs of which the mirror keeps something.
     pub async fn kept_runs(&self) -> Result<Vec<String>, RepositoryError> {
         let listed = self
             .git("listing what is kept of runs")
@@ -54,16 +53,16 @@ impl Mirror {
         Ok(runs)
     }
 
-    /// Tells whether this is the mirror of a repository that its forge calls so.
+    /// Tells whether this is the mirror of a repository with this name on its forge.
     pub fn is_called(&self, name: &str) -> bool {
         let parts: Vec<String> = name.split('/').map(|part| file_name(part).to_lowercase()).collect();
         let place = self.path().with_extension("").to_string_lossy().to_lowercase();
         Path::new(&place).ends_with(parts.join("/"))
     }
 
-    /// Forgets what is kept of these runs, and removes their objects where something was kept, or
-    /// where `is_own` says that they worked here. Returns of how many there was something. A mark
-    /// in the mirror lets another call finish what a crash cut short.
+    /// Deletes what the mirror keeps of these runs, and its objects if there was something, or if
+    /// `is_own` says that the runs worked here. Returns the number of runs of which there was
+    /// something. A mark in the mirror lets another call complete what a crash interrupts.
     pub async fn forget_all(&self, runs: &[String], is_own: bool, prune: Prune) -> Result<usize, RepositoryError> {
         let mark = self.path().join("forgetting");
         let kept: Vec<String> = self
@@ -91,7 +90,7 @@ impl Mirror {
         Ok(kept.len())
     }
 
-    /// Removes the objects to which nothing leads, out of packs as well.
+    /// Removes unreferenced objects, out of packs as well.
     async fn prune(&self, prune: Prune) -> Result<(), RepositoryError> {
         let _lock = self.lock().await?;
         let expire = match prune {
@@ -107,7 +106,7 @@ impl Mirror {
             .map(drop)
     }
 
-    /// Removes the mirror if nobody has used it for so long. Returns whether it did.
+    /// Removes the mirror if nobody has used it for this time. Returns whether it did.
     pub async fn remove_unused(&self, unused: Duration) -> Result<bool, RepositoryError> {
         let lock = self.lock_without_use().await?;
         let used = lock.metadata().and_then(|metadata| metadata.modified());

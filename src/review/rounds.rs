@@ -17,7 +17,7 @@ use crate::approval::digest::Digest;
 /// Rounds without a better score after which it is not tried again.
 const PLATEAU: usize = 2;
 
-/// When a document passes, and how often it may be made better.
+/// The rules for passing a document, and for sending it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     pub target_score: Score,
@@ -35,36 +35,36 @@ pub struct ReviewLoop {
     parts: BTreeSet<String>,
 }
 
-/// One judgement.
+/// One round: a judgement of the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// Digest of the document's text.
     pub digest: Digest,
     pub opinion: Opinion,
-    /// Whether the opinion is that of an earlier round, about the same document.
+    /// Whether the opinion is from an earlier round, on the same document.
     #[serde(default)]
     pub is_repeated: bool,
-    /// Whether the document was sent back to be made better.
+    /// Whether the document was sent back for a revision.
     #[serde(default)]
     is_sent_back: bool,
 }
 
-/// What came of asking the reviewer.
+/// The outcome of a review request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opinion {
     Given {
-        /// With the blockers that count.
+        /// The review, with only the blockers that count.
         review: Review,
         /// Blockers without evidence.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unproven: Vec<Blocker>,
     },
-    /// There is none, for this reason.
+    /// There is no review, for this reason.
     Missing(String),
 }
 
-/// What to do next.
+/// The next step for a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Ask the reviewer about this document.
@@ -77,7 +77,7 @@ pub enum Next {
     GiveUp(Unready),
 }
 
-/// Why a document that is not ready is not sent back again.
+/// The reason why a document that is not ready is not sent back again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unready {
     /// All rounds are used up.
@@ -178,8 +178,9 @@ impl ReviewLoop {
         self.parts = document.fingerprints();
     }
 
-    /// Records that the document of the last round is being made better. Saved together with the
-    /// run's step back: a run that is killed before has the same decision before it again.
+    /// Records that the document of the last round is sent back for a revision. This is saved
+    /// together with the run's step back: a run that is killed before has the same decision to make
+    /// again.
     pub fn send_back(&mut self) {
         if let Some(last) = self.rounds.last_mut() {
             last.is_sent_back = true;

@@ -28,11 +28,11 @@ use crate::tool::program::{Program, ProgramError};
 const PROMPT: &str = include_str!("prompt.txt");
 /// Name of the folder below the state's in which reviewing programs get folders of their own.
 pub const FOLDER: &str = "reviewers";
-/// What stands for the document in a prompt.
+/// The placeholder for the document in a prompt.
 const DOCUMENT: &str = "{{document_content}}";
 /// Who the reviewer is; everything else is in the prompt.
 const SYSTEM: &str = "You review documents that somebody else wrote. You judge, and change nothing.";
-/// Repetitions of an attempt that failed.
+/// Maximum number of repetitions of a failed attempt.
 const RETRIES: usize = 2;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Share of a model's window, in percent, that a document may fill: a review and the reasoning
@@ -41,7 +41,7 @@ const DOCUMENT_SHARE: u64 = 50;
 /// Most bytes of a document for a program, whose window is not known.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// Whoever gives the judgement.
+/// The source of the judgement.
 pub enum Asked {
     Model(Model),
     Program(Program),
@@ -65,7 +65,7 @@ pub struct Place {
     pub folder: PathBuf,
 }
 
-/// What came of asking.
+/// The outcome of a review request.
 #[derive(Debug)]
 pub struct Judgement {
     pub review: Result<Review, NoReview>,
@@ -82,7 +82,7 @@ pub struct Call {
     pub took: Duration,
 }
 
-/// Why there is no review.
+/// The reason why there is no review.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoReview {
     #[error("the reviewer did not answer within {0} s, at any of {tries} attempts; raise review.timeout_seconds", tries = RETRIES + 1)]
@@ -101,14 +101,14 @@ pub enum NoReview {
     Later { until: DateTime<Utc>, reason: String },
 }
 
-/// Why an attempt failed, and whether another may do better.
+/// A failed attempt, and whether another one may succeed.
 enum Miss {
     Again(NoReview),
     Final(NoReview),
 }
 
-/// Returns the prompt in `file`, or the shipped one; the second value says why it is not the file's
-/// own.
+/// Returns the prompt in `file`, or the shipped one; the second value says why the file is not
+/// used.
 pub fn prompt(file: Option<&Path>) -> (String, Option<String>) {
     let shipped = PROMPT.to_owned();
     let Some(file) = file else {
@@ -188,7 +188,7 @@ impl Reviewer {
         }
     }
 
-    /// Asks for a judgement of `document`.
+    /// Asks for a judgement of `document`, and repeats an attempt that may succeed the next time.
     pub async fn review(&self, document: &str) -> Judgement {
         let prompt = self.prompt.replace(DOCUMENT, &kept_inside(document, &self.prompt));
         let mut calls = Vec::new();

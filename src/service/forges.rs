@@ -34,8 +34,8 @@ impl Connected {
         format!("{what} of {}", self.address)
     }
 
-    /// Tells the forge's client what an earlier process left. Without it everything is asked for in
-    /// full, as the first time.
+    /// Hands the answers of an earlier process to the forge's client. Without them it fetches
+    /// everything in full, as the first time.
     pub async fn recall(&self, store: &Store) {
         let left = match store.remembered(&self.memory_of("answers")).await {
             Ok(Some(text)) => serde_json::from_str(&text).map_err(|error| error.to_string()),
@@ -48,7 +48,7 @@ impl Connected {
         }
     }
 
-    /// Leaves what the forge's client knows to the next process.
+    /// Stores the answers that the forge's client knows for the next process.
     pub async fn remember(&self, store: &Store) {
         let Some(answers) = self.forge.news() else { return };
         let written = match serde_json::to_string(&answers) {
@@ -70,7 +70,7 @@ pub struct Forges {
 }
 
 impl Forges {
-    /// Sets up the clients. Nothing is asked of a forge yet.
+    /// Sets up the clients of the configured forges, without a request.
     pub async fn connect(config: &Config) -> Result<Self, ForgeError> {
         let mut hosts = Vec::new();
         for source in &config.task_sources {
@@ -110,8 +110,7 @@ impl Forges {
         self.hosts.iter().find(|connected| connected.forge.name() == host)
     }
 
-    /// Returns where a task's people are told, or `None` where its forge is not configured any
-    /// more.
+    /// Returns where a task's reports go; `None` if its forge is no longer configured.
     pub fn thread(&self, task: &TaskId) -> Option<ReportTarget> {
         let Connected { forge, labels, .. } = self.of(task)?.clone();
         Some(ReportTarget::Item { forge, labels })

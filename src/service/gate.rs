@@ -1,5 +1,5 @@
-//! Who may have the program work: whoever put the label on has to be one of those who may write, or
-//! of `allowed_users`.
+//! Decides who may start runs: the person who set the label must have the right to write, or be in
+//! `allowed_users`.
 //!
 //! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and
 //! everybody who opens an issue from a template that brings the label along.
@@ -16,12 +16,12 @@ use crate::forge::{FoundItem, ItemEvent};
 use crate::journal::fact::Fact;
 use crate::task::id::TaskId;
 
-/// After so long without a word in the item's history, none will come any more.
+/// Time after which a label that is missing in the item's history will not appear there any more.
 const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
 impl Service {
-    /// Returns who asked for the work, if they may. Whoever may not is told so, once, and the label
-    /// is taken off.
+    /// Returns who asked for the work, if they may. Otherwise tells them so, once, and removes the
+    /// label.
     pub(super) async fn let_in(
         &self,
         connected: &Connected,

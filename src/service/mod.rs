@@ -42,7 +42,7 @@ use forges::{Connected, Forges};
 pub struct Host {
     /// Path of this program.
     pub program: PathBuf,
-    /// How the engine and registries are reached.
+    /// The ways to reach the engine and registries.
     pub engine: EngineAccess,
     /// The proxy that the machine is behind, if any.
     pub upstream: Arc<Upstream>,
@@ -166,8 +166,8 @@ fn review(config: &Config, program: &Path) -> ReviewSettings {
     }
 }
 
-/// Returns the name that tells this installation's containers from those of others on the same
-/// engine. The first start stores it with the state: the path alone would be the same in every
+/// Returns the name that distinguishes this installation's containers from those of others on the
+/// same engine. The first start stores it with the state: the path alone would be the same in every
 /// worker that runs in a container, and each would sweep the others' containers. If it cannot be
 /// stored, the name is derived from the path.
 pub fn instance(state_dir: &Path) -> String {

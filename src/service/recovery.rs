@@ -64,7 +64,7 @@ impl Service {
         Ok(())
     }
 
-    /// True if a container is in the warm pool of this or another living process.
+    /// Returns true if a container is in the warm pool of this or another living process.
     async fn is_kept_waiting(&self, container: &ListedContainer) -> bool {
         let (store, pool) = (&self.services.store, &self.services.containers.pool);
         match container.waits_with() {
@@ -85,7 +85,7 @@ impl Service {
         Box::pin(filler.run()).await;
     }
 
-    /// True if the removal of a container failed since the last sweep.
+    /// Returns true if the removal of a container failed since the last sweep.
     pub fn has_leftovers(&self) -> bool {
         self.services.containers.has_leftovers()
     }

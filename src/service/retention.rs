@@ -1,5 +1,4 @@
-//! What is kept no longer: finished work after its time, and everything of a task that is to be
-//! forgotten.
+//! Deletes finished work after its time, and everything of a task that is to be forgotten.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What one process leaves to the next: tokens used by day, and words under a key.
+//! Data that one process leaves to the next: the tokens used on each day, and texts under a key.
 
 use chrono::NaiveDate;
 

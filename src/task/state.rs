@@ -13,7 +13,7 @@ pub enum Judged {
 }
 
 impl Judged {
-    /// Returns the stage that follows once it has passed.
+    /// Returns the stage that follows after a pass.
     fn next(self) -> Stage {
         match self {
             Self::Plan => Stage::Preparing,
@@ -21,7 +21,7 @@ impl Judged {
         }
     }
 
-    /// Returns the stage that makes a better one.
+    /// Returns the stage that made the document, and revises it.
     fn made_in(self) -> Stage {
         match self {
             Self::Plan => Stage::Planning,
@@ -42,7 +42,7 @@ pub enum Stage {
     Delivering,
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     Queued,
@@ -66,7 +66,7 @@ pub enum State {
     Failed,
 }
 
-/// What happened to a run.
+/// An event in the life of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// A consumer holds the lease.
@@ -75,7 +75,7 @@ pub enum Signal {
     Finished,
     /// A second model is to judge the plan, or the result.
     ReviewNeeded,
-    /// What was judged is not good enough: the stage that made it makes a better one.
+    /// The judged document is not good enough and goes back to the stage that made it.
     RevisionNeeded,
     /// A person is to judge the plan, or the result.
     ApprovalNeeded,
@@ -88,7 +88,7 @@ pub enum Signal {
     AnswerNeeded,
     /// A person answered.
     Answered,
-    /// A person, a limit of the outside or the stop of the program sets the run aside.
+    /// A person, a remote service's limit or the stop of the program sets the run aside.
     PauseAsked,
     /// The reason for the pause is gone.
     Resumed,

@@ -41,11 +41,11 @@ pub struct Program {
     env: BTreeMap<String, SecretString>,
     timeout: Duration,
     guard: PathBuf,
-    /// Where its folders are made.
+    /// The folder in which the folders of single calls are made.
     folder: PathBuf,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     #[error("{program} cannot be started: {reason}")]
@@ -60,7 +60,7 @@ pub enum ProgramError {
     Failed {
         program: String,
         status: ExitStatus,
-        /// What it wrote to stderr last, with words before it.
+        /// The last lines that the program wrote to stderr, with words before them.
         said: String,
     },
     #[error("{program} could not be run: {reason}")]
@@ -77,8 +77,8 @@ impl Drop for Folder {
 }
 
 impl Program {
-    /// `guard` is the program with the subcommand `mcp-guard`, normally this one; the folders that
-    /// the program works in are made in `folder`.
+    /// Creates a program to be asked. `guard` is the program with the subcommand `mcp-guard`,
+    /// normally this one; the folders that the program works in are made in `folder`.
     pub fn new(
         command: Vec<String>,
         env: BTreeMap<String, SecretString>,
@@ -222,7 +222,7 @@ pub fn sweep(folder: &Path) {
     }
 }
 
-/// Reads to the end; `None` if there is more than an answer may have.
+/// Reads the answer to its end; `None` if it is too long.
 async fn read(stdout: Option<impl AsyncRead + Unpin>) -> std::io::Result<Option<Vec<u8>>> {
     let mut answer = Vec::new();
     if let Some(stdout) = stdout {
@@ -231,7 +231,7 @@ async fn read(stdout: Option<impl AsyncRead + Unpin>) -> std::io::Result<Option<
     Ok((answer.len() as u64 <= LONGEST_ANSWER).then_some(answer))
 }
 
-/// Ends everything that is left of the program, then its guard.
+/// Ends all that is left of the program, then its guard.
 async fn end(mut guard: Child) -> anyhow::Result<()> {
     let Some(id) = guard.id() else {
         return Ok(());

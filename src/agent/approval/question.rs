@@ -183,7 +183,7 @@ pub(crate) fn is_later(claim: &Claim, order: &Order, question: &Question) -> boo
     }
 }
 
-/// Returns the files in which two results differ; none where the old one is gone or had the same.
+/// Returns the files in which two results differ; empty if the old one is gone or is the same.
 async fn changed_since(mirror: &Mirror, before: &str, now: &CommitId) -> Vec<String> {
     let Ok(before) = before.parse::<CommitId>() else {
         return Vec::new();

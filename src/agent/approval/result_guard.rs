@@ -24,8 +24,8 @@ use crate::secret::Leak;
 /// Maximum number of leaks that are examined.
 const MOST_LEAKS: usize = 1000;
 
-/// Returns true if delivery needs a person's approval, and puts the question. For a local task
-/// people see the result before it leaves their machine, so they only get a remark.
+/// Returns true if delivery needs a person's approval, and asks for it. For a local task people see
+/// the result before it leaves their machine, so they only get a remark.
 pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> {
     let (Some(base), Some(head)) = (
         run.claim.record.planned.base.clone(),

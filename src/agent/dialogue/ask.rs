@@ -24,7 +24,7 @@ const RAREST_SIGN: Duration = Duration::from_mins(5);
 /// Maximum number of repetitions after a reply that cannot be parsed.
 const RE_ASKS: u32 = 5;
 
-/// Gets the model's next turn of the work, and saves it before the journal tells of it: readers of
+/// Asks the model for its next turn, and saves the turn before the journal records it: readers of
 /// that fact find the turn, and what the model is doing, in the store.
 pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat) -> Result<Turn, Interruption> {
     let (turn, called) = read_reply(claim, chat, decode::turn, RE_ASKS).await?;
@@ -34,11 +34,11 @@ pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat) -> Result<T
     saved.map(|()| turn)
 }
 
-/// Gets the next reply and parses it with `read`; if that fails, asks again and quotes the error.
+/// Asks the model and parses its reply with `read`; if that fails, asks again and quotes the error.
 ///
 /// # Errors
-/// If the reply still cannot be parsed after five repetitions, if a limit on tokens, time, cost
-/// or turns is reached, or if the model's server fails.
+/// If the reply still cannot be parsed after five repetitions, if a limit on tokens, time, cost or
+/// turns is reached, or if the model's server fails.
 pub(crate) async fn ask<T>(
     claim: &mut Claim,
     chat: &mut Chat,
@@ -59,7 +59,7 @@ pub(crate) async fn ask_again<T>(
     Ok(answer)
 }
 
-/// Returns the answer with the fact of the call that gave it, which is still to be noted.
+/// Returns the parsed reply with the fact of the call, which is still to be recorded.
 async fn read_reply<T>(
     claim: &mut Claim,
     chat: &mut Chat,
@@ -138,7 +138,7 @@ pub(crate) async fn count(
     })
 }
 
-/// Gets a reply, and notes now and then how much of a long one has arrived.
+/// Waits for a reply, and records now and then how much of a long one has arrived.
 async fn long_reply(claim: &Claim, chat: &mut Chat) -> Result<Reply, LlmError> {
     let arrived = chat.arrived();
     let asking = chat.get_response();
@@ -159,6 +159,8 @@ async fn long_reply(claim: &Claim, chat: &mut Chat) -> Result<Reply, LlmError> {
     }
 }
 
+/// Checks the limits of the run and of the day.
+///
 /// # Errors
 /// If the budget of the run, or the daily budget of all runs, is used up.
 pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
@@ -184,7 +186,7 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
     }
 }
 
-/// Adds the usage of a call to the day's total, if days have limits.
+/// Adds the usage of a call to the day's total, if there are daily limits.
 async fn record_usage(claim: &Claim, model: &str, usage: &Usage) -> Result<(), Interruption> {
     if claim.services.settings.budget.per_day == PerDay::default() {
         return Ok(());

@@ -44,7 +44,7 @@ impl WaitsOn {
 /// The effect of a command on a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect<'command> {
-    /// Nothing but this answer.
+    /// Only this answer.
     Answer(Page),
     /// A waiting run resumes.
     Resume(Page),
@@ -63,7 +63,7 @@ pub(crate) enum Effect<'command> {
     Pause,
 }
 
-/// Returns what `command` does to a run that stands so.
+/// Returns the effect of `command` on a run in the situation `standing`.
 pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
     use Standing::{AtWork, Waits};
     match (command, standing) {

@@ -340,7 +340,7 @@ pub struct FreshStart<'a> {
     pub new_plan: Option<&'a Plan>,
 }
 
-/// Returns the message from which a conversation goes on that went round in circles.
+/// Returns the message with which a conversation that went round in circles starts anew.
 pub fn fresh_start(facts: &FreshStart<'_>) -> String {
     let mut text = format!(
         "You repeated the same calls with the same results, so everything behind the task was taken out, and you begin anew. Tried \
@@ -359,8 +359,8 @@ pub fn fresh_start(facts: &FreshStart<'_>) -> String {
     text
 }
 
-/// Returns the message for a model that wants from the network what it cannot get. `installed`
-/// lists what the container has.
+/// Returns the message for a model that tries to get something from the network which it cannot
+/// reach. `installed` lists what the container has.
 pub fn offline(installed: &str, test_command: Option<&str>, max_bytes: usize) -> String {
     let installed: Vec<&str> = installed.split_whitespace().collect();
     let mut text = "The network refused this and will refuse it again: do the task without it.".to_owned();

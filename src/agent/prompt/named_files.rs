@@ -17,8 +17,8 @@ pub(crate) fn named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'paths 
     found
 }
 
-/// Returns the files of `paths` that `text` names, in the order in which it does: by their path, or
-/// by a name that only one of them has.
+/// Returns the files of `paths` that `text` names, in the order in which it names them: by their
+/// path, or by a name that only one of them has.
 pub(crate) fn all_named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'paths str> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for path in paths {
@@ -58,7 +58,7 @@ pub(crate) fn block(fence: &str, files: &[(&str, String)], max_bytes: usize) -> 
     text
 }
 
-/// Returns where `name` stands in `text` as a whole: no part of a longer path or word.
+/// Returns the position of `name` in `text` as a whole, not as part of a longer path or word.
 fn position(text: &str, name: &str) -> Option<usize> {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-/\\".contains(letter);
     text.match_indices(name).map(|(start, _)| start).find(|start| {

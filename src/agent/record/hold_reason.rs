@@ -18,9 +18,9 @@ pub enum HoldReason {
     /// A line looks like a secret; `path` is empty for the message of a commit.
     Secret {
         path: String,
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// For example `github-token`; `None` for a secret from the configuration.
+        /// Kind of secret, such as `github-token`; `None` for one from the configuration.
         kind: Option<String>,
     },
     /// The name of a file or folder looks like a secret; `folder` is its parent, empty for the

@@ -82,9 +82,9 @@ pub struct Paused {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SavedWork {
-    /// On a branch that everybody can read.
+    /// A branch that everybody can read.
     Branch(String),
-    /// Only on the worker.
+    /// A place that only the worker can read.
     Kept(KeptWork),
 }
 
@@ -92,9 +92,9 @@ pub enum SavedWork {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptWork {
-    /// In the mirror of the fork, from which the run can resume.
+    /// The mirror of the fork, from which the run can resume.
     Mirror,
-    /// In a file among the outputs of a run that has ended; `reference` names the work in it.
+    /// A file among the outputs of a run that has ended; `reference` names the work in it.
     File { file: String, reference: String },
 }
 

@@ -115,7 +115,7 @@ struct Comment {
     marker: String,
     /// Time at which this process claimed the run.
     begun: Instant,
-    /// Time of the last edit, or of the post. Before the post nothing is due.
+    /// Time of the last edit, or of the post. Before the post no edit is due.
     shown_at: Option<Instant>,
     /// Time of the next edit, if there is something new to show.
     due: Option<Instant>,
@@ -146,7 +146,7 @@ impl Comment {
         }
     }
 
-    /// Decides when a fact is to be shown.
+    /// Records a fact, and decides when it is shown.
     fn take(&mut self, fact: &Fact) {
         match fact {
             Fact::ReplyArriving { tokens } => self.arriving = Some(comments::arriving(*tokens)),
@@ -178,7 +178,7 @@ impl Comment {
     }
 
     /// Edits the comment, if it was posted and the run is at work. The end of the work, for good or
-    /// for now, is shown by those who end it; the delivery leads there at once.
+    /// for now, is shown by those who end it; after a delivery that is at once.
     async fn edit(&self) -> anyhow::Result<()> {
         let Some(stored) = self.services.store.run(self.run).await? else {
             return Ok(());

@@ -95,8 +95,8 @@ async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
     }
 }
 
-/// The container has more than the store knows, so it stays for the process that resumes the run.
-/// The container of a local task is removed, since nobody resumes that.
+/// Leaves a run whose state could not be saved. Its container is ahead of the store, so it stays
+/// for the process that resumes the run. That of a local task is removed, since nobody resumes it.
 async fn unsaved(run: &mut Run) -> RunOutcome {
     if run.claim.record.request.local.is_none() {
         open::leave_container(run).await;
@@ -153,7 +153,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
     RunOutcome::Postponed(until)
 }
 
-/// Sets the run aside until a person, the end of a pause of all runs or the clock lets it go on.
+/// Sets the run aside until a person, the end of a pause of all runs or the clock resumes it.
 async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOutcome {
     let by_limit = match &by {
         PausedBy::Limit(text) if run.claim.record.request.local.is_some() => {

@@ -57,7 +57,7 @@ const DONE_TOO_EARLY: &str =
 /// Maximum number of commands that are recorded for new containers.
 const MOST_COMMANDS: usize = 50;
 
-/// Saves the model's closing summary in the record.
+/// Lets the model work until it is done, and saves its closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     open::ensure_open(run).await?;
     take_work_up(run).await?;
@@ -80,7 +80,7 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     }
 }
 
-/// The agent loop: reply, tool calls, results, until done.
+/// Runs the agent loop: reply, tool calls, results, until the model is done.
 async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption> {
     let opened = run.workspace.opened()?;
     let (toolbox, specs) = (Arc::clone(&opened.toolbox), Arc::clone(&opened.specs));
@@ -149,7 +149,7 @@ async fn waits_for_approval(run: &mut Run, chat: &mut Chat) -> Result<bool, Inte
     Ok(true)
 }
 
-/// Executes the calls of a reply, and takes down what else they mean for the run.
+/// Executes the calls of a reply, and records what else they mean for the run.
 async fn carry_out(
     run: &mut Run,
     toolbox: &Toolbox,

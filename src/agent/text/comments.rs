@@ -26,8 +26,8 @@ const LONGEST_DOING: usize = 200;
 /// Maximum characters of a reason within a sentence.
 const LONGEST_REASON: usize = 1000;
 
-/// Comment for a person who set the label without permission, or for everybody if that person
-/// cannot be determined.
+/// Returns the comment for a person who set the label without permission, or for everybody if that
+/// person cannot be determined.
 pub fn turned_away(by: Option<&str>, trigger: &str) -> Page {
     let mut page = Page::default();
     page.paragraph(match by.filter(|by| !visible::line(by).is_empty()) {
@@ -85,7 +85,7 @@ pub fn confidential(started_by: StartedBy, trigger: &str) -> Page {
     page
 }
 
-/// Tells that a long reply of the model arrives.
+/// Returns the line that says that a long reply of the model is arriving.
 pub(crate) fn arriving(tokens: u64) -> String {
     format!("the model is replying; about {} tokens have arrived", grouped(tokens))
 }

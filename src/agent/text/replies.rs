@@ -45,15 +45,16 @@ pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// Reply to `auto-approve off`.
 pub const NOTHING_PASSES: &str =
     "🔒 Automatic approval is off, for all tasks. It is switched on again on the command line only.";
-/// To `resume` while all runs are paused.
+/// Reply to `resume` while all runs are paused.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
-/// Reply to an `approve` that counts; says so if text below it changes nothing.
+/// Returns the reply to an `approve` that counts; it says so if text below the command changes
+/// nothing.
 pub fn approved(has_words: bool) -> Page {
     if has_words { APPROVED_AS_SHOWN } else { RESUMED }.into()
 }
 
-/// Reply to `budget`.
+/// Returns the reply to `budget`.
 pub fn allowed(tokens: u64) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -63,7 +64,7 @@ pub fn allowed(tokens: u64) -> Page {
     page
 }
 
-/// Reply to `help`, and to an unknown command.
+/// Returns the reply to `help`, and to an unknown command.
 pub fn help(command: &Command) -> Page {
     let unknown = match command {
         Command::Unknown(unknown) if is_approval(unknown) => Line::filled(
@@ -96,7 +97,7 @@ fn is_approval(unknown: &str) -> bool {
     verb.eq_ignore_ascii_case("approve")
 }
 
-/// Reply to an approval that does not count.
+/// Returns the reply to an approval that does not count.
 pub fn not_approved(refusal: Refusal, digest: &Digest) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -119,7 +120,7 @@ pub fn plan_changed(changed: &[Part]) -> Page {
     page
 }
 
-/// Reply to a denial that does not count.
+/// Returns the reply to a denial that does not count.
 pub fn not_denied(refusal: Refusal) -> Page {
     let mut page = Page::default();
     page.paragraph(Line::filled(
@@ -246,7 +247,7 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Sett
     page.details("What would be pushed", difference);
 }
 
-/// Names the files in which a result differs from the one that was approved before.
+/// Writes the names of the files in which a result differs from the one that was approved before.
 fn changed_since_approval(page: &mut Page, changed: &[String]) {
     if changed.is_empty() {
         return;
@@ -302,7 +303,7 @@ fn is_plan_denied(record: &Record) -> bool {
     denial.question == held.question.id && !denial.reason.is_empty()
 }
 
-/// Reply to `stop` on a pull/merge request that no run works on.
+/// Returns the reply to `stop` on a pull/merge request that no run works on.
 pub fn no_longer_followed(by: &str, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");

@@ -34,7 +34,7 @@ pub(crate) const PROJECTS_OWN: &str = "project";
 /// Workspace and container state before the tools are added.
 struct Foundation {
     opened: OpenedProject,
-    /// Whether the container is a new one.
+    /// Whether the container was just started.
     is_new: bool,
     /// The reason why the result can no longer be delivered to its branch.
     not_there: Option<Interruption>,
@@ -222,8 +222,8 @@ pub(crate) fn open_early(run: &mut Run, files: &[String], mirror: &Mirror) {
 }
 
 /// Returns the environment with the image that the project's rules name, if the configuration
-/// allows it. What else there is to know of it comes from the environment that the rules name
-/// beside it, or the default one.
+/// allows it. Its other settings come from the environment that the rules name beside it, or the
+/// default one.
 pub(crate) fn project_environment(claim: &Claim) -> Option<(String, Environment)> {
     let config = &claim.services.containers.config;
     let wanted = &claim.record.planned.rules.environment;

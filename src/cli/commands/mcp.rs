@@ -16,7 +16,7 @@ use crate::review::score::Score;
 use crate::reviewer::{self, Place, Reviewer};
 use crate::secret::Redactor;
 
-/// Serves until stdin ends.
+/// Serves reviews over MCP until stdin ends.
 pub async fn serve(config: Option<&Path>) -> ExitCode {
     let config = match configuration_or_defaults(config) {
         Ok(config) => config,

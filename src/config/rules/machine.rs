@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::config::fault::Faults;
 use crate::repository::commit::signing::SigningKey;
 
-/// One day, in seconds.
+/// Maximum of `debounce_seconds`: one day.
 const LONGEST_DEBOUNCE: u32 = 86_400;
 
 /// Names of the built-in tool servers.

@@ -49,7 +49,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     check_names(config, faults);
 }
 
-/// The ids of tasks begin with the names: each host that is used has to have its own.
+/// Checks that each used host has a name of its own, because the ids of tasks begin with it.
 fn check_names(config: &Config, faults: &mut Faults) {
     let mut known: Vec<(String, &str)> = Vec::new();
     for source in &config.task_sources {

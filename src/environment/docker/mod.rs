@@ -53,7 +53,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Client {
     docker: bollard::Docker,
     address: String,
-    /// True if the removal of a container failed, so that it may still exist.
+    /// Whether the removal of a container failed, so that it may still exist.
     has_leftovers: Arc<AtomicBool>,
     /// Docker's own folder, with the credentials of registries.
     config_folder: Option<PathBuf>,
@@ -128,7 +128,7 @@ impl Client {
         Ok((client, info))
     }
 
-    /// True if the removal of a container failed since [`Self::forget_leftovers`].
+    /// Returns true if the removal of a container failed since [`Self::forget_leftovers`].
     pub(crate) fn has_leftovers(&self) -> bool {
         self.has_leftovers.load(Ordering::Relaxed)
     }
@@ -199,8 +199,8 @@ fn unlimited(info: &SystemInfo) -> Vec<Limit> {
     Limit::ALL.into_iter().filter(|limit| !is_kept(limit)).collect()
 }
 
-/// True if the storage driver can limit a container's writable layer. Whether xfs was mounted with
-/// `pquota` shows only on creating a container.
+/// Returns true if the storage driver can limit a container's writable layer. Whether xfs was
+/// mounted with `pquota` shows only on creating a container.
 fn can_limit_disk(driver: Option<&str>, status: &[Vec<String>]) -> bool {
     match driver {
         Some("overlay2") => status

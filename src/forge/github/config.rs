@@ -1,4 +1,4 @@
-//! How GitHub is configured.
+//! Configuration of a GitHub host.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What `doctor` says about GitHub: the token, each repository, its labels.
+//! Examination of a GitHub host by `doctor`: the token, each repository, its labels.
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
@@ -24,15 +24,16 @@ const SCOPES: [&str; 7] = [
     "security_events",
     "",
 ];
-/// What an App must be allowed to write.
+/// Permissions that an App must have for writing.
 const WRITTEN: [&str; 3] = ["contents", "issues", "pull_requests"];
-/// What it reads besides. Without the last three the program does not learn of checks that fail.
+/// Permissions that an App must have for reading. Without the last three the program does not learn
+/// of checks that fail.
 const READ: [&str; 4] = ["metadata", "checks", "statuses", "actions"];
 /// The repositories of an owner that are looked at: one page of their list.
 const MOST_LOOKED_AT: usize = 100;
 const WRITE: &str =
     "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)";
-/// How long a token is good, such as `2026-05-26 09:44:21 UTC`.
+/// Header with the time at which a token expires, such as `2026-05-26 09:44:21 UTC`.
 const END: &str = "github-authentication-token-expiration";
 const NARROWER: &str = "use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) \
      and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone";
@@ -286,8 +287,9 @@ impl Api {
         Ok(doubts.on(detail))
     }
 
-    /// New permissions of an App count only when somebody accepted them where it is installed. What
-    /// its own page lacks was said with the App.
+    /// Reports permissions that an installation of the App lacks: new ones count only after
+    /// somebody accepted them there. Permissions that the App itself lacks are reported with the
+    /// App.
     async fn examine_installations(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let Ok(app) = self.client.get_own::<schema::AppItself>("/app").await else {

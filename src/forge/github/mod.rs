@@ -46,7 +46,7 @@ pub struct Api {
     is_app: bool,
     bot: OnceCell<String>,
     repositories: Cache<schema::Repository>,
-    /// By `owner/repo#number`.
+    /// Whether an item is an issue or a pull request, by `owner/repo#number`.
     kinds: Cache<Kind>,
     /// Set once GitHub demanded separate searches for issues and pull requests, as it does of
     /// fine-grained tokens.
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
     PullRequest,
 }
 
-/// Sets up the client. Nothing is asked of GitHub yet; a wrong token shows with the first call.
+/// Sets up the client without a request; a wrong token shows with the first call.
 pub async fn connect(config: &Config) -> Result<GitHub, ForgeError> {
     let unusable = |reason: &str| ForgeError::Unexpected {
         what: "connecting to GitHub".to_owned(),
@@ -130,7 +130,7 @@ impl Api {
         Ok(self.own_login().await?.eq_ignore_ascii_case(&user.login))
     }
 
-    /// Returns the repository, from memory where it was asked a short while ago.
+    /// Returns the repository, from the cache if it was read a short while ago.
     async fn repository(&self, name: &str) -> Result<Arc<schema::Repository>, Failure> {
         if let Some(repository) = self.repositories.fact(name) {
             return Ok(repository);

@@ -28,7 +28,8 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// An app's account is called `name[bot]`, which nobody else can be.
+    /// Tells whether the account is a program's. An App's is called `name[bot]`, which no other
+    /// account can be.
     pub(crate) fn is_program(&self) -> bool {
         self.kind.as_deref() == Some("Bot") || self.login.ends_with("[bot]")
     }
@@ -47,9 +48,9 @@ pub(crate) struct Issue {
     pub(crate) body: Option<String>,
     pub(crate) state: String,
     pub(crate) html_url: String,
-    /// Ends in `/repos/owner/repo`.
+    /// The repository's address, which ends in `/repos/owner/repo`.
     pub(crate) repository_url: Option<String>,
-    /// Nobody, where the account was deleted.
+    /// The author; `None` if the account was deleted.
     pub(crate) user: Option<User>,
     #[serde(default)]
     pub(crate) labels: Vec<Label>,
@@ -57,12 +58,12 @@ pub(crate) struct Issue {
     pub(crate) assignees: Vec<User>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
-    /// Present where it is a pull request.
+    /// Present if it is a pull request.
     pub(crate) pull_request: Option<Value>,
 }
 
 impl Issue {
-    /// Returns the full name of the repository it lives in, where GitHub tells.
+    /// Returns the full name of its repository, if GitHub reports it.
     pub(crate) fn repository(&self) -> Option<&str> {
         let (_, name) = self.repository_url.as_deref()?.rsplit_once("/repos/")?;
         Some(name)
@@ -73,9 +74,10 @@ impl Issue {
 pub(crate) struct Repository {
     pub(crate) full_name: String,
     pub(crate) clone_url: String,
-    /// A name even where there is no commit yet.
+    /// Set even if there is no commit yet.
     pub(crate) default_branch: Option<String>,
-    /// In KiB, counted now and then: 0 in an empty repository and for a while in a small new one.
+    /// The size in KiB, which is updated with a delay: 0 in an empty repository, and for a while in
+    /// a small new one.
     #[serde(default)]
     pub(crate) size: u64,
     #[serde(default)]
@@ -112,7 +114,7 @@ pub(crate) struct Pull {
     #[serde(default)]
     pub(crate) node_id: String,
     pub(crate) draft: Option<bool>,
-    /// Left out in lists.
+    /// Missing in lists.
     #[serde(default)]
     pub(crate) maintainer_can_modify: Option<bool>,
 }
@@ -138,7 +140,7 @@ pub(crate) struct Side {
     pub(crate) branch: String,
     #[serde(rename = "sha")]
     pub(crate) commit: Option<String>,
-    /// Nothing, where the fork was deleted.
+    /// `None` if the fork was deleted.
     pub(crate) repo: Option<Repository>,
 }
 
@@ -148,7 +150,7 @@ pub(crate) struct Event {
     /// `labeled`, `renamed`, ...
     #[serde(rename = "event")]
     pub(crate) kind: String,
-    /// Nobody, where the account was deleted.
+    /// `None` if the account was deleted.
     pub(crate) actor: Option<User>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) label: Option<Label>,
@@ -195,9 +197,9 @@ pub(crate) struct GraphRepository {
 pub(crate) struct GraphItem {
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) last_edited_at: Option<DateTime<Utc>>,
-    /// Nobody, where the account was deleted.
+    /// `None` if the account was deleted.
     pub(crate) editor: Option<User>,
-    /// The newest come first. The text as it was opened counts as one, where it was edited at all.
+    /// The edits, newest first. If there are any, the original text counts as one of them.
     pub(crate) user_content_edits: Option<TextEdits>,
 }
 
@@ -236,9 +238,9 @@ pub(crate) struct Comment {
     pub(crate) body: Option<String>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
-    /// Of a comment on the changes.
+    /// The file, for a comment on the changes.
     pub(crate) path: Option<String>,
-    /// Nothing where the line is not there any more.
+    /// The line; `None` if it no longer exists.
     pub(crate) line: Option<u64>,
     /// The comment that began the thread on a line.
     pub(crate) in_reply_to_id: Option<u64>,
@@ -251,7 +253,7 @@ pub(crate) struct Review {
     pub(crate) body: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, ...
     pub(crate) state: Option<String>,
-    /// Nothing while the review is being written.
+    /// `None` while the review is being written.
     pub(crate) submitted_at: Option<DateTime<Utc>>,
 }
 
@@ -262,12 +264,12 @@ pub(crate) struct Assigned {
     pub(crate) assignees: Vec<User>,
 }
 
-/// What a user may do in a repository, by all ways together.
+/// The rights of a user on a repository, from all sources together.
 #[derive(Deserialize)]
 pub(crate) struct Access {
-    /// `admin`, `write`, `read` or `none`; finer roles are shown as the one that they are built on.
+    /// `admin`, `write`, `read` or `none`; a finer role is reported as the one that it is based on.
     pub(crate) permission: String,
-    /// Whose it is.
+    /// The account that the rights belong to.
     pub(crate) user: Option<User>,
 }
 
@@ -296,13 +298,13 @@ pub(crate) struct CheckRun {
     /// `completed` once there is a conclusion.
     pub(crate) status: String,
     pub(crate) conclusion: Option<String>,
-    /// Of a job of GitHub Actions it ends in `/job/<id>`.
+    /// The address of the details; that of a job of GitHub Actions ends in `/job/<id>`.
     pub(crate) details_url: Option<String>,
     #[serde(default)]
     pub(crate) output: CheckOutput,
 }
 
-/// What a check says of itself.
+/// The output of a check.
 #[derive(Deserialize, Default)]
 pub(crate) struct CheckOutput {
     pub(crate) title: Option<String>,

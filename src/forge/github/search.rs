@@ -104,8 +104,8 @@ impl Api {
         Ok(self.found(self.both_kinds(scope, terms).await?, None))
     }
 
-    /// A fine-grained token may not search for issues and pull requests at once and gets a 422;
-    /// only then are there two searches, and from then on.
+    /// Searches for items, in one request or in two: a fine-grained token may not search for issues
+    /// and pull requests at once and gets a 422. From then on there are always two.
     async fn both_kinds(&self, scope: TokenScope<'_>, terms: &str) -> Result<Vec<schema::Issue>, Failure> {
         if !self.searches_separately.load(Ordering::Relaxed) {
             match self.search_for(scope, terms, "").await {

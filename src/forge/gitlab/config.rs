@@ -1,4 +1,4 @@
-//! How GitLab is configured.
+//! Configuration of a GitLab host.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What `doctor` says about GitLab: the token, each project or group, the labels.
+//! Examination of a GitLab host by `doctor`: the token, each project or group, the labels.
 
 use std::collections::BTreeSet;
 
@@ -186,8 +186,8 @@ impl ExamineApi for Api {
 }
 
 impl Api {
-    /// Returns the projects of a group and its subgroups, by their paths, in which the token's user
-    /// has this role or a higher one. A list of projects does not tell the role in each.
+    /// Returns the paths of the projects of a group and its subgroups in which the token's user has
+    /// this role or a higher one. A list of projects does not contain the role in each.
     async fn projects_in(&self, group: &str, role: Option<AccessLevel>) -> Result<BTreeSet<String>, Failure> {
         let mut projects = GroupProjects::builder();
         let projects = projects.group(group).archived(false).include_subgroups(true);

@@ -45,7 +45,7 @@ pub struct Api {
     projects: Cache<schema::Project>,
 }
 
-/// Sets up the client. Nothing is asked of GitLab yet; a wrong token shows with the first call.
+/// Sets up the client without a request; a wrong token shows with the first call.
 pub fn connect(config: &Config) -> Result<GitLab, ForgeError> {
     let settings = HostSettings::new(
         &Api::TERMS,
@@ -107,8 +107,8 @@ impl Api {
         Ok(self.own_login().await?.eq_ignore_ascii_case(&user.username))
     }
 
-    /// Returns the project, from memory where it was asked a short while ago. One without commits
-    /// is asked each time: the first commit may come any moment.
+    /// Returns the project, from the cache if it was read a short while ago. One without commits is
+    /// read each time, because the first commit may come at any moment.
     async fn project(&self, name: &str) -> Result<Arc<schema::Project>, Failure> {
         if let Some(project) = self.projects.fact(name).filter(|project| !project.empty_repo) {
             return Ok(project);

@@ -7,16 +7,16 @@ use serde::Deserialize;
 pub(crate) struct User {
     pub(crate) username: String,
     pub(crate) id: Option<u64>,
-    /// Not told in every place.
+    /// Missing in some answers.
     pub(crate) bot: Option<bool>,
-    /// Told of oneself alone.
+    /// Only set for the token's own user.
     pub(crate) is_admin: Option<bool>,
 }
 
 impl User {
-    /// The account of a project's or group's access token is called `project_1_bot`, mostly with
-    /// more behind it; a service account `service_account_group_1_...`, unless somebody chose a
-    /// name that tells nothing.
+    /// Tells whether the account is a program's. That of a project's or group's access token is
+    /// called `project_1_bot`, mostly with a suffix, and a service account
+    /// `service_account_group_1_...`, unless somebody chose another name.
     pub(crate) fn is_program(&self) -> bool {
         let has_number = |rest: &str| {
             let (number, end) = rest.split_once('_').unwrap_or_default();
@@ -47,27 +47,27 @@ pub(crate) struct Item {
     pub(crate) reviewers: Vec<User>,
     pub(crate) updated_at: DateTime<Utc>,
     pub(crate) references: Option<References>,
-    /// Of an issue: who may only read the project does not see it.
+    /// Whether an issue is confidential: people who may only read the project do not see it.
     pub(crate) confidential: Option<bool>,
     /// The commit at the head of a merge request.
     pub(crate) sha: Option<String>,
     pub(crate) draft: Option<bool>,
-    /// The rest is a merge request's only. Nothing, where the fork was deleted.
+    /// This and all below is only set for merge requests. `None` if the fork was deleted.
     pub(crate) source_project_id: Option<u64>,
     pub(crate) target_project_id: Option<u64>,
     pub(crate) source_branch: Option<String>,
     pub(crate) target_branch: Option<String>,
     pub(crate) allow_collaboration: Option<bool>,
-    /// The older name of the same.
+    /// The older name of the same field.
     pub(crate) allow_maintainer_to_push: Option<bool>,
-    /// What the token's user may do with it. Not told in lists.
+    /// The rights of the token's user on it. Missing in lists.
     pub(crate) user: Option<Viewer>,
-    /// The newest pipeline of the commit at its head, or of that commit merged into the target
-    /// branch. Not told in lists.
+    /// The newest pipeline of its head commit, or of that commit merged into the target branch.
+    /// Missing in lists.
     pub(crate) head_pipeline: Option<Pipeline>,
 }
 
-/// The token's user, as somebody who looks at a merge request.
+/// The rights of the token's user on a merge request.
 #[derive(Deserialize)]
 pub(crate) struct Viewer {
     pub(crate) can_merge: Option<bool>,
@@ -112,9 +112,9 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Tells whether people can read the code, branches and merge requests who see no confidential
-    /// issue and no internal note. Of a private project nobody can. What does not say how visible
-    /// it is counts as open.
+    /// Tells whether the code, branches and merge requests can be read by people who see no
+    /// confidential issue and no internal note. A private project has no such readers; an unknown
+    /// visibility counts as open.
     pub(crate) fn is_open_to_more(&self) -> bool {
         self.visibility.as_deref() != Some("private")
     }
@@ -143,9 +143,9 @@ pub(crate) struct Member {
     pub(crate) id: Option<u64>,
     pub(crate) username: String,
     pub(crate) access_level: u64,
-    /// Of the account: `active`, `blocked`, ...
+    /// State of the account: `active`, `blocked`, ...
     pub(crate) state: Option<String>,
-    /// Of the membership: `active`, or `awaiting` approval.
+    /// State of the membership: `active`, or `awaiting` approval.
     pub(crate) membership_state: Option<String>,
 }
 
@@ -161,14 +161,14 @@ pub(crate) struct Note {
     pub(crate) author: Option<User>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
-    /// Written by GitLab itself: "added the label ...".
+    /// Whether GitLab itself wrote it: "added the label ...".
     #[serde(default)]
     pub(crate) system: bool,
     pub(crate) position: Option<Position>,
-    /// For people with the role Planner or Reporter and above.
+    /// Whether only people with the role Planner, Reporter or above may read it.
     #[serde(default)]
     pub(crate) internal: bool,
-    /// The older name of the same.
+    /// The older name of the same field.
     #[serde(default)]
     pub(crate) confidential: bool,
 }
@@ -182,16 +182,16 @@ impl Note {
 /// A label that was put on or taken off.
 #[derive(Deserialize)]
 pub(crate) struct LabelEvent {
-    /// Nobody, where the account was deleted.
+    /// `None` if the account was deleted.
     pub(crate) user: Option<User>,
     pub(crate) created_at: DateTime<Utc>,
-    /// Nothing, where the label was deleted.
+    /// `None` if the label was deleted.
     pub(crate) label: Option<Label>,
     /// `add` or `remove`.
     pub(crate) action: String,
 }
 
-/// Where in the changes a note stands.
+/// The place of a note in the changes.
 #[derive(Deserialize)]
 pub(crate) struct Position {
     pub(crate) new_path: Option<String>,
@@ -206,7 +206,8 @@ pub(crate) struct Label {
     pub(crate) name: String,
 }
 
-/// An answer of the GraphQL API. What it does not know is nothing, with errors that are not read.
+/// An answer of the GraphQL API. Fields that it does not know are `None`, with errors that are not
+/// read.
 #[derive(Deserialize)]
 pub(crate) struct GraphAnswer {
     pub(crate) data: Option<GraphData>,
@@ -235,7 +236,7 @@ pub(crate) struct GraphLabel {
     /// `gid://gitlab/ProjectLabel/12` or `gid://gitlab/GroupLabel/12`.
     pub(crate) id: String,
     pub(crate) title: String,
-    /// In whole seconds.
+    /// The time of the last change, in whole seconds.
     pub(crate) updated_at: DateTime<Utc>,
 }
 
@@ -250,7 +251,7 @@ pub(crate) struct GraphItem {
     pub(crate) widgets: Vec<Widget>,
 }
 
-/// A part of a work item; only its description tells of edits.
+/// A part of a work item; only its description reports edits.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Widget {
@@ -273,7 +274,7 @@ pub(crate) struct Token {
 pub(crate) struct Pipeline {
     pub(crate) id: u64,
     pub(crate) sha: String,
-    /// `success`, `failed`, `canceled`, `skipped`, or one of those that are not over yet.
+    /// `success`, `failed`, `canceled`, `skipped`, or the status of one that is not over yet.
     pub(crate) status: String,
 }
 
@@ -281,7 +282,7 @@ pub(crate) struct Pipeline {
 pub(crate) struct Job {
     pub(crate) id: u64,
     pub(crate) name: String,
-    /// Its failure does not fail the pipeline.
+    /// Whether its failure does not fail the pipeline.
     #[serde(default)]
     pub(crate) allow_failure: bool,
 }

@@ -44,7 +44,7 @@ impl<P: Platform> Host<P> {
         }
     }
 
-    /// Returns where a task of this host lives.
+    /// Returns the address of a task of this host.
     fn address<'a>(&self, task: &'a TaskId) -> Result<ItemAddress<'a>, ForgeError> {
         let settings = self.platform.settings();
         let is_own = |item: &&ItemId| {
@@ -87,11 +87,11 @@ impl<P: Platform> Host<P> {
         attempt.failed(failure)
     }
 
-    /// Turns the failure of what was tried on an item, if it failed, into an error that says why.
+    /// Turns the failure of an attempt on an item, if it failed, into an error that says why.
     ///
-    /// A 404 may mean that the item is gone, that it lies in another repository now, or that the
-    /// token may not see or do it: forges do not tell them apart. What can still be read does, so
-    /// it is asked, in this case only.
+    /// A 404 may mean that the item is gone, that it moved to another repository, or that the token
+    /// may not see or do it: forges do not tell them apart. Only in this case the item is read
+    /// again to find out.
     async fn or_explain<T>(
         &self,
         outcome: Result<T, Failure>,

@@ -13,7 +13,7 @@ pub struct ChangeHead {
     pub base_branch: String,
     /// The commit at the head; `None` where the forge does not tell.
     pub head_commit: Option<String>,
-    /// Where the head branch lives: the same repository, or a fork's clone address.
+    /// The clone address of the head branch's repository: the same one, or a fork.
     pub head_clone_url: String,
     /// The full name of that repository; `None` where it was deleted or is hidden.
     pub head_repository: Option<String>,
@@ -24,14 +24,14 @@ pub struct ChangeHead {
     pub push: PushRight,
 }
 
-/// Whether the bot may push to the branch that a change leads from.
+/// Whether the bot may push to the head branch of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushRight {
-    /// In the same repository, and in a fork whose owner allows it.
+    /// It may: the branch is in the same repository, or in a fork whose owner allows it.
     Given,
     /// The fork's owner does not allow it, or the fork is gone.
     NotGiven,
-    /// The fork's owner allows it to those who may merge, of whom the bot is none.
+    /// The fork's owner allows it to those who may merge, which the bot may not.
     ForMergers,
     /// A token of this kind reaches no repository of another owner.
     OutOfReach,
@@ -86,6 +86,6 @@ pub struct OpenChange {
     pub title: String,
     /// The commit that it asks to be merged.
     pub head: String,
-    /// Moves with comments; on GitLab once a minute at most.
+    /// The time of the last change or comment; on GitLab comments update it once a minute at most.
     pub updated_at: DateTime<Utc>,
 }

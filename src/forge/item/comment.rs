@@ -7,7 +7,7 @@ use super::account::Account;
 use super::comment_key::CommentKey;
 use crate::secret::Clean;
 
-/// What a person wrote below an item.
+/// A comment on an item by a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comment {
     pub key: CommentKey,
@@ -15,20 +15,22 @@ pub struct Comment {
     pub author_id: Option<u64>,
     pub body: String,
     pub created_at: DateTime<Utc>,
-    /// Moves with an edit, but only another body proves one: GitLab moves it with reactions as well
-    /// (the bot's too), GitHub counts whole seconds and has no such time for a review's own text.
+    /// The time of the last change. It changes with an edit, but only another body proves one:
+    /// GitLab also changes it with reactions (the bot's too), and GitHub counts whole seconds and
+    /// has no such time for a review's own text.
     pub updated_at: DateTime<Utc>,
-    /// File and line, of a comment on the changes.
+    /// File and line; `None` if the comment is not on the changes.
     pub place: Option<Place>,
     /// The remark that began the thread, of a later one in it, where the forge tells.
     pub thread: Option<CommentKey>,
-    /// Belongs to a review that approves: it asks for nothing. GitLab does not tell.
+    /// Whether it belongs to an approving review, which asks for nothing. GitLab does not report
+    /// it.
     pub is_approval: bool,
-    /// Written by a program.
+    /// Whether a program wrote it.
     pub is_bot: bool,
 }
 
-/// What the bot says about a comment without words.
+/// The bot's reaction to a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
     /// Eyes: it was read and is taken up.
@@ -53,10 +55,10 @@ pub struct CommentId(pub u64);
 /// A comment to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Post<'a> {
-    /// Unique for what the comment says, e.g. `019a…:progress`. Letters, digits, `:`, `-`.
+    /// Identifies the content of the comment, e.g. `019a…:progress`. Letters, digits, `:`, `-`.
     pub marker: &'a str,
     pub body: &'a Clean,
-    /// True where the comment may exist already because an earlier process may have written it.
+    /// Whether the comment may exist already, because an earlier process may have written it.
     pub search_first: bool,
 }
 

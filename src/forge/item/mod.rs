@@ -1,4 +1,4 @@
-//! What is read from and written to a forge, in the same words for all of them.
+//! The data that are read from and written to forges, the same for all of them.
 
 pub(crate) mod address;
 pub mod account;
@@ -25,7 +25,7 @@ pub use event::{Edit, EditedPart, ItemEvent};
 #[derive(Debug, Default)]
 pub struct Search {
     pub items: Vec<FoundItem>,
-    /// One for each source that could not be read.
+    /// One error for each source that could not be read.
     pub errors: Vec<ForgeError>,
 }
 
@@ -49,19 +49,19 @@ pub struct Item {
     pub labels: Vec<String>,
     pub assignees: Vec<String>,
     pub is_open: bool,
-    /// Of a pull/merge request that is not open any more.
+    /// Whether a closed pull/merge request was merged.
     pub is_merged: bool,
     pub created_at: DateTime<Utc>,
-    /// Moves with edits and labels. With comments GitLab moves it once a minute at most: only
-    /// `comments` tells of all.
+    /// The time of the last change. Edits and labels change it; comments do so on GitLab once a
+    /// minute at most, so only `comments` shows them all.
     pub updated_at: DateTime<Utc>,
     /// The page a person opens.
     pub url: String,
-    /// Where git clones the repository from, as the forge's API gives it.
+    /// The clone address for git, as the forge's API gives it.
     pub clone_url: String,
     /// `None` in a repository without any commit.
     pub default_branch: Option<String>,
-    /// What is asked to be merged; `None` for an issue.
+    /// The head of a pull/merge request; `None` for an issue.
     pub change: Option<ChangeHead>,
     pub discretion: Discretion,
     /// Whether more people than its members can read the repository. What does not say so counts as
@@ -69,14 +69,14 @@ pub struct Item {
     pub is_public: bool,
 }
 
-/// What may be shown of an item to people who can read the repository but not the item.
+/// What may be shown of an item to people who can read the repository, but not the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discretion {
     /// Everything: whoever can read the repository can read the item.
     NotNeeded,
-    /// Changes of files, but none of the item's words and none of what a model says about it.
+    /// File changes, but none of the item's text and none of the model's.
     NeutralNames,
-    /// Nothing, so the item is not worked on.
+    /// Nothing: the item is not worked on.
     Refused,
 }
 
@@ -88,7 +88,7 @@ impl Item {
         }
     }
 
-    /// Says why it is not open.
+    /// Returns why the item is not open.
     pub fn why_closed(&self) -> &'static str {
         if self.is_merged {
             "it was merged"
@@ -107,14 +107,14 @@ pub struct GitRemote {
     pub credentials: GitCredentials,
 }
 
-/// User name and password for git over HTTP. Given to one git process through its environment,
-/// never by URL or argument.
+/// User name and password for git over HTTP. They are given to one git process through its
+/// environment, never in a URL or an argument.
 #[derive(Debug, Clone)]
 pub struct GitCredentials {
     pub username: String,
     pub password: SecretString,
-    /// Made a moment ago: not all of the forge may know it yet.
+    /// Whether the password is so new that some of the forge's servers may not know it.
     pub is_new: bool,
-    /// Whom git's connections to the forge trust.
+    /// The certificates that git's connections to the forge trust.
     pub trust: Trust,
 }

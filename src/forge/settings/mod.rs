@@ -1,4 +1,4 @@
-//! What the configuration says of every host, whatever its platform.
+//! Settings that every host has, whatever its platform.
 
 pub mod allowed_users;
 pub(crate) mod label_style;
@@ -17,15 +17,15 @@ pub struct Terms {
     pub(crate) platform: &'static str,
     /// Its section of the configuration.
     pub(crate) section: &'static str,
-    /// What has to answer at `api_url`.
+    /// The name of the API that has to answer at `api_url`.
     pub(crate) api: &'static str,
-    /// What it calls a request to merge.
+    /// The platform's word for a request to merge.
     pub(crate) change: &'static str,
-    /// What it calls the checks of a commit.
+    /// The platform's word for the checks of a commit.
     pub(crate) checks: &'static str,
-    /// What it calls a repository.
+    /// The platform's word for a repository.
     pub(crate) repository: &'static str,
-    /// What to do when the token is not accepted at all.
+    /// The remedy if the token is not accepted at all.
     pub(crate) renew: &'static str,
 }
 
@@ -41,8 +41,7 @@ pub struct HostSettings {
 }
 
 impl HostSettings {
-    /// Reads the settings of the host that `name` names; without a name it is called as its section
-    /// is.
+    /// Reads the settings of the host called `name`; without a name it is called like its section.
     pub(crate) fn new(
         terms: &Terms,
         name: Option<&str>,

@@ -1,4 +1,4 @@
-//! Where items are searched: one repository, or all of an owner or group.
+//! A place to search for items: one repository, or all of an owner or group.
 
 use crate::forge::FoundItem;
 
@@ -21,13 +21,13 @@ impl Source {
 }
 
 impl Source {
-    /// Leaves those items whose repository the entry names: the configuration says what is worked
-    /// on, and not the forge.
+    /// Keeps only items of the repositories that the entry names: the configuration decides what is
+    /// worked on, not the forge.
     pub(crate) fn keep_own(&self, found: &mut Vec<FoundItem>) {
         found.retain(|item| item.task.repository().is_some_and(|name| self.holds(name)));
     }
 
-    /// Tells whether all items are the entry's own.
+    /// Tells whether all items are in repositories of the entry.
     pub(crate) fn has_all(&self, found: &[FoundItem]) -> bool {
         let mut names = found.iter().map(|item| item.task.repository());
         names.all(|name| name.is_some_and(|name| self.holds(name)))

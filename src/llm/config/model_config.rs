@@ -16,7 +16,7 @@ pub const OWN: &str = "llm";
 pub struct ModelConfig {
     /// [`OWN`], or the key in `llm.models`.
     pub name: String,
-    /// Where its keys stand in the configuration, such as `llm.ollama`.
+    /// The section of the configuration that has its keys, such as `llm.ollama`.
     pub section: String,
     pub provider: ProviderName,
     pub address: String,

@@ -122,7 +122,7 @@ pub(super) fn field<'value>(value: &'value mut Value, key: &str) -> &'value mut 
     &mut value[key]
 }
 
-/// Adds `text` to a text, or begins one.
+/// Appends `text` to the text at `place`, or begins one.
 pub(super) fn append(place: &mut Value, text: &str) {
     match place {
         Value::String(gathered) => gathered.push_str(text),

@@ -33,7 +33,7 @@ pub(crate) trait Provider: Send + Sync {
     fn info(&self) -> &ServerInfo;
     /// Returns the address to which conversations are sent.
     fn chat_url(&self) -> String;
-    /// Returns the request for `prompt`.
+    /// Returns the body of the request for `prompt`.
     fn body(&self, prompt: &Prompt<'_>) -> Value;
     /// Reads the server's answer; the error says what is missing.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
@@ -42,7 +42,7 @@ pub(crate) trait Provider: Send + Sync {
     /// Adds an event of a streamed reply to the answer, which `read` then reads like a whole one;
     /// returns whether the reply is finished. The error says why no reply consists of it.
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
-    /// Has later requests do without what the server refused in `body`; returns whether there is
+    /// Makes later requests omit what the server refused in `body`; returns whether there is
     /// something that can be left out or written otherwise.
     fn adapt(&self, _refusal: &str, _body: &Value) -> bool {
         false
@@ -70,7 +70,7 @@ pub(crate) trait Provider: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadedWindow {
     Loaded(u64),
-    /// It is loaded by the first request.
+    /// The first request loads the model.
     NotLoaded,
     Unknown,
 }

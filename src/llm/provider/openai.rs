@@ -28,7 +28,7 @@ pub(crate) struct OpenAiServer {
     adaptations: Adaptations,
 }
 
-/// Whose server it is.
+/// The maker of the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     OpenAi,
@@ -38,7 +38,7 @@ enum Kind {
     Other,
 }
 
-/// What a server's refusals have taught, for all later requests.
+/// Changes to later requests, as a server's refusals demand them.
 #[derive(Default)]
 struct Adaptations {
     no_stream: AtomicBool,
@@ -47,7 +47,7 @@ struct Adaptations {
     max_completion_tokens: AtomicBool,
 }
 
-/// Returns OpenAI, or a server that speaks its protocol.
+/// Returns the provider for OpenAI, or for a server that speaks its protocol.
 pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmError> {
     let section = &config.section;
     let (url, address) = endpoint::parse(config)?;
@@ -84,7 +84,7 @@ pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmErr
     Ok((url, server))
 }
 
-/// Returns LM Studio.
+/// Returns the provider for LM Studio.
 pub(crate) fn lmstudio(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmError> {
     let section = &config.section;
     let (url, mut address) = endpoint::parse(config)?;

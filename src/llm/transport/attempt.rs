@@ -1,4 +1,4 @@
-//! How an attempt to get a reply failed, and whether another is made.
+//! Failures of attempts to get a reply, and whether another attempt is made.
 
 use std::time::Duration;
 

@@ -37,9 +37,9 @@ use crate::llm::transport::schema_order::OrderedSchemas;
 use crate::llm::transport::server_info::ServerInfo;
 
 const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(300), 4.0);
-/// For questions about the server, which it answers without a model.
+/// Time limit of requests about the server, which it answers without a model.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// No reply of a model is near this; what is, comes from something else.
+/// Maximum size of an answer. No reply of a model is near it.
 const MAX_BODY_BYTES: usize = 64 << 20;
 /// Most fields of a request that one call learns to leave out.
 const MOST_ADAPTATIONS: usize = 4;
@@ -51,11 +51,11 @@ pub(crate) struct Transport {
     /// nothing to ask a model.
     client: OnceCell<Client>,
     is_loopback: bool,
-    /// For the whole of a reply; of a streamed one, for each silence.
+    /// Time limit of a whole reply; of each silence in a streamed one.
     reply_timeout: Duration,
-    /// For the whole of a streamed reply.
+    /// Time limit of a whole streamed reply.
     whole_timeout: Duration,
-    /// Taken out of error texts, should the server repeat them.
+    /// Secrets that are removed from error texts, in case the server repeats them.
     secrets: Vec<SecretString>,
     trust: Trust,
     /// Restricts the servers that anything is sent to.
@@ -71,15 +71,15 @@ pub(crate) trait ReplyRequest {
     fn framing(&self) -> Framing;
     /// Adds an event of a stream to the answer; returns whether the reply is finished.
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
-    /// Has later bodies do without what was refused in this one; false if nothing can be done.
+    /// Makes later bodies omit what was refused in this one; returns false if nothing can be done.
     fn adapt(&self, refusal: &str, body: &Value) -> bool;
     /// Is called for each event of a stream.
     fn arrived(&self);
 }
 
 impl Transport {
-    /// Returns the way to the server at `address`. Proxies of the environment are used, but not for
-    /// this machine.
+    /// Returns the transport to the server at `address`. Proxies of the environment are used, but
+    /// not for this machine.
     pub(crate) fn new(
         address: &Url,
         (reply_timeout, whole_timeout): (Duration, Duration),
@@ -97,7 +97,7 @@ impl Transport {
         }
     }
 
-    /// Returns the same way, restricted to local servers.
+    /// Returns the same transport, restricted to local servers.
     pub(crate) fn in_private_network(&self, resolver: PrivateNetworkResolver) -> Self {
         Self {
             client: OnceCell::new(),
@@ -190,7 +190,8 @@ impl Transport {
         request.read(&answer).map_err(AttemptFailure::Broken)
     }
 
-    /// Asks the server something about itself, once: whoever asks wants to know what is true now.
+    /// Asks the server something about itself, without retries, since the caller wants to know the
+    /// current state.
     pub(crate) async fn ask(&self, info: &ServerInfo, url: &str, body: Option<&Value>) -> Result<Value, LlmError> {
         self.ask_within(info, url, body, QUESTION_TIMEOUT).await
     }

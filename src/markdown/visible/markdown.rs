@@ -207,7 +207,7 @@ impl Reading<'_> {
     }
 }
 
-/// True if an event spans blocks or cells, which may have invisible text between them.
+/// Returns true if an event spans blocks or cells, which may have invisible text between them.
 fn is_container(event: &Event<'_>) -> bool {
     matches!(
         event,

@@ -53,7 +53,7 @@ enum Input<'a> {
     Held(File),
 }
 
-/// How writing the standard input ended.
+/// The outcome of writing the standard input.
 #[derive(Debug)]
 pub(in crate::repository) enum InputEnd {
     Whole,
@@ -62,7 +62,7 @@ pub(in crate::repository) enum InputEnd {
     Broken(std::io::Error),
 }
 
-/// How a git command ended.
+/// The result of a git command.
 #[derive(Debug)]
 pub(in crate::repository) struct GitExit {
     pub(in crate::repository) code: Option<i32>,
@@ -215,7 +215,7 @@ impl<'a> Git<'a> {
         Err(classify(&what, format!("{}\n{said}", ended.complaint).trim()))
     }
 
-    /// Like [`Git::bytes`], as text without the line end.
+    /// Runs the command like [`Git::bytes`], and returns its output as text without the line end.
     pub(in crate::repository) async fn text(self) -> Result<String, RepositoryError> {
         let output = self.bytes().await?;
         Ok(String::from_utf8_lossy(&output).trim_end().to_owned())

@@ -4,8 +4,8 @@
 
 use crate::repository::RepositoryError;
 
-/// Authentication failed.
-const UNKNOWN: [&str; 5] = [
+/// Git's messages for failed authentication.
+const UNAUTHENTICATED: [&str; 5] = [
     "authentication failed",
     "could not read username",
     "could not read password",
@@ -100,7 +100,10 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
         return RepositoryError::Refused { what, reason };
     }
     let remedies = [
-        (&UNKNOWN[..], "make a new token, and see that the configuration has it"),
+        (
+            &UNAUTHENTICATED[..],
+            "make a new token, and see that the configuration has it",
+        ),
         (
             &UNTRUSTED,
             "name the certificate of the authority that issued the server's in ca_file, and use an address that stands in it",

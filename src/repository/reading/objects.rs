@@ -181,7 +181,7 @@ impl BatchReader {
         }
     }
 
-    /// True if the output did not end within an object.
+    /// Returns true if the output did not end within an object.
     pub fn is_at_end(&self) -> bool {
         self.object.is_none() && self.line.is_empty()
     }

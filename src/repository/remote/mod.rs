@@ -1,4 +1,4 @@
-//! What passes between a mirror and the forge.
+//! Transfers between a mirror and the forge.
 
 mod retrying; // which commands are repeated
 pub mod fetching; // brings a mirror up to date

@@ -1,9 +1,9 @@
-//! Looks after the pull/merge requests this program opened: what reviewers and checks say of them
-//! becomes a run.
+//! Follows the pull/merge requests that the program opened: what reviewers and checks say about
+//! them becomes a run.
 //!
-//! A look costs one list for each repository, mostly confirmed unchanged; the comments are read
-//! while a change is restless, its checks until they came to an end. A change that was closed, or
-//! whose round a person stopped, costs nothing more.
+//! A poll costs one list for each repository, mostly confirmed unchanged. Comments are read while
+//! the last change of a request is recent, checks until they have ended. A request that was closed,
+//! or whose round a person stopped, costs nothing more.
 
 mod news;
 
@@ -29,14 +29,14 @@ use crate::task::command::Command;
 use crate::task::id::{HostName, RunId, TaskId};
 use crate::task::state::State;
 
-/// After so long without a run nobody expects one any more.
+/// Time without a run after which a request is no longer followed.
 pub(super) const FOLLOWED: TimeDelta = TimeDelta::days(30);
 /// More runs of a change than any limit of rounds allows for.
 const MOST_RUNS: u32 = 100;
 
 impl Service {
-    /// Looks once at all changes that are followed. One that cannot be looked at is looked at again
-    /// next time.
+    /// Polls all requests that are followed, and returns the runs that were begun. One that fails
+    /// is polled again next time.
     pub(super) async fn follow_up(&self) -> Vec<RunId> {
         let mut admitted = Vec::new();
         if !self.config.follow_up.enabled {
@@ -79,7 +79,8 @@ impl Service {
         Ok(())
     }
 
-    /// Lists may be old: only the change itself says that it is closed.
+    /// Stops following a request if it is closed. The item itself is read, because lists may be
+    /// stale.
     async fn see_off(&self, connected: &Connected, task: &TaskId) -> Result<(), AdmitError> {
         let is_open = match connected.forge.item(task).await {
             Ok(item) => item.is_open,
@@ -151,7 +152,7 @@ impl Service {
         self.look_at_checks(connected, change, notes, now).await
     }
 
-    /// Returns the runs of a change since people last asked for work, newest first.
+    /// Returns the runs of a request since people last asked for work, newest first.
     async fn runs_since(&self, task: &TaskId, since: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
         let mut runs = self.services.store.runs(Some(task), MOST_RUNS).await?;
         runs.retain(|run| run.created_at >= since);
@@ -244,7 +245,7 @@ impl Service {
         Ok(run)
     }
 
-    /// Returns which round would be the next of its kind; `None` where the most were worked on.
+    /// Returns the number of the next round of this kind; `None` if the maximum was reached.
     async fn next_round(&self, change: &OpenChange, notes: &Notes, kind: Kind) -> Result<Option<u32>, AdmitError> {
         let runs = self.runs_since(&change.task, notes.since).await?;
         let mut rounds = 0_u32;
@@ -256,7 +257,7 @@ impl Service {
         Ok((number <= self.config.follow_up.most(kind)).then_some(number))
     }
 
-    /// Writes the run down, the label first, as the producer does.
+    /// Sets the label and admits the run, in this order, as the producer does.
     async fn begin(
         &self,
         connected: &Connected,
@@ -299,7 +300,7 @@ impl Service {
         }
     }
 
-    /// Says, once, that people are needed.
+    /// Comments, once, that people are needed.
     async fn hand_over(
         &self,
         connected: &Connected,
@@ -329,7 +330,7 @@ impl Service {
         Ok(())
     }
 
-    /// Follows a change again, with all its rounds, because people asked for work on it.
+    /// Follows a request again, with all its rounds, because people asked for work on it.
     pub(super) async fn follow_again(&self, task: &TaskId) -> Result<(), AdmitError> {
         let store = &self.services.store;
         let Some(followed) = store.followed(task).await? else {

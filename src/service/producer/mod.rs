@@ -21,16 +21,18 @@ use crate::store::{Admission, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
-/// What one look at all forges brought.
+/// The result of one search of all forges.
 #[derive(Debug, Default)]
 pub struct Harvest {
     pub admitted: Vec<RunId>,
-    /// What went wrong, a sentence each. The items concerned are found again at the next look.
+    /// A sentence for each thing that went wrong. The items concerned are found again by the next
+    /// search.
     pub faults: Vec<String>,
 }
 
 impl Service {
-    /// Looks once at all forges. What cannot be read does not keep the rest from being looked at.
+    /// Searches all forges once. One that cannot be read does not keep the others from being
+    /// searched.
     pub async fn produce(&self) -> Harvest {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
@@ -148,7 +150,8 @@ impl Service {
         }
     }
 
-    /// What was said to the run before was said to that one: a command in it is not obeyed again.
+    /// Returns the comments that the previous run has read: a command in one of them is not
+    /// executed again.
     pub(super) async fn heard_before(&self, task: &TaskId) -> Result<BTreeMap<CommentKey, Uuid>, AdmitError> {
         let before = self.services.store.runs(Some(task), 1).await?.pop();
         let record = before.map(|run| Record::read(&run)).transpose()?;
@@ -179,8 +182,8 @@ impl Service {
         Ok(store.ask(run, &command.to_string()).await?)
     }
 
-    /// Lists of items may be older than their labels. An item that was worked on before is looked
-    /// at itself, so that a stale list never starts a second run.
+    /// Returns true if the item is no longer open or labelled. Lists may be older than the labels,
+    /// so an item that was worked on before is read itself; a stale list would start a second run.
     async fn is_left_over(&self, connected: &Connected, item: &FoundItem) -> Result<bool, AdmitError> {
         if self.services.store.runs(Some(&item.task), 1).await?.is_empty() {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Who works on what: claiming a run, keeping it, and writing with the right to.
+//! Leases: claiming a run, keeping the claim, and writing as its holder.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ impl Store {
         Ok(claimed)
     }
 
-    /// The run is returned as it was before.
+    /// Writes the lease of `run`. Returns it with the run as it was before.
     async fn take(
         &self,
         transaction: &mut dyn Transaction,
@@ -148,8 +148,8 @@ impl Store {
         still_held(lease, updated)
     }
 
-    /// Saves where the run stands. A final state ends the lease as well, and takes the unfinished
-    /// work with it.
+    /// Saves the state and the record. A final state also ends the lease and deletes the unfinished
+    /// work.
     pub async fn save(&self, lease: &Lease, state: State, record: &Value) -> Result<(), StoreError> {
         let now = Utc::now();
         let update = Statement::new(
@@ -205,7 +205,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Returns the unfinished runs that another, living worker holds: hands off their containers.
+    /// Returns the unfinished runs that another, living worker holds; their containers must not be
+    /// touched.
     pub async fn held_elsewhere(&self) -> Result<Vec<RunId>, StoreError> {
         let query = Statement::new(
             "SELECT id, lease_worker, lease_host, lease_expires_at FROM runs
@@ -223,7 +224,7 @@ impl Store {
     }
 
     /// Frees the runs whose lease nobody holds any more: the worker died, or a task of this process
-    /// dropped it. Returns the dead workers, to be buried once this is committed.
+    /// dropped it. Returns the dead workers, whose traces are removed once this is committed.
     async fn free_abandoned(
         &self,
         transaction: &mut dyn Transaction,
@@ -251,8 +252,9 @@ impl Store {
         Ok(dead)
     }
 
-    /// Decides by what is seen of the worker, and by the expiry only for one that cannot be seen.
-    /// The clock alone would take a run from a living worker when it jumps or a laptop sleeps.
+    /// Tells whether a lease is abandoned: by the life of its worker, and by the expiry only if the
+    /// worker cannot be seen. The clock alone would take a run from a living worker when it jumps
+    /// or a laptop sleeps.
     async fn is_abandoned(&self, worker: &str, host: &str, expires_at: i64, now: DateTime<Utc>) -> bool {
         let Ok(id) = worker.parse() else { return true };
         let liveness = self.engine.liveness();
@@ -265,8 +267,8 @@ impl Store {
 }
 
 impl Statement {
-    /// Adds the run and the token of its lease, which every statement that writes with the right to
-    /// asks for.
+    /// Adds the run and the token of its lease, which every statement asks for that only the holder
+    /// may run.
     pub(in crate::store) fn held_by(self, lease: &Lease) -> Self {
         self.with(lease.run).with(lease.holding.token)
     }

@@ -49,7 +49,8 @@ pub(crate) fn told(claim: &Claim, memory: &Memory, fence: &str) -> String {
 }
 
 impl Memory {
-    /// Takes the last finished ones of `runs`, which are sorted newest first, except the run `own`.
+    /// Selects the last finished ones of `runs`, which are sorted newest first, without the run
+    /// `own`.
     fn of(runs: Vec<StoredRun>, own: RunId) -> Self {
         let earlier = runs.into_iter().filter(|run| run.id != own && run.state.is_final());
         let mut runs: Vec<StoredRun> = earlier.take(MOST_RUNS).collect();
@@ -57,7 +58,7 @@ impl Memory {
         Self { runs }
     }
 
-    /// Returns the end of the latest run.
+    /// Returns the time at which the latest run ended.
     pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
         self.runs.last().map(|run| run.updated_at)
     }

@@ -50,7 +50,7 @@ use crate::workspace::tools::repository_tools::RepositoryTools;
 
 const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
 
-/// Saves base, plan, environment and the task's text in the record.
+/// Plans the run: saves base, plan, environment and the task's text in the record.
 pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     run.claim.record.planned.started_at.get_or_insert_with(Utc::now);
     let source = if run.claim.record.reviewed.is_plan_sent_back() {

@@ -20,8 +20,8 @@ use crate::task::state::Signal;
 /// Maximum size of a diff that is searched for findings, in bytes.
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
-/// Saves the outcome of every check in the record. Sends the model back to work while it may
-/// repair, and once to justify findings in its diff.
+/// Runs the checks and saves their outcomes. Sends the model back to work while it may repair, and
+/// once to justify findings in its diff.
 pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let settings = run.claim.services.settings.planning.verification.clone();
     if !settings.enabled {
@@ -78,7 +78,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     Ok(Signal::RepairNeeded)
 }
 
-/// Returns findings in the diff from the base to `head` that the task did not ask for.
+/// Returns the findings in the diff from the base to `head` that the task did not ask for.
 pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
     let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
         return Ok(Vec::new());

@@ -14,7 +14,7 @@ use crate::journal::fact::Entry;
 use crate::journal::statistics::{Figure, Report, Statistics};
 use crate::store::{FactFilter, Store};
 
-/// Facts that are read at once.
+/// Number of facts that are read at once.
 const PAGE: u32 = 1_000;
 
 /// Prints the figures.

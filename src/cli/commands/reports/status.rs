@@ -19,7 +19,7 @@ use crate::review::rounds::ReviewLoop;
 use crate::review::score::Score;
 use crate::store::{Run, Store, StoreError};
 
-/// How many runs are listed.
+/// Maximum number of runs that are listed.
 const MOST_RUNS: u32 = 30;
 
 /// Prints the newest runs; with `--quiet` prints nothing, and the exit code tells whether a service
@@ -145,7 +145,7 @@ fn reviews_as_json(run: &Run) -> serde_json::Value {
     serde_json::Value::Object(entries.collect())
 }
 
-/// Returns the tokens of each model in each role; empty where none was asked.
+/// Returns the usage of each model in each role; empty if no model was asked.
 fn usage(run: &Run) -> Vec<ModelUsage> {
     Record::read(run).map_or_else(|_| Vec::new(), |record| record.worked.by_model)
 }

@@ -153,8 +153,8 @@ impl ChangeApi for Api {
         self.patch_pull(at, &Value::Object(fields)).await
     }
 
-    /// One list of the repository instead of a request for each: it is confirmed by its tag while
-    /// nothing changes.
+    /// Lists all open pull requests of the repository: one list instead of a request for each, and
+    /// confirmed by its tag while nothing changes.
     async fn list_changes(&self, repository: &str, _: &[u64]) -> Result<Vec<OpenChange>, Failure> {
         let at = path(repository, "/pulls?state=open&per_page=100");
         let pulls: Vec<schema::ListedPull> = self.client.list(TokenScope::Repository(repository), &at).await?;

@@ -1,4 +1,4 @@
-//! Who asked for the work, and who changed what it is about.
+//! The history of an item: who asked for the work, and who changed the item.
 //!
 //! Labels, titles and target branches stand in the history of the item. Of the text GitHub's REST
 //! API does not tell whether it was ever changed; its GraphQL API tells of each edit. Neither tells
@@ -18,8 +18,8 @@ use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::HistoryApi;
 use crate::forge::{ChangeHead, Edit, Item, ItemEvent};
 
-/// Edits, and activities, that are asked for at once. Where there are more since the label,
-/// somebody hides something.
+/// Maximum number of edits, and of activities, that are asked for. If there are more since the
+/// label was set, somebody may be hiding one.
 const MOST: usize = 100;
 
 const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
@@ -155,7 +155,8 @@ impl Api {
     }
 }
 
-/// Returns the deed of nobody known where a list, newest first, ended before it came to `since`.
+/// Returns an event by an unknown account if the list, newest first, ended before it reached
+/// `since`.
 fn hidden(told: &[ItemEvent], are_more: bool, since: DateTime<Utc>) -> Option<ItemEvent> {
     let oldest = told.iter().map(|deed| deed.at).min()?;
     (are_more && oldest >= since).then(|| deed(None, oldest))

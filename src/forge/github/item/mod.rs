@@ -23,8 +23,8 @@ pub(crate) const DRAFT_MARK: &str = "[Draft] ";
 
 #[async_trait]
 impl ItemApi for Api {
-    /// Reads the item anew: one request for an issue, one more for a pull request, and one for the
-    /// repository where it was not asked lately.
+    /// Reads the item again: one request for an issue, one more for a pull request, and one for the
+    /// repository unless it was read lately.
     async fn read_item(&self, address: ItemAddress<'_>) -> Result<Item, Failure> {
         let issue = self.ask_issue(address).await?;
         self.stays(&issue, address).await?;
@@ -118,8 +118,8 @@ impl Api {
         *self.kinds.learn(&address.to_string(), kind)
     }
 
-    /// GitHub redirects from a transferred issue to its new home, silently: for us it is gone. A
-    /// renamed repository redirects too, and its issues are still the same ones.
+    /// Fails if the issue was transferred: GitHub silently redirects to its new place, but for a
+    /// run it is gone. A renamed repository redirects as well, and its issues are still the same.
     async fn stays(&self, issue: &schema::Issue, address: ItemAddress<'_>) -> Result<(), Failure> {
         let moved = || Failure::Answered {
             status: StatusCode::GONE,
@@ -139,8 +139,9 @@ impl Api {
         Err(moved())
     }
 
-    /// GitHub names a default branch even where there is no commit yet. Only a repository whose
-    /// size is still counted as nothing can be empty, so the branch is looked up for those alone.
+    /// Returns the default branch, if it has a commit: GitHub names one even in an empty
+    /// repository. Only a repository whose size counts as zero can be empty, so only there the
+    /// branch is looked up.
     async fn default_branch(
         &self,
         address: ItemAddress<'_>,

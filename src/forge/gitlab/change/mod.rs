@@ -123,7 +123,7 @@ impl ChangeApi for Api {
         self.client.order(request.build()).await
     }
 
-    /// One list of just these, however many there are in the project.
+    /// Lists just these merge requests in one request, however many the project has.
     async fn list_changes(&self, repository: &str, numbers: &[u64]) -> Result<Vec<OpenChange>, Failure> {
         let mut requests = MergeRequests::builder();
         let requests = requests

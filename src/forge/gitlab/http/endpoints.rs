@@ -10,12 +10,12 @@ use gitlab::api::endpoint_prelude::{BodyError, Endpoint, FormParams, Method, Pag
 use crate::forge::item::address::ItemAddress;
 use crate::task::id::ItemKind;
 
-/// What issues and merge requests both have, at the same place below the item and with the same
-/// parameters. The crate has two types for each, without a trait in common.
+/// Something that issues and merge requests both have, at the same path below the item and with the
+/// same parameters. The crate has two types for each, without a common trait.
 pub(crate) struct OfItem<'a> {
     method: Method,
     item: ItemAddress<'a>,
-    /// Below the item, with the `/` before it; empty for the item itself.
+    /// Path below the item, with a leading `/`; empty for the item itself.
     part: String,
     parameters: Vec<(&'static str, &'a str)>,
 }

@@ -1,4 +1,4 @@
-//! Who asked for the work, and who changed what it is about.
+//! The history of an item: who asked for the work, and who changed the item.
 //!
 //! GitLab keeps a history of labels, and writes a note below the item when its title, its
 //! description, its target branch or its commits change. The history names labels as they are
@@ -17,8 +17,9 @@ use crate::forge::platform::HistoryApi;
 use crate::forge::{Edit, Item, ItemEvent};
 use crate::task::id::ItemKind;
 
-/// How GitLab's notes about other words begin, in every language of its pages. A description that
-/// is changed and has a box ticked in the same save gets a note about the box alone.
+/// Beginnings of GitLab's notes on edits of title or text, in every language of its pages. A
+/// description that is changed and has a box ticked in the same save gets a note about the box
+/// alone.
 const OF_WORDS: [&str; 6] = [
     "changed the description",
     "changed title",
@@ -93,8 +94,8 @@ impl HistoryApi for Api {
 }
 
 impl Api {
-    /// Returns the labels of the project and its groups that are called as the trigger is; `None`
-    /// where this GitLab does not tell when a label was changed.
+    /// Returns the labels of the project and its groups that have the trigger's name; `None` if
+    /// this GitLab does not report when a label was changed.
     async fn trigger_labels(&self, project: &str) -> Result<Option<Vec<schema::GraphLabel>>, Failure> {
         let trigger = &self.settings.labels.trigger;
         let question = json!({ "query": LABELS, "variables": {"project": project, "label": trigger} });
@@ -108,8 +109,8 @@ impl Api {
         }))
     }
 
-    /// Returns who changed the words of an issue the last time: this does not depend on how notes
-    /// are worded. Of merge requests GitLab does not tell.
+    /// Returns the last edit of an issue's text, which does not depend on how notes are worded.
+    /// GitLab does not report it for merge requests.
     async fn last_edit(&self, address: ItemAddress<'_>, since: DateTime<Utc>) -> Result<Option<ItemEvent>, Failure> {
         if address.kind == ItemKind::MergeRequest {
             return Ok(None);
@@ -130,7 +131,7 @@ impl Api {
         Ok(edits.filter(|edit| edit.at >= since).max_by_key(|edit| edit.at))
     }
 
-    /// Asks the GraphQL API about a project; `None` where this GitLab does not know the question.
+    /// Queries the GraphQL API about a project; `None` if this GitLab does not know the query.
     async fn ask_project_graph(&self, question: &Value) -> Result<Option<schema::GraphProject>, Failure> {
         match self.client.ask_graph::<schema::GraphAnswer>(question).await {
             Ok(answer) => Ok(answer.data.and_then(|data| data.project)),
@@ -140,14 +141,14 @@ impl Api {
     }
 }
 
-/// Tells whether one of `labels` is that of an event, and was not changed after it.
+/// Tells whether the label of an event is among `labels` and was not changed after it.
 fn is_as_old(labels: &[schema::GraphLabel], number: Option<u64>, at: DateTime<Utc>) -> bool {
     labels
         .iter()
         .any(|label| label.number() == number && label.updated_at <= at)
 }
 
-/// Tells whether a note of GitLab's says that commits were pushed, such as `added 2 commits`.
+/// Tells whether a note of GitLab's reports pushed commits, such as `added 2 commits`.
 fn tells_of_commits(note: &str) -> bool {
     let Some((count, what)) = note.strip_prefix("added ").and_then(|rest| rest.split_once(' ')) else {
         return false;

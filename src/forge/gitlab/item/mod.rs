@@ -19,8 +19,8 @@ use crate::task::id::ItemKind;
 
 #[async_trait]
 impl ItemApi for Api {
-    /// Reads the item anew: one request, one more where the project was not asked lately, and one
-    /// for a fork.
+    /// Reads the item again: one request, one more unless the project was read lately, and one for
+    /// a fork.
     async fn read_item(&self, address: ItemAddress<'_>) -> Result<Item, Failure> {
         let item = self.ask_item(address).await?;
         let project = self.project(address.repository).await?;
