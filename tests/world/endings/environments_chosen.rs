@@ -49,13 +49,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
     assert_snapshot!(offered(&world.github.pulls()[0]), @"
     pull request from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
-    <!-- coding-agent:summary -->
-
     The README greets its reader now.
-
-    <!-- coding-agent:end -->
-
-    <!-- coding-agent:result ready 2c7e158e-9246-5d01-a723-9c71167152ad -->
 
     Nothing was checked: neither the plan nor the project names a command for it.
 
@@ -64,8 +58,6 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
     Closes #1
 
     <sub>3 model turns · <tokens> · <time> · run `<run>`</sub>
-
-    <!-- coding-agent:end -->
     ");
     world.finish().await;
 }

@@ -49,13 +49,7 @@ async fn what_verification_finds_the_model_may_repair() {
     assert_snapshot!(offered(&world.github.pulls()[0]), @"
     pull request from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
-    <!-- coding-agent:summary -->
-
     The README greets its reader now.
-
-    <!-- coding-agent:end -->
-
-    <!-- coding-agent:result ready 2c7e158e-9246-5d01-a723-9c71167152ad -->
 
     **How it was verified**
 
@@ -64,8 +58,6 @@ async fn what_verification_finds_the_model_may_repair() {
     Closes #1
 
     <sub>5 model turns · <tokens> · <time> · run `<run>`</sub>
-
-    <!-- coding-agent:end -->
     ");
     assert_snapshot!(steady(&world.model.requests()[3].last_user_message()), @r"
     The program checked the result, and it does not pass yet:
@@ -127,13 +119,7 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
     assert_snapshot!(offered(&world.github.pulls()[0]), @"
     draft from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
-    <!-- coding-agent:summary -->
-
     It is as polite as can be.
-
-    <!-- coding-agent:end -->
-
-    <!-- coding-agent:result draft 2c7e158e-9246-5d01-a723-9c71167152ad -->
 
     **How it was verified**
 
@@ -155,8 +141,6 @@ async fn what_stays_unverified_becomes_a_draft_that_says_so() {
     Closes #1
 
     <sub>4 model turns · <tokens> · <time> · run `<run>`</sub>
-
-    <!-- coding-agent:end -->
     ");
     world.finish().await;
 }
@@ -218,21 +202,13 @@ async fn where_checks_are_switched_off_nobody_is_told_that_there_were_none() {
     assert_snapshot!(offered(&world.github.pulls()[0]), @"
     pull request from coding-agent/1-greet-the-reader into main: Greet the reader
     -----
-    <!-- coding-agent:summary -->
-
     The README greets its reader now.
-
-    <!-- coding-agent:end -->
-
-    <!-- coding-agent:result ready 2c7e158e-9246-5d01-a723-9c71167152ad -->
 
     Nothing was checked: checks are switched off (`planning.verification.enabled`).
 
     Closes #1
 
     <sub>3 model turns · <tokens> · <time> · run `<run>`</sub>
-
-    <!-- coding-agent:end -->
     ");
     world.finish().await;
 }
