@@ -149,7 +149,7 @@ fn others() -> Vec<Attempt> {
         // likes into them.
         out(
             "forged-frames",
-            "for p in $(pgrep -f '[e]xecutor tunnel'); do head -c 200000 /dev/urandom > /proc/$p/fd/1; printf '\\0\\0\\0\\1\\377\\377\\377\\377\\377\\377\\377\\377' > /proc/$p/fd/1; done; pkill -f '[e]xecutor tunnel'; until curl -sS -m 5 http://@ALLOWED@/back; do sleep 0.2; done",
+            "for p in $(pgrep -f '[e]xecutor (tunnel|multiplex)'); do head -c 200000 /dev/urandom > /proc/$p/fd/1; printf '\\0\\0\\0\\1\\377\\377\\377\\377\\377\\377\\377\\377' > /proc/$p/fd/1; done; pkill -KILL -f '[e]xecutor (tunnel|multiplex)'; until curl -sS -m 5 http://@ALLOWED@/back; do sleep 0.2; done",
         ),
         out(
             "slow-request",

@@ -4,11 +4,17 @@
 
 use clap::Parser;
 use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use coding_agent::executor;
+use coding_agent::process::init;
+
+/// The file that this process was started from, even if it was replaced or removed since.
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Serves the workspace tools of the coding agent over MCP on stdin and stdout.
 #[derive(Parser)]
@@ -47,6 +53,8 @@ fn main() -> ExitCode {
         return executor::supervise(&folder, &command);
     }
     let served = match first.to_str() {
+        Some("init") => Err(stay()),
+        Some("multiplex") => multiplex(),
         Some("tunnel") => tunnel(),
         Some("lfs-receive") => executor::receive(&git(words)),
         Some("lfs-filter") => executor::filter(&git(words)),
@@ -54,7 +62,7 @@ fn main() -> ExitCode {
             let folder = git(words.by_ref().take(1));
             executor::send(&folder, words.map(|word| word.to_string_lossy().into_owned()))
         }
-        _ => serve(Arguments::parse()),
+        _ => serve(options(Arguments::parse())),
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -85,17 +93,46 @@ fn tunnel() -> anyhow::Result<()> {
     served
 }
 
-fn serve(arguments: Arguments) -> anyhow::Result<()> {
-    let options = executor::Options {
+/// Is the container's first process: starts `multiplex`, and stays.
+fn stay() -> anyhow::Error {
+    let mut program = Command::new(THIS_PROGRAM);
+    program.arg0("coding-agent-executor").arg("multiplex");
+    let broken = || {
+        // Nobody may read it any more.
+        let _ = std::io::stdout().write_all(&executor::BROKEN);
+        let _ = std::io::stdout().flush();
+    };
+    init::stay(program, broken).into()
+}
+
+/// Serves tools, tunnel and the project's receiver over stdin and stdout.
+fn multiplex() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(executor::multiplex(|words| {
+        let words = std::iter::once("coding-agent-executor".to_owned()).chain(words);
+        Ok(options(Arguments::try_parse_from(words)?))
+    }));
+    // A thread that still waits for stdin cannot be joined.
+    runtime.shutdown_background();
+    served
+}
+
+fn options(arguments: Arguments) -> executor::Options {
+    executor::Options {
         root: arguments.root,
-        // The file that this process was started from, even if it was replaced or removed since.
-        supervisor: PathBuf::from("/proc/self/exe"),
+        supervisor: PathBuf::from(THIS_PROGRAM),
         default_timeout: Duration::from_secs(arguments.default_timeout),
         max_timeout: Duration::from_secs(arguments.max_timeout.max(1)),
         max_output_bytes: arguments.max_output_bytes,
         max_file_bytes: arguments.max_file_bytes,
         allowed_extensions: arguments.allowed_extensions,
-    };
+    }
+}
+
+fn serve(options: executor::Options) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -21,7 +21,7 @@ mod services; // service containers
 
 pub use config::{Build, Config, During, Environment, Network, NetworkMode};
 pub use container::name::Purpose;
-pub use container::{Attached, Container, Ending};
+pub use container::{Attached, Container, Ending, Streams};
 pub use docker::EngineAccess;
 pub use engine::{Engine, ListedContainer, StartRequest, WantedSetUp};
 pub use error::EnvironmentError;

@@ -82,8 +82,9 @@ impl Engine {
             executor: start.executor,
             made: kept.as_ref().map(|kept| kept.image.as_str()).or(prepared.id.as_deref()),
         };
-        let (id, is_as_wanted) = Box::pin(self.bring_up(&container_name(start.run, start.purpose), recipe)).await?;
-        let container = self.container(id).with(services).of_image(base.digest);
+        let (container, is_as_wanted) =
+            Box::pin(self.bring_up(&container_name(start.run, start.purpose), recipe)).await?;
+        let container = container.with(services).of_image(base.digest);
         Ok(if is_as_wanted {
             container.of_place(place, kept.map(|kept| kept.done))
         } else {
@@ -109,9 +110,9 @@ impl Engine {
             executor,
             made: prepared.id.as_deref(),
         };
-        let (id, _) = Box::pin(self.bring_up(name, recipe)).await?;
+        let (container, _) = Box::pin(self.bring_up(name, recipe)).await?;
         Ok(WarmContainer {
-            container: self.container(id),
+            container,
             content: prepared.content,
         })
     }
@@ -144,9 +145,9 @@ impl Engine {
         Ok(names)
     }
 
-    /// Creates, prepares if necessary, and starts a container. Returns its id, and whether it was
+    /// Creates, prepares if necessary, and starts a container. Returns it, and whether it was
     /// created from `recipe.made`.
-    async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(String, bool), EnvironmentError> {
+    async fn bring_up(&self, name: &str, recipe: Recipe<'_>) -> Result<(Container, bool), EnvironmentError> {
         let Recipe {
             holder,
             environment,
@@ -174,19 +175,26 @@ impl Engine {
             if !is_as_wanted {
                 self.prepare(&id, &base.user, executor).await?;
             }
+            // Before it starts: nothing that it says is lost then.
+            let attached = self.client.attach(&id).await.map_err(|failure| {
+                tracing::info!(container = id, "the engine does not attach to it: {}", failure.reason());
+            });
             let started = self.client.start(&id).await;
-            started.map_err(|failure| self.client.error("starting a container", failure))
+            started.map_err(|failure| self.client.error("starting a container", failure))?;
+            Ok(attached.ok())
         };
-        if let Err(error) = started.await {
-            if let Err(removal) = container::remove(&self.client, &id).await {
-                tracing::warn!(
-                    container = id,
-                    "a container that did not start was left behind: {removal}"
-                );
+        match started.await {
+            Ok(attached) => Ok((self.container(id).with_first(attached), is_as_wanted)),
+            Err(error) => {
+                if let Err(removal) = container::remove(&self.client, &id).await {
+                    tracing::warn!(
+                        container = id,
+                        "a container that did not start was left behind: {removal}"
+                    );
+                }
+                Err(error)
             }
-            return Err(error);
         }
-        Ok((id, is_as_wanted))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The program inside the container: an MCP server on stdio with the seven workspace tools, and the
-//! inner end of the tunnel out of the container ([`tunnel`]); and what git needs there for large
-//! files ([`filter`], [`receive`], [`send`]).
+//! inner end of the tunnel out of the container ([`tunnel`]), both of them also over one stream
+//! ([`multiplex`]); and what git needs there for large files ([`filter`], [`receive`], [`send`]).
 //!
 //! It guarantees that no command outlives its time-out, its cancellation or this program, that
 //! output and files are bounded, and that the file tools stay in the project folder. It is no
@@ -17,6 +17,7 @@ mod files; // the file tools
 mod tools; // names, descriptions and schemas of the tools
 mod server; // serves them over MCP
 mod tunnel; // the inner end of the way out
+mod multiplexer; // all of it over one stream
 
 use anyhow::Context;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -24,10 +25,12 @@ use rmcp::transport::stdio_pipes;
 use rmcp::{RoleServer, serve_server};
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
 pub use large_files::{filter, receive, send};
+pub use multiplexer::{BROKEN, Channel, GREETING, ScriptEnding, multiplex};
 use server::Workspace;
 pub use supervisor::supervise;
 pub use tunnel::tunnel;
@@ -57,10 +60,19 @@ pub struct Options {
 /// Serves until stdin ends, then ends all processes that are left. Calls in progress first get five
 /// seconds to finish.
 pub async fn serve(options: Options) -> anyhow::Result<()> {
+    let (reader, writer) = stdio_pipes();
+    serve_over(options, reader, writer).await
+}
+
+/// Like [`serve`], until `reader` ends.
+async fn serve_over(
+    options: Options,
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let root = options.root.display().to_string();
     let workspace = Workspace::open(options).with_context(|| format!("the project folder {root} cannot be opened"))?;
-    let (reader, writer) = stdio_pipes();
     let transport =
         AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
     let service = serve_server(workspace, transport)

@@ -1,8 +1,8 @@
 //! The inner end of the tunnel out of the container: listens on its loopback, and forwards each
-//! connection as one stream over stdin and stdout.
+//! connection as one stream over stdin and stdout, or over one channel of the container's own.
 //!
 //! It decides nothing: the other end, outside of the container, decides what may be reached. It
-//! ends with its stdin.
+//! ends with its input.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rmcp::transport::stdio_pipes;
-use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -30,10 +30,18 @@ const BIND_PAUSE: Duration = Duration::from_millis(50);
 /// Longest life of a connection, a little longer than at the other end.
 const LIFE: Duration = Duration::from_mins(65);
 
-/// Serves connections until stdin ends.
+/// Serves connections over stdin and stdout until stdin ends.
 pub async fn tunnel() -> anyhow::Result<()> {
+    let (reader, writer) = stdio_pipes();
+    serve(reader, writer).await
+}
+
+/// Serves connections until `reader` ends.
+pub(super) async fn serve(
+    reader: impl AsyncRead + Send + Unpin,
+    mut writer: impl AsyncWrite + Send + Unpin,
+) -> anyhow::Result<()> {
     let listener = listen().await?;
-    let (reader, mut writer) = stdio_pipes();
     writer.write_all(format!("{READY}\n").as_bytes()).await?;
     writer.flush().await?;
     let stream = tokio::io::join(reader, writer).compat();

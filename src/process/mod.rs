@@ -10,6 +10,7 @@
 
 pub mod descent;
 pub mod ending;
+pub mod init;
 
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, WaitOptions, getpid, set_child_subreaper, set_dumpable_behavior, wait};

@@ -20,6 +20,7 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::pool::NameGuard;
 use crate::workspace::project::{Project, Upload, UploadTarget};
 use crate::workspace::set_up::dependencies::Dependencies;
+use crate::workspace::streams::multiplexer::{Channels, Unopened};
 use crate::workspace::streams::tunnel::{self, ContainerTunnel, TunnelEnd};
 
 /// Everything that determines a workspace to open.
@@ -118,10 +119,10 @@ impl Opening {
 
     /// Takes over a container of an earlier process, which has the project in it.
     pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedProject, WorkspaceError> {
-        let way_out = async { Ok(self.way_out(&container, None).await?) };
+        let way_out = async { Ok(self.way_out(&container, None, None).await?) };
         let way_out = self.unless_stopped(way_out).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
-        let tools = self.tools(&container);
+        let tools = self.tools(&container, None);
         let project = Project::take_over(container, mirror, base, self.run.to_string());
         Ok(OpenedProject {
             project: project.with(way_out),
@@ -202,16 +203,19 @@ impl Opening {
         let container = begun.container;
         let completing = Box::pin(async {
             let parcel = parcel.map_err(Flaw::Elsewhere)?;
+            let channels = Channels::of(&container).await;
             let handing_in = async {
                 let receiver = match begun.receiver {
                     Some(receiver) => receiver,
-                    None => Project::receiver(&container).await.map_err(Flaw::of_container)?,
+                    None => Project::receiver(&container, channels.script)
+                        .await
+                        .map_err(Flaw::of_container)?,
                 };
                 let handed_in = Project::hand_in(container.clone(), receiver, parcel).await;
                 handed_in.map_err(Flaw::OfContainer)
             };
             let way_out = async {
-                let way_out = self.way_out(&container, begun.inner_end).await;
+                let way_out = self.way_out(&container, begun.inner_end, channels.tunnel).await;
                 way_out.map_err(Flaw::of_container)
             };
             let starting_services = async {
@@ -225,7 +229,7 @@ impl Opening {
                     // A connection that was lost in the pool must not use up a reconnect of the
                     // run.
                     Some(tools) if tools.is_connected().await => tools,
-                    Some(_) | None => self.tools(&container),
+                    Some(_) | None => self.tools(&container, channels.tools),
                 };
                 tools.connect().await.map_err(Flaw::of_container)?;
                 Ok(tools)
@@ -255,8 +259,8 @@ impl Opening {
         }
     }
 
-    fn tools(&self, container: &Container) -> McpServer {
-        Project::server(container, &self.containers.config)
+    fn tools(&self, container: &Container, channel: Option<Unopened>) -> McpServer {
+        Project::server(container, &self.containers.config, channel)
     }
 
     /// Returns true if the wanted set-up was saved, so that none of it has to be run.
@@ -284,12 +288,13 @@ impl Opening {
         }
     }
 
-    /// Opens the tunnel to the network if the configuration has one, at the inner end from the pool
-    /// if there is one.
+    /// Opens the tunnel to the network if the configuration has one: at the inner end from the pool,
+    /// over the channel, or over an attached process.
     async fn way_out(
         &self,
         container: &Container,
         inner_end: Option<TunnelEnd>,
+        channel: Option<Unopened>,
     ) -> Result<Option<ContainerTunnel>, EnvironmentError> {
         let containers = &self.containers;
         let Some(policy) = containers.config.policy(&self.environment) else {
@@ -300,7 +305,7 @@ impl Opening {
         let gateway = Arc::new(Gateway::new(policy, upstream, gate.clone(), ledger));
         let inner_end = match inner_end {
             Some(inner_end) => inner_end,
-            None => TunnelEnd::open(container).await?,
+            None => TunnelEnd::over(channel, container).await?,
         };
         Ok(Some(ContainerTunnel::serve(
             container.clone(),

@@ -16,6 +16,7 @@ use crate::workspace::containers::Containers;
 use crate::workspace::containers::milliseconds_since;
 use crate::workspace::pool::PooledContainer;
 use crate::workspace::project::Project;
+use crate::workspace::streams::multiplexer::Channels;
 use crate::workspace::streams::tunnel::TunnelEnd;
 
 /// Delay between the handover of a container and the start of its replacement, which would compete
@@ -117,10 +118,11 @@ impl PoolFiller<'_> {
         let place = (name, environment.image.as_str());
         // Not cancelled, so that no container is created without a record of it.
         let warm = engine.start_warm(mark.name(), place, &executor, self.worker).await?;
-        let tools = Project::server(&warm.container, config);
+        let channels = Channels::of(&warm.container).await;
+        let tools = Project::server(&warm.container, config, channels.tools);
         let inner_end = async {
             match config.policy(environment) {
-                Some(_) => TunnelEnd::open(&warm.container).await.map(Some),
+                Some(_) => TunnelEnd::over(channels.tunnel, &warm.container).await.map(Some),
                 None => Ok(None),
             }
         };
@@ -128,7 +130,7 @@ impl PoolFiller<'_> {
             let connected = tools.connect().await;
             connected.map_err(|error| unexpected("starting the tools", error.to_string()))
         };
-        let receiver = Project::receiver(&warm.container);
+        let receiver = Project::receiver(&warm.container, channels.script);
         let completed = tokio::select! {
             biased;
             () = stop.cancelled() => None,

@@ -21,6 +21,7 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::scripts;
 use crate::workspace::streams;
 use crate::workspace::streams::executor::ExecutorStream;
+use crate::workspace::streams::multiplexer::Unopened;
 use crate::workspace::streams::tunnel::ContainerTunnel;
 
 /// The project in a running container.
@@ -113,10 +114,15 @@ impl Project {
 
     /// Starts the process that receives the project in a new container. It waits for
     /// [`Self::hand_in`].
-    pub async fn receiver(container: &Container) -> Result<UploadTarget, EnvironmentError> {
-        let process = container
-            .attach(&script(scripts::HAND_IN, &[]), &scripts::ENVIRONMENT)
-            .await?;
+    pub(crate) async fn receiver(
+        container: &Container,
+        channel: Option<Unopened>,
+    ) -> Result<UploadTarget, EnvironmentError> {
+        let command = script(scripts::HAND_IN, &[]);
+        let process = match channel {
+            Some(channel) => channel.run(container, &command, &scripts::ENVIRONMENT).await?,
+            None => container.attach(&command, &scripts::ENVIRONMENT).await?,
+        };
         Ok(UploadTarget { process })
     }
 
@@ -178,11 +184,8 @@ impl Project {
     }
 
     /// Returns the built-in tool server in `container`; the project need not be there yet.
-    pub fn server(container: &Container, config: &environment::Config) -> McpServer {
-        let connect = ExecutorStream {
-            container: container.clone(),
-            config: config.clone(),
-        };
+    pub(crate) fn server(container: &Container, config: &environment::Config, channel: Option<Unopened>) -> McpServer {
+        let connect = ExecutorStream::new(container.clone(), config.clone(), channel);
         // The executor enforces the time limit of a command; this one is for a stream that is dead.
         let patience = Duration::from_secs(config.timeout_seconds + 30);
         McpServer::new(WORKSPACE, None, None, patience, Box::new(connect))

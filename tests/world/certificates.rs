@@ -1,11 +1,14 @@
 //! Certificates that are not of public authorities: forge, git and model behind TLS with a
 //! company's own, and with one that signs itself.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::doctor::said;
 use crate::fake::tls::Tls;
-use crate::world::World;
+use crate::world::{Program, World};
 use crate::world::scripts::{greets, plan};
 
 /// Has an issue of GitLab worked on, and looks whether a merge request came of it.
@@ -198,5 +201,68 @@ async fn a_forge_that_cannot_be_reached_is_told_in_a_sentence() {
 
     2 to fix.
     ");
+    world.finish().await;
+}
+
+/// Writes the shipped example of a configuration with these changes, each of a text that stands in
+/// it once.
+fn fills_in(world: &World, changes: &[(&str, &str)]) {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config.yaml.example");
+    let mut config = std::fs::read_to_string(example).unwrap();
+    for (from, to) in changes {
+        assert_eq!(config.matches(from).count(), 1, "{from}");
+        config = config.replace(from, to);
+    }
+    world.keeps("config.yaml", &config);
+    let private = Permissions::from_mode(0o600);
+    std::fs::set_permissions(world.folder().join("config.yaml"), private).unwrap();
+}
+
+/// What the README says about GitLab, step by step, with nothing set up before.
+#[tokio::test]
+async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
+    let tls = Tls::by_an_authority();
+    let world = World::behind(&tls).await;
+    let certificate = world.keeps("acme.pem", tls.trusted());
+    let token = world.keeps("gitlab-token", world.gitlab.token());
+    let (url, model) = (world.gitlab.api_url(), world.model.address());
+    let does = async |arguments: &[&str]| {
+        let mut command = world.program();
+        command.args(arguments);
+        Program::start(command).ended().await
+    };
+    let example = [
+        ("task_sources: [github]", "task_sources: [gitlab]"),
+        ("api_url: https://gitlab.com/api/v4", &format!("api_url: {url}")),
+        ("#  token_file: /run/secrets/gitlab_token", &format!("  token_file: {token}")),
+        ("  projects: []", "  projects: [acme/widgets]"),
+        ("endpoint: http://127.0.0.1:11434", &format!("endpoint: {model}")),
+        ("model: qwen3-coder:30b", "model: scripted"),
+        ("    go: coding-agent-executor-go:latest\n", ""),
+        ("    java: coding-agent-executor-java:latest\n", ""),
+        ("    miniforge: coding-agent-executor-miniforge:latest\n", ""),
+        ("    node: coding-agent-executor-node:latest\n", ""),
+    ];
+    fills_in(&world, &example);
+
+    // The machine does not know the authority, and doctor says what to do.
+    let refused = does(&["doctor"]).await;
+
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stdout.contains("ca_file"), "{}", refused.stdout);
+    let marked = format!("projects: [acme/widgets]\n  ca_file: {certificate}");
+    let trusts = [&example[..3], &[("  projects: []", &marked)], &example[4..]].concat();
+    fills_in(&world, &trusts);
+
+    let examined = does(&["doctor"]).await;
+
+    assert_eq!(examined.code, Some(0), "{}", examined.stdout);
+    greets(world.model.plans(plan()));
+    world.gitlab.open_issue("Greet the reader").label("coding agent");
+
+    let ended = does(&["run"]).await;
+
+    assert_eq!(ended.stdout, "gitlab:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(world.gitlab.merge_requests().len(), 1);
     world.finish().await;
 }

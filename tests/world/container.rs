@@ -87,7 +87,6 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     CgroupnsMode: "private"
     Dns: ["127.0.0.1"]
     DnsSearch: ["."]
-    Init: true
     IpcMode: "private"
     Memory: 4294967296
     MemorySwap: 4294967296
@@ -148,6 +147,51 @@ fn is_nothing(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.values().all(is_nothing),
     }
+}
+
+/// Lists the executor's processes in a container, the shell of the look itself left out.
+const PROCESSES: &str = "pgrep -af '[e]xecutor (init|multiplex|tunnel|--root)' | sed 's/^[0-9]* //'";
+
+#[tokio::test]
+async fn one_stream_carries_tools_way_out_and_project() {
+    let world = World::start().await;
+    let kills = "pkill -KILL -f '[e]xecutor multiplex'; sleep 9";
+    let script = world.model.plans(Plan::of(&["look"]).in_environment("python"));
+    [
+        "echo alive > alive.txt; ls",
+        kills,
+        PROCESSES,
+        "cat alive.txt",
+        "kill -9 -1",
+    ]
+    .into_iter()
+    .fold(
+        script.calls(COMMAND, json!({ "command": PROCESSES })),
+        |script, command| script.calls(COMMAND, json!({ "command": command })),
+    )
+    .done("Looked.");
+    world.github.open_issue("Look around").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let said = |at: usize| world.model.requests()[at + 2].last_user_message();
+    assert!(
+        said(0).contains("coding-agent-executor init\\ncoding-agent-executor multiplex\\n[no file changed]"),
+        "{}",
+        said(0)
+    );
+    assert!(said(1).contains("README.md"), "{}", said(1));
+    // The stream is lost at once, and the tools are back in the same container.
+    assert!(said(2).contains("was started again"), "{}", said(2));
+    assert!(said(3).contains("executor --root"), "{}", said(3));
+    assert!(said(4).contains("alive\\n"), "{}", said(4));
+    world.finish().await;
 }
 
 #[tokio::test]

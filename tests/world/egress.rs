@@ -218,7 +218,7 @@ async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_e
     world.model.allows_restarts();
     let asks = |path: &str| {
         let command = format!(
-            "curl -sS http://{}{path}; pgrep -fc '[e]xecutor tunnel'",
+            "curl -sS http://{}{path}; pgrep -fc '[e]xecutor (tunnel|multiplex)'",
             site.address()
         );
         json!({ "command": command })
@@ -262,6 +262,23 @@ async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_e
     for output in [&said[0], &said[2]] {
         assert!(output.contains(r"\n1\n"), "{output}");
     }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_way_out_that_lost_its_first_stream_comes_back() {
+    let site = Site::start();
+    let world = world_with(json!({ "allow_private": [site.address()] })).await;
+    let ends =
+        "setsid sh -c 'sleep 1; pkill -KILL -f \"[e]xecutor multiplex\"' & curl -sS http://ADDRESS/before; sleep 9";
+    let asks = "until curl -sS -m 5 http://ADDRESS/after; do sleep 0.2; done";
+    let [ends, asks] = [ends, asks].map(|command| command.replace("ADDRESS", site.address()));
+    runs(&world, &[&ends, &asks]);
+
+    let said = outputs(&world).await;
+
+    assert!(said[0].contains("was started again"), "{}", said[0]);
+    assert!(said[1].contains("hello from /after"), "{}", said[1]);
     world.finish().await;
 }
 

@@ -33,7 +33,8 @@ async fn a_container_has_the_limits_it_was_promised() {
         assert_eq!(host.security_opt, Some(vec!["no-new-privileges".to_owned()]));
         assert_eq!((host.memory, host.memory_swap), (Some(4 << 30), Some(4 << 30)));
         assert_eq!(host.pids_limit, Some(512));
-        assert_eq!(host.init, Some(true));
+        // The executor is the container's init.
+        assert_eq!(host.init, Some(false));
         assert_eq!(inspected.mounts.unwrap_or_default(), []);
         let labels = inspected.config.unwrap().labels.unwrap();
         assert_eq!(labels["coding-agent.task"], "github:owner/repository#12");

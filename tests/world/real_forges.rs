@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::fake::fault::{Disturbance, Fault, Quirk};
-use crate::fake::gitlab::Access;
+use crate::fake::gitlab::{self, Access};
 use crate::fake::model::Plan;
 use crate::reading::told;
 use crate::world::World;
@@ -63,18 +63,15 @@ async fn labels_that_a_repository_spells_in_another_case_are_the_same_labels() {
     world.finish().await;
 }
 
-#[tokio::test]
-async fn a_pipeline_of_merged_results_is_the_one_that_counts() {
+/// Has a merge request opened, something fail on it, and that worked on.
+async fn what_fails_is_worked_on(fails: impl FnOnce(&gitlab::Item)) {
     let mut world = World::on_gitlab().await;
     world.configure(|config| config["follow_up"] = json!({ "debounce_seconds": 0, "max_ci_rounds": 1 }));
     greets(world.model.plans(plan()));
     world.gitlab.open_issue("Greet the reader").label("coding agent");
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     let merge = world.gitlab.merge_requests().remove(0);
-    // The branch's own pipeline passes; merged into the target branch it does not.
-    merge
-        .pipeline_passes("test")
-        .merged_pipeline_fails("test", "E   it is rude");
+    fails(&merge);
     world
         .model
         .plans(plan())
@@ -93,6 +90,28 @@ async fn a_pipeline_of_merged_results_is_the_one_that_counts() {
     assert!(task.contains("it is rude"), "{task}");
     assert_eq!(merge.file("README.md").as_deref(), Some("Good day\n"));
     world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pipeline_of_merged_results_is_the_one_that_counts() {
+    // The branch's own pipeline passes; merged into the target branch it does not.
+    what_fails_is_worked_on(|merge| {
+        merge
+            .pipeline_passes("test")
+            .merged_pipeline_fails("test", "E   it is rude");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pipeline_of_a_merge_train_counts_as_well() {
+    // It passes alone, and fails together with what is before it in the train.
+    what_fails_is_worked_on(|merge| {
+        merge
+            .merged_pipeline_passes("test")
+            .train_pipeline_fails("test", "E   it is rude");
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod way_out; // proxy variables
 pub(super) mod name; // labels and names
 pub(super) mod specification; // describes containers, as pure functions of the configuration
 
+use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,7 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep};
 
-use crate::environment::docker::{Client, Failure, StderrTail};
+use crate::environment::docker::{Client, Failure, FirstStreams, StderrTail};
 use crate::environment::error::EnvironmentError;
 
 /// Folder in which every process starts.
@@ -47,7 +48,22 @@ pub struct Container {
     set_up: Option<String>,
     /// The digest of its environment's image; empty if it was not looked up.
     digest: String,
+    /// The streams of its first process, until somebody takes them.
+    first: FirstProcess,
 }
+
+/// The streams of a container's first process. They are there once, for whoever takes them first.
+#[derive(Clone, Default)]
+struct FirstProcess(Arc<Mutex<Option<FirstStreams>>>);
+
+impl fmt::Debug for FirstProcess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("FirstProcess")
+    }
+}
+
+/// A process' stdin and stdout. Dropping both ends its input.
+pub type Streams = (Box<dyn AsyncWrite + Send + Unpin>, Box<dyn AsyncRead + Send + Unpin>);
 
 /// A process in the container with its streams attached.
 ///
@@ -80,6 +96,28 @@ impl Container {
             place: None,
             set_up: None,
             digest: String::new(),
+            first: FirstProcess::default(),
+        }
+    }
+
+    pub(super) fn with_first(mut self, streams: Option<FirstStreams>) -> Self {
+        self.first = FirstProcess(Arc::new(Mutex::new(streams)));
+        self
+    }
+
+    /// Returns the streams of the container's first process, `executor init`, to whoever asks
+    /// first. `None` for a container that was taken over, and where the engine does not attach.
+    pub fn take_first(&self) -> Option<Streams> {
+        let taken = self.first.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.map(|streams| (streams.stdin, streams.stdout))
+    }
+
+    /// Returns the reason why a stream of the container broke off: it is lost, or else `what` with
+    /// `reason`.
+    pub async fn broken(&self, what: &str, reason: &str) -> EnvironmentError {
+        match self.require_surviving().await {
+            Ok(()) => unexpected(what, reason),
+            Err(error) => error,
         }
     }
 

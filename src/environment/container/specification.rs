@@ -12,6 +12,7 @@ use crate::environment::config::size::parse_size;
 use crate::environment::config::{Config, NetworkMode};
 use crate::environment::docker::{ContainerNetwork, ContainerSpec, EngineInfo, Limits};
 use crate::environment::error::EnvironmentError;
+use crate::environment::executor::EXECUTOR;
 use crate::task::id::{RunId, TaskId};
 
 /// Maximum size of a service's log. The main container logs nothing, but a service may write for
@@ -38,7 +39,8 @@ pub(crate) enum Holder<'a> {
     Nobody(Uuid),
 }
 
-/// Describes a container that only sleeps: all work runs as attached processes.
+/// Describes a container whose first process is the executor: it does what a run needs from the
+/// beginning; all other work runs as attached processes.
 pub(crate) fn container(
     config: &Config,
     engine: &EngineInfo,
@@ -53,8 +55,8 @@ pub(crate) fn container(
         user: Some(request.user.name.clone()),
         variables: variables(config, request),
         folder: Some(WORKSPACE.to_owned()),
-        entrypoint: Some(vec!["sleep".to_owned()]),
-        command: Some(vec!["infinity".to_owned()]),
+        entrypoint: Some(vec![EXECUTOR.to_owned()]),
+        command: Some(vec!["init".to_owned()]),
         labels,
         network: match config.network.mode {
             NetworkMode::Open => ContainerNetwork::Open { names },
@@ -63,6 +65,7 @@ pub(crate) fn container(
         },
         runtime: runtime(config),
         limits: limits(config, engine, memory)?,
+        is_attached: true,
         log_size: None,
     })
 }
@@ -99,6 +102,7 @@ pub(crate) fn service_container(
         network: ContainerNetwork::Of(main.to_owned()),
         runtime: runtime(config),
         limits: limits(config, engine, (&key, &service.memory_limit))?,
+        is_attached: false,
         log_size: Some(SERVICE_LOG.to_owned()),
     })
 }
@@ -205,10 +209,10 @@ mod tests {
         insta::assert_json_snapshot!(body, @r#"
         {
           "Cmd": [
-            "infinity"
+            "init"
           ],
           "Entrypoint": [
-            "sleep"
+            "/usr/local/bin/coding-agent-executor"
           ],
           "Env": [
             "HOME=/workspace"
@@ -225,8 +229,11 @@ mod tests {
               "."
             ],
             "ExtraHosts": [],
-            "Init": true,
+            "Init": false,
             "IpcMode": "private",
+            "LogConfig": {
+              "Type": "none"
+            },
             "Memory": 4294967296,
             "MemorySwap": 4294967296,
             "NanoCpus": 2000000000,
@@ -247,6 +254,9 @@ mod tests {
             "coding-agent.run": "019aa6b2-0000-7000-8000-000000000000",
             "coding-agent.task": "github:owner/repo#12"
           },
+          "OpenStdin": true,
+          "StdinOnce": true,
+          "StopSignal": "SIGKILL",
           "User": "1000:1000",
           "WorkingDir": "/workspace"
         }

@@ -23,6 +23,9 @@ pub(crate) struct ContainerSpec {
     /// The engine's runtime, if it is not its default.
     pub(crate) runtime: Option<String>,
     pub(crate) limits: Limits,
+    /// True if its first process is attached to. Such a process is an init, so that the engine need
+    /// not add one, and what it says is no log.
+    pub(crate) is_attached: bool,
     /// Maximum size of its log, for a container that writes one.
     pub(crate) log_size: Option<String>,
 }
@@ -119,6 +122,11 @@ impl Limits {
 /// may have other defaults for.
 pub(crate) fn create_body(spec: &ContainerSpec) -> ContainerCreateBody {
     ContainerCreateBody {
+        open_stdin: Some(spec.is_attached),
+        // Its input ends with the worker that attached.
+        stdin_once: Some(spec.is_attached),
+        // The kernel gives an init no other signal that it has not asked for.
+        stop_signal: spec.is_attached.then(|| "SIGKILL".to_owned()),
         image: Some(spec.image.clone()),
         user: spec.user.clone(),
         env: Some(spec.variables.clone()),
@@ -139,21 +147,23 @@ fn host_config(spec: &ContainerSpec) -> HostConfig {
         ContainerNetwork::Of(container) => (format!("container:{container}"), None),
     };
     let is_apart = matches!(spec.network, ContainerNetwork::Loopback { .. });
-    let bounded_log = |size: &String| HostConfigLogConfig {
-        typ: Some("json-file".to_owned()),
-        config: Some([("max-size".to_owned(), size.clone())].into()),
+    let log = |kind: &str, config| HostConfigLogConfig {
+        typ: Some(kind.to_owned()),
+        config,
     };
+    let bounded_log = |size: &String| log("json-file", Some([("max-size".to_owned(), size.clone())].into()));
+    let no_log = || spec.is_attached.then(|| log("none", None));
     HostConfig {
         network_mode: Some(mode),
         // Otherwise the engine would copy the host's name servers and search domains.
         dns: is_apart.then(|| vec!["127.0.0.1".to_owned()]),
         dns_search: is_apart.then(|| vec![".".to_owned()]),
         extra_hosts: names.map(|names| names.iter().map(|name| format!("{name}:127.0.0.1")).collect()),
-        log_config: spec.log_size.as_ref().map(bounded_log),
+        log_config: spec.log_size.as_ref().map(bounded_log).or_else(no_log),
         privileged: Some(false),
         cap_drop: Some(vec!["ALL".to_owned()]),
         security_opt: Some(vec!["no-new-privileges".to_owned()]),
-        init: Some(true),
+        init: Some(!spec.is_attached),
         ipc_mode: Some("private".to_owned()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         runtime: spec.runtime.clone(),

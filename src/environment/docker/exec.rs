@@ -1,8 +1,9 @@
-//! Processes in a container, with their streams attached.
+//! Processes in a container, with their streams attached: its first one, and others.
 
 use std::sync::{Arc, Mutex};
 
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::query_parameters::AttachContainerOptionsBuilder;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::stream::{Output, StderrTail};
@@ -22,7 +23,29 @@ pub(crate) struct Process {
     pub(crate) stderr: Arc<Mutex<StderrTail>>,
 }
 
+/// The streams of a container's first process. Both closed, its input ends.
+pub(crate) struct FirstStreams {
+    pub(crate) stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    pub(crate) stdout: Box<dyn AsyncRead + Send + Unpin>,
+}
+
 impl Client {
+    /// Attaches to the first process of a container, which need not be started yet.
+    pub(crate) async fn attach(&self, container: &str) -> Result<FirstStreams, Failure> {
+        let options = AttachContainerOptionsBuilder::default()
+            .stream(true)
+            .stdin(true)
+            .stdout(true)
+            .stderr(true)
+            .build();
+        let attached = self.ask(self.docker.attach_container(container, Some(options))).await?;
+        let (stdout, _) = Output::new(attached.output);
+        Ok(FirstStreams {
+            stdin: Box::new(attached.input),
+            stdout: Box::new(stdout),
+        })
+    }
+
     /// Starts `command` in a running container as its user in `folder`; `environment` as
     /// `NAME=value`.
     pub(crate) async fn exec(

@@ -34,6 +34,7 @@ pub use access::EngineAccess;
 #[cfg(test)]
 pub(crate) use create::create_body;
 pub(crate) use create::{ContainerNetwork, ContainerSpec, Limit, Limits};
+pub(crate) use exec::FirstStreams;
 pub(crate) use failure::Failure;
 use failure::why_not_connected;
 pub(crate) use images::ImageSummary;

@@ -97,6 +97,7 @@ impl Engine {
             network: ContainerNetwork::Loopback { names: Vec::new() },
             runtime: None,
             limits: Limits::default(),
+            is_attached: false,
             log_size: None,
         };
         let id = self.create(&name, image, spec).await?;

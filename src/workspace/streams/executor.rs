@@ -1,27 +1,45 @@
 //! The executor in a container, as the connection of a tool server.
 
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::environment::{self, Container, EXECUTOR, Ending, EnvironmentError};
+use crate::executor::Channel;
 use crate::tool::connect::{Away, Connect, Connection};
 use crate::workspace::scripts::PROJECT;
+use crate::workspace::streams::multiplexer::Unopened;
 
-/// Connection to the executor in a container, over one attached exec.
+/// Time for the executor to end what it started.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// Connection to the executor in a container: the first over the channel, if there is one, and each
+/// other over an attached process.
 pub(crate) struct ExecutorStream {
-    pub(crate) container: Container,
-    pub(crate) config: environment::Config,
+    container: Container,
+    config: environment::Config,
+    channel: Mutex<Option<Unopened>>,
 }
 
-#[async_trait]
-impl Connect for ExecutorStream {
-    async fn connect(&self) -> anyhow::Result<Connection> {
+impl ExecutorStream {
+    pub(crate) fn new(container: Container, config: environment::Config, channel: Option<Unopened>) -> Self {
+        Self {
+            container,
+            config,
+            channel: Mutex::new(channel),
+        }
+    }
+
+    /// Returns the arguments of the executor's tools.
+    fn arguments(&self) -> Vec<String> {
         let timeout = self.config.timeout_seconds.to_string();
         let output = self.config.max_output_bytes.to_string();
         let largest = self.config.files.max_bytes.to_string();
-        let mut command = vec![
-            EXECUTOR,
+        let mut arguments: Vec<String> = [
             "--root",
             PROJECT,
             "--default-timeout",
@@ -32,10 +50,60 @@ impl Connect for ExecutorStream {
             &output,
             "--max-file-bytes",
             &largest,
-        ];
+        ]
+        .map(str::to_owned)
+        .into();
         for extension in &self.config.files.allowed_extensions {
-            command.extend(["--allow-extension", extension]);
+            arguments.extend(["--allow-extension".to_owned(), extension.clone()]);
         }
+        arguments
+    }
+
+    async fn over_the_channel(&self) -> Option<Connection> {
+        let channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let opened = channel.open(&Channel::Tools(self.arguments())).await.ok()?;
+        let (reader, writer) = tokio::io::split(opened);
+        let reader = Arc::new(Mutex::new(reader));
+        let rest = SharedReader(Arc::clone(&reader));
+        Some(Connection {
+            reader: Box::new(SharedReader(reader)),
+            writer: Box::new(writer),
+            // The channel ends when everything that the executor started has ended.
+            end: Box::new(|| {
+                Box::pin(async move {
+                    let mut rest = rest;
+                    let _ = tokio::time::timeout(ENDING, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+                })
+            }),
+        })
+    }
+}
+
+/// A reader for one after the other.
+struct SharedReader<R>(Arc<Mutex<R>>);
+
+impl<R: AsyncRead + Unpin> AsyncRead for SharedReader<R> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Pin::new(&mut *reader).poll_read(context, buffer)
+    }
+}
+
+#[async_trait]
+impl Connect for ExecutorStream {
+    async fn connect(&self) -> anyhow::Result<Connection> {
+        if let Some(connection) = self.over_the_channel().await {
+            return Ok(connection);
+        }
+        let arguments = self.arguments();
+        let command: Vec<&str> = [EXECUTOR]
+            .into_iter()
+            .chain(arguments.iter().map(String::as_str))
+            .collect();
         let attached = self
             .container
             .attach(&command, &[])
@@ -51,8 +119,7 @@ impl Connect for ExecutorStream {
             // The executor ends itself and everything it started when its stdin closes.
             end: Box::new(|| {
                 Box::pin(async move {
-                    let _: Result<Result<Ending, EnvironmentError>, _> =
-                        tokio::time::timeout(Duration::from_secs(10), ending).await;
+                    let _: Result<Result<Ending, EnvironmentError>, _> = tokio::time::timeout(ENDING, ending).await;
                 })
             }),
         })

@@ -1,5 +1,6 @@
 //! The stream between a container and the gateway, which is reopened when it is lost.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::egress::READY;
 use crate::environment::{Container, During, EXECUTOR, EnvironmentError, Network};
+use crate::executor::Channel;
 use crate::gateway::Gateway;
 use crate::gateway::gate::{Gate, HeldOpen};
 use crate::gateway::ledger::News;
 use crate::journal::fact::Fact;
+use crate::workspace::streams::multiplexer::Unopened;
 
 /// Longest time until the inner end listens: a previous one may have to end first.
 const OPENING: Duration = Duration::from_secs(30);
@@ -83,7 +86,36 @@ pub(crate) fn fact(news: News<'_>) -> Fact {
 }
 
 impl TunnelEnd {
-    /// Starts the inner end and waits until it listens.
+    /// Opens the inner end over the channel, or else like [`Self::open`].
+    pub(crate) async fn over(channel: Option<Unopened>, container: &Container) -> Result<Self, EnvironmentError> {
+        if let Some(channel) = channel {
+            match timeout(OPENING, Self::listening(channel)).await {
+                Ok(Ok(inner)) => return Ok(inner),
+                // An attached process can say why it does not listen.
+                failed => tracing::info!(
+                    container = container.id(),
+                    "the way out has no channel: {:?}",
+                    failed.err()
+                ),
+            }
+        }
+        Self::open(container).await
+    }
+
+    async fn listening(channel: Unopened) -> io::Result<Self> {
+        let (mut reader, writer) = tokio::io::split(channel.open(&Channel::Tunnel).await?);
+        let mut line = vec![0; READY.len() + 1];
+        reader.read_exact(&mut line).await?;
+        if line != format!("{READY}\n").as_bytes() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Self {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+        })
+    }
+
+    /// Starts the inner end as an attached process and waits until it listens.
     pub(crate) async fn open(container: &Container) -> Result<Self, EnvironmentError> {
         let mut attached = container.attach(&[EXECUTOR, "tunnel"], &[]).await?;
         let mut line = vec![0; READY.len() + 1];

@@ -47,6 +47,28 @@ async fn is_worked_with(version: Version) {
     let is_stream = |request: &String| request.starts_with("POST /exec/") && request.ends_with("/start");
     assert!(asked.contains(&"POST /containers/create".to_owned()), "{asked:?}");
     assert!(asked.iter().any(is_stream), "{asked:?}");
+    assert!(asked.iter().any(|request| request.ends_with("/attach")), "{asked:?}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_attaches_to_no_container_is_worked_with() {
+    let mut world = World::start().await;
+    let machine = Machine {
+        attaches_to_none: true,
+        ..Machine::default()
+    };
+    let engine = Engine::on(machine, USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+    greets(world.model.plans(plan()));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let asked = engine.asked();
+    assert!(asked.iter().any(|request| request.ends_with("/attach")), "{asked:?}");
     world.finish().await;
 }
 
@@ -192,7 +214,7 @@ async fn an_engine_on_another_kind_of_processor_needs_an_executor_for_it() {
     let machine = Machine {
         info: json!({ "Architecture": other }),
         images: Some(images),
-        refuses: Vec::new(),
+        ..Machine::default()
     };
     let engine = Engine::on(machine, USUAL).await;
     world.sets("DOCKER_HOST", engine.address());

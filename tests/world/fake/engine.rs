@@ -32,6 +32,8 @@ pub struct Machine {
     pub images: Option<&'static str>,
     /// Members of `HostConfig` that it refuses, each with what it says.
     pub refuses: Vec<(&'static str, &'static str)>,
+    /// It attaches to no container, only to what is started in one.
+    pub attaches_to_none: bool,
 }
 
 /// The usual version, for tests that are about something else.
@@ -112,6 +114,9 @@ async fn serve(
         if let Some(words) = refused(&machine, &begun) {
             return answer(&mut client, "400 Bad Request", &json!({ "message": words })).await;
         }
+    }
+    if machine.attaches_to_none && path.starts_with("/containers/") && path.ends_with("/attach") {
+        return answer(&mut client, "404 Not Found", &json!({ "message": "page not found" })).await;
     }
     let mut engine = UnixStream::connect(socket()).await?;
     if method == "GET" && is_told_differently(path) {

@@ -8,7 +8,8 @@ use crate::fake::gitlab::state::now;
 pub struct Pipeline {
     pub id: u64,
     pub commit: String,
-    /// The branch, or `refs/merge-requests/1/merge` of one that runs on merged results.
+    /// The branch, or `refs/merge-requests/1/merge` of one that runs on merged results
+    /// (`.../train` in a merge train).
     pub branch: String,
     /// The commit of the branch that it is about.
     pub source: String,
@@ -29,33 +30,45 @@ pub struct Job {
 impl Item {
     /// Begins a pipeline on the head commit, with one job.
     pub fn pipeline_begins(&self, job: &str) -> Self {
-        self.pipeline(job, "running", "", false)
+        self.pipeline(job, "running", "", None)
     }
 
     /// Begins a pipeline on the head commit, whose job fails.
     pub fn pipeline_fails(&self, job: &str, trace: &str) -> Self {
-        self.pipeline(job, "failed", trace, false)
+        self.pipeline(job, "failed", trace, None)
     }
 
     /// Begins a pipeline on the merge of the head commit into the target branch, whose job fails.
     pub fn merged_pipeline_fails(&self, job: &str, trace: &str) -> Self {
-        self.pipeline(job, "failed", trace, true)
+        self.pipeline(job, "failed", trace, Some("merge"))
+    }
+
+    /// The same, passing.
+    pub fn merged_pipeline_passes(&self, job: &str) -> Self {
+        self.pipeline(job, "success", "", Some("merge"))
+    }
+
+    /// Begins a pipeline in a merge train, on the merge with all that is before it there, whose job
+    /// fails: the train goes on without it.
+    pub fn train_pipeline_fails(&self, job: &str, trace: &str) -> Self {
+        self.pipeline(job, "failed", trace, Some("train"))
     }
 
     pub fn pipeline_passes(&self, job: &str) -> Self {
-        self.pipeline(job, "success", "", false)
+        self.pipeline(job, "success", "", None)
     }
 
-    fn pipeline(&self, job: &str, status: &str, trace: &str, is_merged: bool) -> Self {
+    fn pipeline(&self, job: &str, status: &str, trace: &str, merged: Option<&str>) -> Self {
         let head = format!("refs/merge-requests/{}/head", self.iid());
         let found = self.look(|state| state.project(self.project())?.git.resolve(&head));
         let source = found.expect("every merge request keeps its head");
         // The merge is nobody's commit but GitLab's.
-        let (commit, branch) = if is_merged {
-            let merge: String = source.chars().rev().collect();
-            (merge, format!("refs/merge-requests/{}/merge", self.iid()))
-        } else {
-            (source.clone(), self.source())
+        let (commit, branch) = match merged {
+            Some(of) => {
+                let merge: String = source.chars().rev().collect();
+                (merge, format!("refs/merge-requests/{}/{of}", self.iid()))
+            }
+            None => (source.clone(), self.source()),
         };
         self.act(|state| {
             let (id, job_id) = (state.next_id(), state.next_id());

@@ -35,11 +35,11 @@ pub async fn of_merge_request(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Sp
 
 /// Returns the pipelines of a merge request, the newest first.
 pub fn of<'a>(project: &'a Project, item: &'a Item) -> impl Iterator<Item = &'a Pipeline> {
-    let own = format!("refs/merge-requests/{}/merge", item.number);
+    let own = format!("refs/merge-requests/{}/", item.number);
     let pipelines = project.pipelines.iter().rev();
     pipelines.filter(move |pipeline| {
         let is_source = |merge: &Merge| merge.source == pipeline.branch;
-        pipeline.branch == own || item.merge.as_ref().is_some_and(is_source)
+        pipeline.branch.starts_with(&own) || item.merge.as_ref().is_some_and(is_source)
     })
 }
 

@@ -1,0 +1,180 @@
+//! All that a container needs at its start, over the one stream of its own process: the tools, the
+//! way out, and the script that receives the project.
+//!
+//! Each is a channel that the worker opens, and begins with one line that says what it is. An
+//! attached process for each would cost the engine some forty milliseconds.
+
+use std::future::poll_fn;
+use std::os::unix::process::ExitStatusExt;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context;
+use rmcp::transport::stdio_pipes;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, copy};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
+
+use super::{Options, serve_over, supervisor, tunnel};
+use crate::process::adopt_orphans;
+use crate::process::ending::end_descendants;
+
+/// The line with which this end begins.
+pub const GREETING: &str = "multiplexing";
+
+/// What the container's first process writes once this program has ended. The engine keeps the
+/// stream open then, and the worker would wait for answers: more bytes than the longest frame, none
+/// of which can begin a frame, end the connection at once.
+pub const BROKEN: [u8; 32 * 1024] = [0xff; 32 * 1024];
+
+/// Most channels at a time; the worker opens three.
+const MOST_CHANNELS: usize = 8;
+
+/// Most bytes that all channels together may have received and not read.
+const MOST_UNREAD: usize = 8 * 1024 * 1024;
+
+/// Longest first line of a channel.
+const MAX_LINE: u64 = 256 * 1024;
+
+/// Most bytes of a script's stderr that are kept: the last.
+const STDERR_KEPT: usize = 64 * 1024;
+
+/// Time for the channels to end after the connection has: a call in progress gets five seconds.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// The first line of a channel: what it is for.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Channel {
+    /// The workspace tools, with the arguments that the program takes for them.
+    Tools(Vec<String>),
+    /// The inner end of the way out.
+    Tunnel,
+    /// A script, which gets the rest of the channel on its stdin. Its end is answered with a
+    /// [`ScriptEnding`]; its stdout is thrown away.
+    Script {
+        command: Vec<String>,
+        /// As `NAME=value`.
+        environment: Vec<String>,
+    },
+}
+
+/// How a script ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ScriptEnding {
+    pub exit_code: i64,
+    /// The last 64 KiB.
+    pub stderr: String,
+}
+
+/// Serves channels until stdin ends, then ends all processes that are left. `options` reads the
+/// arguments of [`Channel::Tools`].
+pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> anyhow::Result<()> {
+    adopt_orphans().context("orphaned processes cannot be adopted")?;
+    let (reader, mut writer) = stdio_pipes();
+    writer.write_all(format!("{GREETING}\n").as_bytes()).await?;
+    writer.flush().await?;
+    let mut config = yamux::Config::default();
+    config.set_max_num_streams(MOST_CHANNELS);
+    config.set_max_connection_receive_window(Some(MOST_UNREAD));
+    let stream = tokio::io::join(reader, writer).compat();
+    let mut connection = yamux::Connection::new(stream, config, yamux::Mode::Server);
+    let mut served = JoinSet::new();
+    loop {
+        tokio::select! {
+            next = poll_fn(|context| connection.poll_next_inbound(context)) => match next {
+                Some(Ok(stream)) => {
+                    served.spawn(serve(stream, options));
+                }
+                Some(Err(_)) | None => break,
+            },
+            // Ended tasks are removed, so that they do not pile up.
+            Some(_) = served.join_next() => {}
+        }
+    }
+    drop(connection);
+    let _ = timeout(ENDING, async { while served.join_next().await.is_some() {} }).await;
+    let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
+    Ok(())
+}
+
+/// Serves one channel. The worker sees that it ended; why is said on stderr, for people who look.
+async fn serve(stream: yamux::Stream, options: fn(Vec<String>) -> anyhow::Result<Options>) {
+    if let Err(error) = try_serve(stream, options).await {
+        #[expect(
+            clippy::print_stderr,
+            reason = "stdout belongs to the protocol, and there is no log in a container"
+        )]
+        {
+            eprintln!("coding-agent-executor: {error:#}");
+        }
+    }
+}
+
+async fn try_serve(stream: yamux::Stream, options: fn(Vec<String>) -> anyhow::Result<Options>) -> anyhow::Result<()> {
+    let (reader, writer) = tokio::io::split(stream.compat());
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).await?;
+    match serde_json::from_slice(&line).context("the channel does not say what it is")? {
+        Channel::Tools(arguments) => serve_over(options(arguments)?, reader, writer).await,
+        Channel::Tunnel => tunnel::serve(reader, writer).await,
+        Channel::Script { command, environment } => run(&command, &environment, reader, writer).await,
+    }
+}
+
+async fn run(
+    command: &[String],
+    environment: &[String],
+    mut input: impl AsyncRead + Send + Unpin,
+    mut answer: impl AsyncWrite + Send + Unpin,
+) -> anyhow::Result<()> {
+    let (program, arguments) = command.split_first().context("there is no command")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().filter_map(|variable| variable.split_once('=')))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("{program} cannot be started"))?;
+    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let feeding = async {
+        if let Some(mut stdin) = stdin {
+            // Fails only if the script ended before it had read all, or the worker is gone.
+            let _ = copy(&mut input, &mut stdin).await;
+        }
+    };
+    let mut ended = pin!(async { tokio::join!(child.wait(), tail(stderr)) });
+    let (status, stderr) = tokio::select! {
+        ended = &mut ended => ended,
+        () = feeding => ended.await,
+    };
+    let status = status?;
+    let signalled = || status.signal().map(|signal| 128 + signal);
+    let exit_code = status.code().or_else(signalled).unwrap_or(-1);
+    let ending = ScriptEnding {
+        exit_code: exit_code.into(),
+        stderr,
+    };
+    answer.write_all(&serde_json::to_vec(&ending)?).await?;
+    answer.shutdown().await?;
+    Ok(())
+}
+
+/// Reads to the end and returns the last part.
+async fn tail(stream: Option<impl AsyncRead + Unpin>) -> String {
+    let (mut kept, mut chunk) = (Vec::new(), vec![0; 16 * 1024]);
+    if let Some(mut stream) = stream {
+        while let Ok(count @ 1..) = stream.read(&mut chunk).await {
+            kept.extend_from_slice(&chunk[..count]);
+            let excess = kept.len().saturating_sub(STDERR_KEPT);
+            kept.drain(..excess);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
