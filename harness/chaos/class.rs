@@ -1,6 +1,7 @@
 //! Which rounds are played: every choice is made here, from the seed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -9,13 +10,17 @@ use crate::fake::model::Trouble as ModelTrouble;
 use crate::fake::traffic::Fault as Trouble;
 use crate::fault::{Fault, Moment};
 use crate::job::Kind;
-use crate::site::Needs;
+use crate::site::{Gate, Needs};
 
 /// How far an undisturbed task of each sort gets; a boundary behind its end is not reached, and
 /// counted as missed.
 const FORGE_REQUESTS: usize = 34;
 const MODEL_REQUESTS: usize = 5;
 const FACTS: usize = 20;
+/// The facts of a reviewed and approved task, counted from the program's very first one, that come
+/// between its first plan and the approval of its result. Their number is not a multiple of the
+/// four sorts of task, so that each sort is killed at each of them in turn.
+const GATED_FACTS: RangeInclusive<usize> = 9..=85;
 /// About as long as a task takes.
 const DURATION: u64 = 4000;
 
@@ -24,6 +29,7 @@ pub enum Class {
     Boundary,
     Random,
     Pause,
+    Gate,
     Forge,
     Model,
     Hang,
@@ -45,10 +51,11 @@ pub struct Plan {
 }
 
 impl Class {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Boundary,
         Self::Random,
         Self::Pause,
+        Self::Gate,
         Self::Forge,
         Self::Model,
         Self::Hang,
@@ -64,6 +71,7 @@ impl Class {
             Self::Boundary => "kill",
             Self::Random => "random",
             Self::Pause => "pause",
+            Self::Gate => "gate",
             Self::Forge => "forge",
             Self::Model => "model",
             Self::Hang => "hang",
@@ -81,6 +89,7 @@ impl Class {
             Self::Boundary => "KILL at a step boundary",
             Self::Random => "KILL at one to three random moments",
             Self::Pause => "KILL around a pause",
+            Self::Gate => "KILL at each fact between plan, reviews and approvals",
             Self::Forge => "the forge fails, limits, is late or drops",
             Self::Model => "the model fails, limits, breaks off or babbles",
             Self::Hang => "the forge or the model never answers",
@@ -98,6 +107,7 @@ impl Class {
             Self::Boundary => 60,
             Self::Random => 25,
             Self::Pause => 15,
+            Self::Gate => 40,
             Self::Forge | Self::Model | Self::Docker | Self::Engine | Self::Container | Self::Disk | Self::Clock => 8,
             Self::Hang => 4,
         }
@@ -117,12 +127,15 @@ impl Class {
             native: random.bool(),
             consumers: 1,
             warm: 0,
+            gate: (self == Self::Gate).then(|| Gate {
+                is_automatic: random.bool(),
+            }),
         }
     }
 
     fn faults(self, random: &mut Rng, boundary: Moment) -> Vec<(Moment, Fault)> {
         match self {
-            Self::Boundary => {
+            Self::Boundary | Self::Gate => {
                 let mut faults = vec![(boundary, Fault::Kill)];
                 // What takes a task up again can be ended as well.
                 if random.u8(0..4) == 0 {
@@ -245,6 +258,14 @@ fn boundaries() -> Vec<(Kind, Moment)> {
     all
 }
 
+/// Returns the fact at which the round with this number is killed: one after the other, beginning
+/// at any, with the next sort of task each time.
+fn gate(seed: u64, number: usize) -> (Kind, Moment) {
+    let (first, count) = (*GATED_FACTS.start(), GATED_FACTS.count());
+    let place = Rng::with_seed(seed).usize(0..count) + number;
+    (Kind::ALL[place % 4], Moment::FactInAll(first + place % count))
+}
+
 /// Seeds that differ in a few bits would make much the same choices.
 fn mixed(seed: u64, class: Class, number: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -274,8 +295,11 @@ pub fn plans(rounds: usize, seed: u64, wanted: &[String]) -> anyhow::Result<Vec<
         for number in 1..=(rounds * class.share()).div_ceil(100) {
             // Each round has numbers of its own, so that one can be played alone.
             let mut random = Rng::with_seed(mixed(seed, class, number));
-            let (kind, boundary) = order[(number - 1) % order.len()];
-            let kind = if class == Class::Boundary {
+            let (kind, boundary) = match class {
+                Class::Gate => gate(seed, number),
+                _ => order[(number - 1) % order.len()],
+            };
+            let kind = if matches!(class, Class::Boundary | Class::Gate) {
                 kind
             } else {
                 Kind::ALL[random.usize(0..4)]

@@ -26,6 +26,8 @@ pub enum Moment {
     ModelAnswered(usize),
     /// The journal has that many facts.
     Fact(usize),
+    /// It has that many since the very first start.
+    FactInAll(usize),
     After(Duration),
 }
 
@@ -88,6 +90,7 @@ impl Moment {
             Self::ModelAsked(count) => now.model.0 >= begun.model.0 + count,
             Self::ModelAnswered(count) => now.model.1 >= begun.model.1 + count,
             Self::Fact(count) => now.facts >= begun.facts + count,
+            Self::FactInAll(count) => now.facts >= count,
             Self::After(_) => true,
         };
         if let Self::After(duration) = self {

@@ -1,13 +1,14 @@
 //! What must be so when a task is finished, whatever happened before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use coding_agent::conversation::Message;
 
-use crate::fake::model::Said;
+use crate::fake::model::{Request, Said};
 use crate::job::Job;
-use crate::model::{files, subject};
+use crate::model::{files, is_review, is_work, reviewed_file, subject};
 use crate::site::Site;
 use crate::store::{Run, Store};
 
@@ -16,13 +17,13 @@ use crate::store::{Run, Store};
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
 /// Returns what is wrong with a task that should be finished.
-pub async fn task(site: &Site, job: &Job, store: &Store) -> anyhow::Result<Vec<String>> {
+pub async fn task(site: &Site, job: &Job, store: &Store, is_gated: bool) -> anyhow::Result<Vec<String>> {
     let mut wrong = Vec::new();
     let labels = job.labels();
     if labels != ["coding agent done"] {
         wrong.push(format!("the labels are {labels:?}"));
     }
-    changes(site, job, &mut wrong);
+    changes(site, job, is_gated, &mut wrong);
     comments(&job.told(site), &mut wrong);
     let runs: Vec<Run> = store
         .runs()
@@ -44,7 +45,7 @@ pub async fn task(site: &Site, job: &Job, store: &Store) -> anyhow::Result<Vec<S
 
 /// Checks that there is one branch and one change request, with all of the work in it and nothing
 /// twice.
-fn changes(site: &Site, job: &Job, wrong: &mut Vec<String>) {
+fn changes(site: &Site, job: &Job, is_gated: bool, wrong: &mut Vec<String>) {
     let branches = job.branches(site);
     if branches.len() != usize::from(job.kind.is_issue()) {
         wrong.push(format!("the branches are {branches:?}"));
@@ -57,7 +58,8 @@ fn changes(site: &Site, job: &Job, wrong: &mut Vec<String>) {
     if change.is_draft {
         wrong.push("the change request is a draft".to_owned());
     }
-    for (file, content) in files(&job.name) {
+    let reviewed = is_gated.then(|| reviewed_file(&job.name));
+    for (file, content) in files(&job.name).into_iter().chain(reviewed) {
         let is = change.file(&file);
         if is.as_deref() != Some(content) {
             wrong.push(format!("{file} holds {is:?}"));
@@ -65,9 +67,49 @@ fn changes(site: &Site, job: &Job, wrong: &mut Vec<String>) {
     }
     let own = subject(&job.name);
     let count = change.subjects.iter().filter(|subject| **subject == own).count();
-    let most = if job.kind.is_issue() { 2 } else { 3 };
+    let most = if job.kind.is_issue() { 2 } else { 3 } + usize::from(is_gated);
     if count > 1 || change.subjects.len() > most {
         wrong.push(format!("the commits are {:?}", change.subjects));
+    }
+}
+
+/// Returns what is delivered although it waits for people.
+pub fn undelivered(site: &Site, job: &Job) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let branches = job.branches(site);
+    if !branches.is_empty() {
+        wrong.push(format!("while it waits there are branches {branches:?}"));
+    }
+    let (file, _) = reviewed_file(&job.name);
+    if job.changes(site).iter().any(|change| change.file(&file).is_some()) {
+        wrong.push(format!("while it waits {file} is delivered"));
+    }
+    wrong
+}
+
+/// Checks what reviews and approvals promise: no work before the plan is allowed, and no judgement
+/// paid for twice, but for the one that a KILL took along.
+pub fn gate(site: &Site, kills: usize, wrong: &mut Vec<String>) {
+    let unallowed = site.unallowed.load(Ordering::SeqCst);
+    if unallowed > 0 {
+        wrong.push(format!(
+            "the model was asked to work {unallowed} times before anybody allowed its plan"
+        ));
+    }
+    let asked: Vec<String> = site
+        .model
+        .requests()
+        .iter()
+        .filter(|request| is_review(request))
+        .map(Request::first_user_message)
+        .collect();
+    let different: BTreeSet<&String> = asked.iter().collect();
+    if different.len() < 4 || asked.len() > different.len() + kills {
+        wrong.push(format!(
+            "{} judgements of {} documents were asked for, with {kills} kills",
+            asked.len(),
+            different.len()
+        ));
     }
 }
 
@@ -121,16 +163,12 @@ fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<Str
             _ => {}
         }
     }
-    let is_working = |messages: &&Vec<Said>| {
-        let (system, task) = (messages.first(), messages.get(1));
-        let is_plan = matches!(system, Some(Said::System(text)) if text.contains("\"phase\": \"planning\""));
-        let is_own = matches!(task, Some(Said::User(text)) if text.contains(&format!(" {name} ")));
-        !is_plan && is_own
-    };
+    let is_working = |messages: &&Vec<Said>| matches!(messages.get(1), Some(Said::User(text)) if text.contains(&format!(" {name} ")));
     let requests: Vec<Vec<Said>> = site
         .model
         .requests()
         .into_iter()
+        .filter(is_work)
         .map(|request| request.messages)
         .collect();
     let Some(last) = requests.iter().rfind(is_working) else {

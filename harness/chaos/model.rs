@@ -12,6 +12,9 @@ pub const TITLE: &str = "Paint the ";
 
 const DONE: &str = "Both walls are painted.";
 
+/// What a plan says that its reviewer lets pass.
+const BETTER: &str = "One wall dries while the other is painted.";
+
 /// A server with one tool, in the protocol's own words. Its last argument is there to be found
 /// among the processes.
 pub const CLOCK: &str = r#"
@@ -40,17 +43,43 @@ pub fn subject(name: &str) -> String {
     format!("Say one for {name}")
 }
 
+/// Returns the file that a task has in addition whose result was reviewed.
+pub fn reviewed_file(name: &str) -> (String, &'static str) {
+    (format!("{name}-three.txt"), "three\n")
+}
+
+/// Tells whether a judgement is asked for.
+pub fn is_review(request: &Request) -> bool {
+    request.system().starts_with("You review documents")
+}
+
+fn is_plan(request: &Request) -> bool {
+    request.system().contains("\"phase\": \"planning\"")
+}
+
+/// Tells whether the task is worked on.
+pub fn is_work(request: &Request) -> bool {
+    !is_review(request) && !is_plan(request)
+}
+
 /// Answers a request of any task at any point.
 pub fn answer(request: &Request) -> Answer {
-    let Some(name) = name(&request.first_user_message()) else {
+    let task = request.first_user_message();
+    let Some(name) = name(&task) else {
         return Answer::says("I was asked for nothing I know.");
     };
-    if request.system().contains("\"phase\": \"planning\"") {
-        return Answer::plans(
-            Plan::of(&["paint one wall", "paint the other"])
-                .in_environment("python")
-                .verified_by(&format!("grep -q one {name}-one.txt && grep -q two {name}-two.txt")),
-        );
+    if is_review(request) {
+        return judged(&task, &name);
+    }
+    if is_plan(request) {
+        let plan = Plan::of(&["paint one wall", "paint the other"])
+            .in_environment("python")
+            .verified_by(&format!("grep -q one {name}-one.txt && grep -q two {name}-two.txt"));
+        return Answer::plans(if task.contains("It was reviewed, and did not pass") {
+            plan.with("comment", json!(BETTER))
+        } else {
+            plan
+        });
     }
     let since = &request.messages[begin(&request.messages)..];
     let is_known = |words: &str| since.iter().any(|said| is_told(said, words));
@@ -73,7 +102,21 @@ pub fn answer(request: &Request) -> Answer {
             "echo two > {name}-two.txt; echo {name} has $(cat {name}-two.txt) && : {turn}"
         ));
     }
+    let is_reviewed = |said: &Said| is_told(said, "Your result was reviewed, and did not pass");
+    let three = format!("{name} has three");
+    if request.messages.iter().any(is_reviewed) && !is_known(&three) {
+        return command(&format!(
+            "echo three > {name}-three.txt; echo {name} has $(cat {name}-three.txt) && : {turn}"
+        ));
+    }
     Answer::done(DONE)
+}
+
+/// Judges a plan or a result: the first of each is not ready.
+fn judged(document: &str, name: &str) -> Answer {
+    let (file, _) = reviewed_file(name);
+    let is_better = document.contains(BETTER) || document.contains(&format!("diff --git a/{file}"));
+    Answer::says(&json!({ "ready_for_implementation": is_better, "score": if is_better { 9 } else { 5 } }).to_string())
 }
 
 fn command(command: &str) -> Answer {

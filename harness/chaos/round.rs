@@ -12,7 +12,7 @@ use crate::class::{Class, Plan};
 use crate::fault::Fault;
 use crate::job::Job;
 use crate::judge;
-use crate::site::Site;
+use crate::site::{Gate, Site};
 use crate::store::Store;
 
 /// The longest time until the program ends by itself.
@@ -94,10 +94,15 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
     if plan.class == Class::Pause {
         site.pace.store(THINKING, Ordering::Relaxed);
     }
+    if plan.needs.gate.is_some_and(|gate| gate.is_automatic) {
+        site.start(&["auto-approve", "on", "--ttl", "30m"])?.wait().await?;
+    }
     let job = Job::open(site, plan.kind, "kitchen");
+    let mut wrong = Vec::new();
     let mut pending: VecDeque<_> = plan.faults.iter().copied().collect();
     while outcome.starts < MOST_STARTS {
         go_on(site, &job).await?;
+        wrong.extend(allow(site, &job, plan.needs.gate).await?);
         outcome.starts += 1;
         let mut program = site.start(&["run"])?;
         loop {
@@ -135,8 +140,12 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
     ended.context("the last start did not end")??;
     let after = (job.labels(), job.told(site).len());
     let store = Store::open(site).await?;
-    let mut wrong = judge::task(site, &job, &store).await?;
+    let is_gated = plan.needs.gate.is_some();
+    wrong.extend(judge::task(site, &job, &store, is_gated).await?);
     store.close().await;
+    if is_gated {
+        judge::gate(site, outcome.kills, &mut wrong);
+    }
     wrong.extend(judge::leftovers(site).await?);
     if before != after {
         wrong.push(format!("a start after the end changed {before:?} into {after:?}"));
@@ -163,6 +172,25 @@ async fn go_on(site: &Site, job: &Job) -> anyhow::Result<()> {
         job.comment("/agent resume");
     }
     Ok(())
+}
+
+/// Has somebody allow what waits, and returns what must not be while it does.
+async fn allow(site: &Site, job: &Job, gate: Option<Gate>) -> anyhow::Result<Vec<String>> {
+    let (Some(gate), Ok(store)) = (gate, Store::open(site).await) else {
+        return Ok(Vec::new());
+    };
+    let runs = store.runs().await.unwrap_or_default();
+    store.close().await;
+    let Some(run) = runs.iter().find(|run| run.state.starts_with("awaiting_approval")) else {
+        return Ok(Vec::new());
+    };
+    let mut wrong = judge::undelivered(site, job);
+    if gate.is_automatic && run.state.ends_with("delivering") {
+        wrong.push("a result waits for people that passes by itself".to_owned());
+    }
+    job.comment("/agent approve");
+    site.allowed.fetch_add(1, Ordering::SeqCst);
+    Ok(wrong)
 }
 
 async fn is_over(site: &Site) -> bool {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use coding_agent_harness::installation::{self, Installation, scripted};
@@ -15,7 +15,7 @@ use crate::disk::Disk;
 use crate::fake::github::GitHub;
 use crate::fake::gitlab::GitLab;
 use crate::fake::model::Model;
-use crate::model::{CLOCK, answer};
+use crate::model::{CLOCK, answer, is_work};
 use crate::proxy::Proxy;
 
 pub struct Site {
@@ -27,6 +27,10 @@ pub struct Site {
     pub clock: Option<Clock>,
     /// How long the model takes for a reply, in milliseconds.
     pub pace: Arc<AtomicU64>,
+    /// How often people have allowed something.
+    pub allowed: Arc<AtomicUsize>,
+    /// How often the model was asked to work before anybody had allowed its plan.
+    pub unallowed: Arc<AtomicUsize>,
     installation: Installation,
 }
 
@@ -44,6 +48,15 @@ pub struct Needs {
     pub consumers: usize,
     /// Containers that wait for runs, where the program is a service.
     pub warm: usize,
+    /// Plan and result are reviewed, and wait for people.
+    pub gate: Option<Gate>,
+}
+
+/// Who lets a result through that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gate {
+    /// Automatic approval, which is switched on before the task begins; otherwise people.
+    pub is_automatic: bool,
 }
 
 /// The faults strike, and the judge looks at, the folder, the processes and the containers of the
@@ -59,9 +72,13 @@ impl Deref for Site {
 impl Site {
     pub async fn new(needs: Needs) -> anyhow::Result<Self> {
         let pace = Arc::new(AtomicU64::new(0));
+        let (allowed, unallowed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let model = Model::answering({
-            let pace = Arc::clone(&pace);
+            let (pace, allowed, unallowed) = (Arc::clone(&pace), Arc::clone(&allowed), Arc::clone(&unallowed));
             move |request| {
+                if needs.gate.is_some() && is_work(request) && allowed.load(Ordering::SeqCst) == 0 {
+                    unallowed.fetch_add(1, Ordering::SeqCst);
+                }
                 // The fake has threads of its own for this.
                 std::thread::sleep(Duration::from_millis(pace.load(Ordering::Relaxed)));
                 answer(request)
@@ -88,6 +105,8 @@ impl Site {
             disk,
             clock: needs.clock.then(|| Clock::start(&path)).transpose()?,
             pace,
+            allowed,
+            unallowed,
             installation,
         };
         site.configure(needs)?;
@@ -95,7 +114,7 @@ impl Site {
     }
 
     fn configure(&self, needs: Needs) -> anyhow::Result<()> {
-        let config = json!({
+        let mut config = json!({
             "task_sources": ["github", "gitlab"],
             "github": { "api_url": self.github.api_url(), "token": self.github.token(), "repositories": ["acme/widgets"] },
             "gitlab": { "api_url": self.gitlab.api_url(), "token": self.gitlab.token(), "projects": ["acme/widgets"] },
@@ -116,6 +135,18 @@ impl Site {
             "producer": { "interval_seconds": 1 },
             "consumers": needs.consumers.max(1),
         });
+        if needs.gate.is_some() {
+            let scored = json!({ "enabled": true, "target_score": 8.0, "max_rounds": 3, "on_unready": "fail" });
+            config["review"] = json!({ "plan": scored, "result": scored });
+            config["approval"] = json!({
+                "required_by_default": true,
+                "auto_approve": {
+                    "enabled": true,
+                    "tools": ["clock/now"],
+                    "allowed_paths_prefix": ["kitchen-"],
+                },
+            });
+        }
         self.installation.configure(config)
     }
 

@@ -62,7 +62,7 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
     };
     let store = Store::open(&site).await?;
     for job in &jobs {
-        wrong.extend(judge::task(&site, job, &store).await?);
+        wrong.extend(judge::task(&site, job, &store, false).await?);
     }
     store.close().await;
     wrong.extend(judge::leftovers(&site).await?);

@@ -6,6 +6,7 @@ use crate::agent::record::follow_up::{Kind, Round};
 use crate::agent::services::Settings;
 use crate::agent::text::comments::{notes, summary};
 use crate::agent::text::refused_hosts;
+use crate::agent::text::reviews;
 use crate::agent::text::usage::spent;
 use crate::agent::text::verification::{has_something_to_say, to_look_at, verification};
 use crate::conversation::excerpt::middle_cut;
@@ -55,6 +56,7 @@ pub fn standing(record: &Record, settings: &Settings, closes: Option<u64>, (run,
         said.code(&format!("$ {}\n{}", check.command, check.tail));
         page.details("What the failing check said", said);
     }
+    reviews::result(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);

@@ -23,7 +23,7 @@ async fn people_decide_on_a_result_that_did_not_pass() {
     let question = issue.comments_of(team.world.github.bot()).pop().unwrap();
     let question = told(&team.world, &question);
     for words in [
-        "- a review did not let it pass: after 1 round its score is 4.0 where 8.0 is needed",
+        "- it did not pass its review: after 1 round its score is 4.0 where 8.0 is needed",
         "- `AGENTS.md` is changed",
         "Round 1: 4.0 of 10, not ready",
         "It greets nobody, @~bob.",
