@@ -49,6 +49,17 @@ async fn facts_are_read_behind_a_number_by_run_and_by_task() {
     assert_eq!(told(&store, newest, FactFilter::All).await, ["a"]);
 }
 
+#[tokio::test]
+async fn many_facts_are_numbered_in_their_order() {
+    let place = place();
+    let store = place.open().await;
+    let texts: Vec<String> = (0..27).map(|number| format!("{number}")).collect();
+    let facts: Vec<NewFact> = texts.iter().map(|text| fact(None, 0, text, Utc::now())).collect();
+    assert_eq!(store.add_facts(&facts).await.unwrap(), store.newest_fact().await.unwrap());
+    assert_eq!(told(&store, 0, FactFilter::All).await, texts);
+    assert_eq!(store.add_facts(&[]).await.unwrap(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_misses_nothing_of_what_several_workers_write() {
     let place = place();
