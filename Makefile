@@ -13,11 +13,11 @@ help: ## show this list
 setup: ## install and start Docker, build the executor and the Python environment
 	scripts/setup demo
 
-demo: ## see an issue become a pull request, on this machine
+demo: ## see an issue become a pull request, on this machine; with REVIEW=1 a second model judges plan and result
 	@scripts/setup demo
 	@# `cargo run` would not build the program itself, which the demo starts.
 	$(BUILD_HARNESS) --bin demo
-	@scripts/with-docker "$(TARGET_DIR)/debug/demo"
+	@REVIEW=$(REVIEW) scripts/with-docker "$(TARGET_DIR)/debug/demo"
 
 test: ## run all tests, with the real Docker engine
 	scripts/setup test

@@ -13,8 +13,10 @@ pub enum End {
     Delivered,
     /// Nothing is delivered.
     Refused,
-    /// Nothing is begun, and the label is taken off.
+    /// Nothing is begun, the label is taken off, and people are told why.
     Untouched,
+    /// Nothing is begun or said: nobody asked for anything.
+    Ignored,
     /// Either will do.
     Any,
 }
@@ -74,6 +76,8 @@ pub struct Attempt {
     pub checks: Vec<String>,
     /// What the planner looks for before it plans.
     pub looks: Vec<Answer>,
+    /// What the reviewer says of the plan, and of the result.
+    pub reviews: [Answer; 2],
     pub replies: Vec<Answer>,
     /// How many of the replies must have had their effect, or the attack was not tried.
     pub must_play: usize,
@@ -85,6 +89,13 @@ pub struct Attempt {
     /// Another item with the same set-up is worked on afterwards, and looks for what was left.
     pub is_looked_after: bool,
 }
+
+/// The reviewer lets it pass.
+pub const READY: &str = r#"{"ready_for_implementation": true, "score": 9}"#;
+/// No label is put on.
+pub const NO_LABEL: &str = "";
+/// In texts: the name of the bot's account.
+pub const BOT: &str = "BOTNAME";
 
 /// The mark of an attack: a file in a folder that no container can see. In the texts of attacks it
 /// stands as `@MARK@`.
@@ -113,6 +124,7 @@ impl Attempt {
             plan: Vec::new(),
             checks: Vec::new(),
             looks: Vec::new(),
+            reviews: [Answer::says(READY), Answer::says(READY)],
             replies: Vec::new(),
             must_play: 0,
             proofs: Vec::new(),
@@ -186,6 +198,29 @@ impl Attempt {
         self.succeeds("printf 'Hello\\n' >> README.md")
     }
 
+    /// Replaces a field of the plan.
+    pub fn planned_with(mut self, field: &'static str, value: Value) -> Self {
+        self.plan.push((field, value));
+        self
+    }
+
+    pub fn ends(mut self, end: End) -> Self {
+        self.end = end;
+        self
+    }
+
+    /// What the reviewer says of the plan.
+    pub fn plan_is_judged(mut self, words: &str) -> Self {
+        self.reviews[0] = Answer::says(words);
+        self
+    }
+
+    /// What the reviewer says of the result.
+    pub fn result_is_judged(mut self, words: &str) -> Self {
+        self.reviews[1] = Answer::says(words);
+        self
+    }
+
     /// The program must come so far that people are told this.
     pub fn tells(mut self, words: &str) -> Self {
         self.told = Some(words.to_owned());
@@ -241,7 +276,8 @@ impl Attempt {
         self.done = fill(&self.done);
         self.told = self.told.as_deref().map(fill);
         self.comments.iter_mut().for_each(|(_, text)| *text = fill(text));
-        for answer in self.replies.iter_mut().chain(&mut self.looks) {
+        let answers = self.replies.iter_mut().chain(&mut self.looks);
+        for answer in answers.chain(&mut self.reviews) {
             answer.text = answer.text.as_deref().map(fill);
             for (_, args) in &mut answer.calls {
                 *args = serde_json::from_str(&fill(&args.to_string())).unwrap_or_default();

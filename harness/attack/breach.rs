@@ -58,10 +58,14 @@ pub enum Rule {
     Modes,
     /// What does not work is a draft, or people are told what to look at.
     Verdict,
+    /// Confidential work reaches no model that is not near.
+    Wall,
+    /// A model that is not near gets no personal data.
+    Personal,
 }
 
 impl Rule {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::HostRan,
         Self::HostFiles,
         Self::Branches,
@@ -85,6 +89,8 @@ impl Rule {
         Self::SetUp,
         Self::Memory,
         Self::Logs,
+        Self::Wall,
+        Self::Personal,
     ];
 }
 

@@ -2,9 +2,10 @@
 //! count.
 
 use crate::attempt::{Attempt, End};
+use crate::class::Class;
 use crate::fake::model::Request;
 use crate::setups::LOOKED;
-use crate::site::{Site, Target, is_planning, turns};
+use crate::site::{Site, Target, is_planning, is_review, turns};
 
 /// Returns what of the attack did not happen; `None` if it was carried out.
 pub fn missing(site: &Site, target: &Target) -> Option<String> {
@@ -16,6 +17,9 @@ pub fn missing(site: &Site, target: &Target) -> Option<String> {
         .filter(|request| request.first_user_message().contains(&attempt.title()))
         .collect();
     let is_answered = !target.item.comments_of(site.forge.bot()).is_empty();
+    if attempt.end == End::Ignored {
+        return is_answered.then(|| "somebody was told of what nobody asked for".to_owned());
+    }
     if attempt.end == End::Untouched {
         return (!is_answered).then(|| "nobody was told why nothing was begun".to_owned());
     }
@@ -33,7 +37,11 @@ pub fn missing(site: &Site, target: &Target) -> Option<String> {
             return Some("nobody looked at what it left".to_owned());
         }
     }
-    let working = requests.iter().filter(|request| !is_planning(request));
+    if attempt.class == Class::Review && !requests.iter().any(is_review) {
+        return Some("nobody asked the reviewer".to_owned());
+    }
+    let is_work = |request: &&Request| !is_planning(request) && !is_review(request);
+    let working = requests.iter().filter(is_work);
     // The longest one holds everything that was said and done until then.
     let longest = working.max_by_key(|request| turns(request));
     let (played, text) = longest.map_or((0, String::new()), |request| (turns(request), request.text()));

@@ -26,10 +26,16 @@ pub enum Class {
     Pattern,
     Hose,
     Delta,
+    Review,
+    Plan,
+    Automatic,
+    Start,
+    Near,
+    Personal,
 }
 
 impl Class {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 28] = [
         Self::Repository,
         Self::Commit,
         Self::Messages,
@@ -52,6 +58,12 @@ impl Class {
         Self::Pattern,
         Self::Hose,
         Self::Delta,
+        Self::Review,
+        Self::Plan,
+        Self::Automatic,
+        Self::Start,
+        Self::Near,
+        Self::Personal,
     ];
 
     pub fn name(self) -> &'static str {
@@ -78,6 +90,12 @@ impl Class {
             Self::Pattern => "patterns",
             Self::Hose => "hoses",
             Self::Delta => "deltas",
+            Self::Review => "reviews",
+            Self::Plan => "plans",
+            Self::Automatic => "automatic",
+            Self::Start => "starts",
+            Self::Near => "near",
+            Self::Personal => "personal",
         }
     }
 
@@ -106,6 +124,12 @@ impl Class {
             Self::Pattern => "patterns for the planner's search",
             Self::Hose => "a flood in the streams of a container",
             Self::Delta => "a small pack that unfolds to gigabytes",
+            Self::Review => "a reviewer that lies, or is lied to",
+            Self::Plan => "words that must not approve a plan",
+            Self::Automatic => "a result outside of what may pass by itself",
+            Self::Start => "mentions and assignments that start nothing",
+            Self::Near => "confidential work, with far models in every role",
+            Self::Personal => "personal data, on its way to a far model",
         }
     }
 
@@ -113,9 +137,15 @@ impl Class {
     /// the door.
     pub fn forges(self) -> &'static [Kind] {
         match self {
-            Self::Branch | Self::Fork | Self::Approval | Self::Item | Self::Edit | Self::Rights | Self::Comments => {
-                &[Kind::GitHub, Kind::GitLab]
-            }
+            Self::Branch
+            | Self::Fork
+            | Self::Approval
+            | Self::Item
+            | Self::Edit
+            | Self::Rights
+            | Self::Comments
+            | Self::Plan
+            | Self::Start => &[Kind::GitHub, Kind::GitLab],
             Self::Confidential | Self::Discreet => &[Kind::GitLab],
             Self::Repository
             | Self::Commit
@@ -129,7 +159,11 @@ impl Class {
             | Self::SetUp
             | Self::Pattern
             | Self::Hose
-            | Self::Delta => &[Kind::GitHub],
+            | Self::Delta
+            | Self::Review
+            | Self::Automatic
+            | Self::Near
+            | Self::Personal => &[Kind::GitHub],
         }
     }
 }

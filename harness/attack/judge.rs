@@ -8,7 +8,7 @@ use crate::attempt::End;
 use crate::breach::{Breach, Rule};
 use crate::fronts::MARKED;
 use crate::site::{Site, Target, fork_of};
-use crate::{confidences, delivery, host, messages, mirrors, planted, secrets, setups, usage, words};
+use crate::{confidences, delivery, host, messages, mirrors, near, planted, secrets, setups, usage, words};
 
 /// Where an item may come to rest.
 const FINAL: [&str; 5] = ["done", "failed", "stopped", "waiting", "paused"];
@@ -26,6 +26,7 @@ pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Brea
     mirrors::look(site, &mut breaches);
     secrets::look(site, &mut breaches);
     words::prompts(site, &mut breaches);
+    near::look(site, &mut breaches);
     for target in &site.targets {
         labels(target, &mut breaches);
         branches(target, &mut breaches);
@@ -63,11 +64,10 @@ pub fn new_branches(target: &Target) -> Vec<(String, String)> {
 
 fn labels(target: &Target, breaches: &mut Vec<Breach>) {
     let labels = target.item.labels();
+    let is_untouched = matches!(target.attempt.end, End::Untouched | End::Ignored);
     let is_at_rest = match labels.as_slice() {
-        [] => target.attempt.end == End::Untouched,
-        [label] => {
-            target.attempt.end != End::Untouched && FINAL.iter().any(|end| *label == format!("coding agent {end}"))
-        }
+        [] => is_untouched,
+        [label] => !is_untouched && FINAL.iter().any(|end| *label == format!("coding agent {end}")),
         _ => false,
     };
     if !is_at_rest {
@@ -124,7 +124,7 @@ fn foreign(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
 fn end(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
     let is_wanted = match target.attempt.end {
         End::Delivered => Some(true),
-        End::Refused | End::Untouched => Some(false),
+        End::Refused | End::Untouched | End::Ignored => Some(false),
         End::Any => None,
     };
     let is_delivered = site.is_delivered(target);

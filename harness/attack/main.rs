@@ -25,6 +25,7 @@ mod forge; // either forge
 
 // The corpus.
 mod approvals; // approvals that cover more than was seen
+mod automatic; // results that may not pass by themselves
 mod branches; // names of branches
 mod canary; // secrets that must turn up nowhere
 mod comments; // what stands under the bot's name
@@ -40,11 +41,16 @@ mod hoses; // streams between container and worker
 mod items; // hostile items
 mod leaks; // secrets on their way out
 mod messages; // messages of commits
+mod near; // confidential work, and models that are not near
 mod patterns; // patterns for the planner's search
+mod personal; // personal data
 mod planted; // checks that pass without passing
+mod plans; // words that must not approve a plan
 mod replies; // a hostile model
 mod repositories; // hostile repositories
+mod reviews; // reviewers that lie, and are lied to
 mod setups; // set-ups that leave something behind
+mod starts; // mentions and assignments
 
 mod rights; // people without rights, and what only looks like a command
 
@@ -170,6 +176,12 @@ fn corpus() -> Vec<Attempt> {
         patterns::all(),
         hoses::all(),
         deltas::all(),
+        reviews::all(),
+        plans::all(),
+        automatic::all(),
+        starts::all(),
+        near::all(),
+        personal::all(),
     ]
     .concat()
 }

@@ -13,7 +13,7 @@ use coding_agent_harness::installation::{self, Installation, scripted};
 use serde_json::json;
 use tokio::process::Child;
 
-use crate::attempt::{Attempt, DIGEST, Deed, LABELS, MARK};
+use crate::attempt::{Attempt, BOT, DIGEST, Deed, LABELS, MARK, NO_LABEL};
 use crate::canary;
 use crate::class::Class;
 use crate::egress::{ALLOWED, FORBIDDEN};
@@ -22,6 +22,8 @@ use crate::fake::model::{Answer, Model, Request, Said};
 use crate::fake::site;
 use crate::forge::{Forge, Item, Kind, Repository, STRANGER};
 use crate::fronts::{FRONT, FRONT_PORT};
+use crate::near;
+use crate::reviews;
 use crate::setups::LOOK;
 use crate::usage;
 
@@ -93,6 +95,7 @@ impl Site {
         for path in ["marks", "state", "logs"] {
             std::fs::create_dir(installation.folder().join(path))?;
         }
+        let forge = Forge::start(kind).await;
         let (forbidden, allowed, front) = (site::Site::start_on("0.0.0.0"), site::Site::start(), Ear::start());
         let marks = installation.folder().join("marks").display().to_string();
         let fill = |attempt: Attempt| {
@@ -103,6 +106,7 @@ impl Site {
                 (ALLOWED, allowed.address()),
                 (FRONT_PORT, front.port()),
                 (FRONT, &front.address()),
+                (BOT, forge.bot()),
             ])
         };
         let attempts: Vec<Attempt> = attempts.into_iter().map(fill).collect();
@@ -115,7 +119,6 @@ impl Site {
         })
         .await;
         model.allows_restarts();
-        let forge = Forge::start(kind).await;
         let targets: Vec<Target> = attempts
             .into_iter()
             .map(|attempt| Target::new(&forge, attempt, &marks))
@@ -159,10 +162,17 @@ impl Site {
         if server == "weak" {
             named.push(format!("evil.example:{}", self.front.port()));
         }
-        let config = json!({
+        let mut llm = scripted(&self.model, canary::MODEL_KEY);
+        if plays(Class::Near) || plays(Class::Personal) {
+            llm = near::far_models(&self.model);
+        }
+        if plays(Class::Start) {
+            settings["trigger"] = json!({ "mention": true, "assignment": true });
+        }
+        let mut config = json!({
             "task_sources": [forge],
             forge: settings,
-            "llm": scripted(&self.model, canary::MODEL_KEY),
+            "llm": llm,
             "command_executor": installation::with(installation::executor()?, &json!({
                 "timeout_seconds": command_seconds,
                 "snapshots": { "keep": 30, "after_seconds": 0, "max_bytes": 100_000_000 },
@@ -182,6 +192,19 @@ impl Site {
             "budget": { "tokens": BUDGET },
             "consumers": SIDE_BY_SIDE,
         });
+        if plays(Class::Review) || plays(Class::Near) {
+            let strict = json!({ "enabled": true, "max_rounds": 1, "on_unready": "fail" });
+            config["review"] = json!({ "plan": strict, "result": strict, "timeout_seconds": 60 });
+        }
+        if plays(Class::Plan) {
+            config["approval"] = json!({ "plan": true });
+        }
+        if plays(Class::Automatic) {
+            config["approval"] = json!({ "result": "always", "auto_approve": { "enabled": true } });
+        }
+        if plays(Class::Personal) {
+            config["secret"] = json!({ "pii": "mask" });
+        }
         std::fs::write(
             self.folder().join(".netrc"),
             format!("machine localhost login x password {}\n", canary::HOME),
@@ -193,6 +216,14 @@ impl Site {
     /// Runs the program until nothing is left to be done, and once more after what people do then;
     /// says whether it came to that.
     pub async fn run(&self) -> anyhow::Result<bool> {
+        if self
+            .targets
+            .iter()
+            .any(|target| target.attempt.class == Class::Automatic)
+        {
+            let on = self.command(&["auto-approve", "on"])?;
+            self.installation.start(on)?.wait().await?;
+        }
         if let Some(target) = self.targets.iter().find(|target| target.attempt.is_killed) {
             let mut program = self.start()?;
             let title = target.attempt.title();
@@ -334,6 +365,7 @@ impl Target {
         let branches = repository.git().branches();
         let label = attempt.label.unwrap_or(TRIGGER);
         match attempt.labelled_by {
+            _ if label == NO_LABEL => {}
             Some(person) => item.label_by(person, label),
             None => item.label(label),
         }
@@ -396,6 +428,9 @@ fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     let Some(attempt) = attempts.iter().find(|attempt| task.contains(&attempt.title())) else {
         return Answer::says("I was asked for nothing I know.");
     };
+    if is_review(request) {
+        return reviews::judged(attempt, &task);
+    }
     if is_planning(request) {
         let look = attempt.looks.get(turns(request));
         return look.cloned().unwrap_or_else(|| attempt.planned());
@@ -427,6 +462,11 @@ fn second_answer(attempt: &Attempt, request: &Request) -> Answer {
 /// Tells whether a plan is asked for, or a better one.
 pub fn is_planning(request: &Request) -> bool {
     request.system().contains("\"phase\": \"planning\"")
+}
+
+/// Tells whether a judgement is asked for.
+pub fn is_review(request: &Request) -> bool {
+    request.system().starts_with("You review documents")
 }
 
 /// Returns how many replies were given until this request.

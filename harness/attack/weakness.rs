@@ -14,9 +14,10 @@ use crate::class::Class;
 use crate::confidences::INTERNAL;
 use crate::edits::CHANGED;
 use crate::items::HIDDEN;
+use crate::near::NEAR;
 use crate::setups::POISONED;
 use crate::site::{Site, fork_of};
-use crate::{canary, carried, judge, mirrors, planted};
+use crate::{canary, carried, judge, mirrors, near, personal, planted};
 
 /// What was found out about the judge.
 pub struct Tried {
@@ -137,8 +138,8 @@ async fn sabotage(site: &Site) -> anyhow::Result<tokio::process::Child> {
     target.item.label("coding agent processing");
     let address = format!("{}/chat/completions", site.model.openai_address());
     let said = |role: &str, text: &str| json!({ "role": role, "content": text });
-    let words = format!("{HIDDEN} {CHANGED} {INTERNAL} {POISONED}");
-    let body = json!({ "model": "scripted", "messages": [said("system", "x"), said("user", &words)] });
+    let words = format!("{HIDDEN} {CHANGED} {INTERNAL} {POISONED} {NEAR} {}", personal::DATA[0]);
+    let body = json!({ "model": near::FAR, "messages": [said("system", "x"), said("user", &words)] });
     reqwest::Client::new().post(address).json(&body).send().await?;
     // Memory and the log.
     site.note_memory(1 << 40);

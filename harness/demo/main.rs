@@ -5,6 +5,8 @@
 //! forge is a stand-in: the tests' own GitHub, which speaks its REST API on the loopback interface
 //! before a real git repository. The model is yours if one answers, else recorded replies. Nothing
 //! is left behind: no file, no container, no process, however the demo ends.
+//!
+//! With `REVIEW=1` plan and result are judged by a reviewer, which sends the first plan back.
 #![expect(
     clippy::disallowed_methods,
     reason = "the environment says which model is to be used"
@@ -79,7 +81,8 @@ async fn show() -> anyhow::Result<ExitCode> {
 
 /// Plays the whole piece. What it sets up ends with it.
 async fn perform(begun: Instant) -> anyhow::Result<ExitCode> {
-    let choice = model::choose().await;
+    let is_reviewed = std::env::var("REVIEW").is_ok_and(|review| !review.is_empty());
+    let choice = model::choose(is_reviewed).await;
     screen::line(format_args!("\nModel    {choice}"));
     let github = GitHub::start().await;
     let project = Project::publish(&github);
@@ -102,7 +105,7 @@ async fn perform(begun: Instant) -> anyhow::Result<ExitCode> {
         .context("no temporary folder can be made")?;
     let config = folder.path().join("config.yaml");
     // JSON is YAML.
-    let text = serde_json::to_string_pretty(&configuration(&github, &project, &choice)?)?;
+    let text = serde_json::to_string_pretty(&configuration(&github, &project, &choice, is_reviewed)?)?;
     std::fs::write(&config, text).with_context(|| format!("{} cannot be written", config.display()))?;
 
     project.label();
@@ -131,7 +134,7 @@ async fn perform(begun: Instant) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns what a person would write into `config.yaml`.
-fn configuration(github: &GitHub, project: &Project, choice: &Choice) -> anyhow::Result<Value> {
+fn configuration(github: &GitHub, project: &Project, choice: &Choice, is_reviewed: bool) -> anyhow::Result<Value> {
     let myself = std::env::current_exe().context("this program does not know where it lies")?;
     Ok(json!({
         "task_sources": ["github"],
@@ -141,6 +144,10 @@ fn configuration(github: &GitHub, project: &Project, choice: &Choice) -> anyhow:
             "repositories": [project.name()],
         },
         "llm": choice.section(),
+        "review": {
+            "plan": { "enabled": is_reviewed, "on_unready": "proceed" },
+            "result": { "enabled": is_reviewed },
+        },
         "max_llm_process_num": MOST_TURNS,
         "mcp_servers": [{
             "mcp_server_name": "handbook",

@@ -21,12 +21,21 @@ const VARIABLES: [&str; 4] = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"
 
 /// The model of this run, and why it is the one.
 pub(crate) enum Choice {
-    Own { section: Value, what: String },
-    Recorded { model: Model, why: String },
+    Own {
+        section: Value,
+        what: String,
+    },
+    Recorded {
+        model: Box<Model>,
+        /// Judges plans and result, where they are reviewed.
+        reviewer: Option<Box<Model>>,
+        why: String,
+    },
 }
 
-/// Asks the servers that the environment names, one after the other.
-pub(crate) async fn choose() -> Choice {
+/// Asks the servers that the environment names, one after the other. A model of the user's reviews
+/// its own work.
+pub(crate) async fn choose(is_reviewed: bool) -> Choice {
     let mut refusals = Vec::new();
     for variable in VARIABLES {
         if set(variable).is_none() {
@@ -42,8 +51,13 @@ pub(crate) async fn choose() -> Choice {
     } else {
         refusals.join("; ")
     };
-    let model = recorded::start().await;
-    Choice::Recorded { model, why }
+    let model = Box::new(recorded::start(is_reviewed).await);
+    let reviewer = if is_reviewed {
+        Some(Box::new(recorded::reviewer().await))
+    } else {
+        None
+    };
+    Choice::Recorded { model, reviewer, why }
 }
 
 impl Choice {
@@ -55,10 +69,17 @@ impl Choice {
     pub(crate) fn section(&self) -> Value {
         match self {
             Self::Own { section, .. } => section.clone(),
-            Self::Recorded { model, .. } => json!({
-                "provider": "openai",
-                "openai": { "base_url": model.openai_address(), "model": crate::fake::model::NAME },
-            }),
+            Self::Recorded { model, reviewer, .. } => {
+                let address =
+                    |model: &Model| json!({ "base_url": model.openai_address(), "model": crate::fake::model::NAME });
+                let mut section = json!({ "provider": "openai", "openai": address(model) });
+                if let Some(reviewer) = reviewer {
+                    section["models"] = json!({ "critic": address(reviewer) });
+                    section["models"]["critic"]["provider"] = json!("openai");
+                    section["roles"] = json!({ "reviewer": "critic" });
+                }
+                section
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use coding_agent::journal::fact::{Entry, Fact};
-use coding_agent::task::state::State;
+use coding_agent::task::state::{Judged, State};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::screen;
@@ -41,13 +41,13 @@ impl Progress {
             if let Fact::StageChanged { to, .. } = entry.fact {
                 self.stage = to;
                 if !to.is_final() {
-                    self.say(&screen::bold(&capital(&to.to_string())));
+                    self.say(&screen::bold(&name(to)));
                 }
             } else if let Some(line) = line(&entry.fact, self.stage) {
                 self.say(&format!("  {line}"));
             }
             if let Some(doing) = doing(&entry.fact, self.stage) {
-                let stage = capital(&self.stage.to_string());
+                let stage = name(self.stage);
                 self.spinner.set_message(format!("{stage} · {doing}"));
             }
         }
@@ -83,6 +83,7 @@ fn doing(fact: &Fact, stage: State) -> Option<&'static str> {
         Fact::StageChanged {
             to: State::Delivering, ..
         } => Some("pushing, and opening the pull request"),
+        Fact::ReviewRequested { .. } => Some("waiting for the reviewer"),
         Fact::ModelCalled { .. } => Some("doing what the model asks"),
         Fact::EnvironmentStarted { .. } => Some("starting the tools"),
         _ => None,
@@ -135,6 +136,7 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
                 &time(*milliseconds),
             )
         }
+        Fact::ReviewGiven { .. } | Fact::ReviewMissing { .. } | Fact::PlanFaulty { .. } => return judgement(fact),
         Fact::EnvironmentRemoved { .. } => row("docker", "container removed", ""),
         Fact::Verified {
             command,
@@ -174,6 +176,40 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
     })
 }
 
+/// Returns what came of a review as a line.
+fn judgement(fact: &Fact) -> Option<String> {
+    Some(match fact {
+        Fact::ReviewGiven {
+            what,
+            round,
+            score,
+            passed,
+            blockers,
+            ..
+        } => {
+            let verdict = if *passed {
+                screen::green("passed")
+            } else {
+                screen::red("did not pass")
+            };
+            let numbers = match blockers {
+                0 => format!("{score} of 10"),
+                count => format!("{score} of 10, blockers: {count}"),
+            };
+            row("review", &format!("{what}, round {round}: {verdict}"), &numbers)
+        }
+        Fact::ReviewMissing { what, reason, .. } => {
+            let reason = screen::red(&screen::harmless(reason));
+            row("review", &format!("{what}: none, {reason}"), "")
+        }
+        Fact::PlanFaulty { faults, .. } => {
+            let first = faults.first().map_or("", String::as_str);
+            row("review", &format!("plan, by the program itself: {}", short(first)), "")
+        }
+        _ => return None,
+    })
+}
+
 fn row(who: &str, what: &str, numbers: &str) -> String {
     let dot = if numbers.is_empty() { "" } else { " · " };
     format!(
@@ -197,6 +233,15 @@ pub(crate) fn time(milliseconds: u64) -> String {
         return format!("{milliseconds} ms");
     }
     format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100)
+}
+
+/// Returns a state in words.
+fn name(state: State) -> String {
+    match state {
+        State::Reviewing(Judged::Plan) => "Reviewing the plan".to_owned(),
+        State::Reviewing(Judged::Result) => "Reviewing the result".to_owned(),
+        state => capital(&state.to_string()),
+    }
 }
 
 fn capital(text: &str) -> String {

@@ -10,36 +10,72 @@ use crate::fake::model::{Model, Plan};
 
 const NIGHT_SHIFT: &str = "echo '2026-03-02 22:30-06:15 pier' | python3 -m worktime | grep -qx 'pier    7:45'";
 
-/// Starts a model that knows the replies.
-pub(crate) async fn start() -> Model {
+/// The plan that a reviewer does not let pass: nothing of it checks what the issue asks for besides.
+const HASTY: [&str; 1] = ["Let a span that ends before it begins end on the next day"];
+const WHOLE: [&str; 3] = [
+    HASTY[0],
+    "Test the edges: one minute past midnight, and equal times stay refused",
+    "Mention night shifts in README.md and CHANGELOG.md",
+];
+
+/// Starts a model that knows the replies; with a reviewer its first plan is hasty.
+pub(crate) async fn start(is_reviewed: bool) -> Model {
     let model = Model::start().await;
-    plan(&model);
+    look(&model);
+    if is_reviewed {
+        model.plans(planned(&HASTY));
+    }
+    model.plans(planned(&WHOLE).verified_by(NIGHT_SHIFT));
     work(&model);
     model
 }
 
-fn plan(model: &Model) {
+/// Starts the model that judges the plans and the result.
+pub(crate) async fn reviewer() -> Model {
+    let model = Model::start().await;
+    let hasty = json!({
+        "ready_for_implementation": false,
+        "score": 6,
+        "conclusion": "It mends the total, and nothing keeps the rest of what was asked for.",
+        "blockers": [{
+            "claim": "Equal times must stay an error, and no check would notice if they did not",
+            "evidence": ["`python3 -m unittest`"],
+            "why": "jonas asks for it in the issue",
+        }],
+        "recommendations": ["Mention night shifts in the README, as mara asks"],
+    });
+    let whole = json!({
+        "ready_for_implementation": true,
+        "score": 9,
+        "conclusion": "Each wish of the issue is a step, and the checks would fail without them.",
+    });
+    let result = json!({
+        "ready_for_implementation": true,
+        "score": 9.5,
+        "conclusion": "It does what the issue asks for, and nothing else.",
+        "analysis": { "strengths": ["Midnight itself is tested"] },
+    });
+    for judgement in [hasty, whole, result] {
+        model.says(&judgement.to_string());
+    }
+    model
+}
+
+fn planned(steps: &[&str]) -> Plan {
+    Plan::of(steps).in_environment("python").verified_by("python3 -m unittest").with(
+        "comment",
+        json!("`minutes` subtracts the times as if both were of one day. A span that ends earlier than it begins will end on the next day."),
+    )
+}
+
+fn look(model: &Model) {
     model
         .calls("repository/list_files", json!({}))
         .because("Seeing what the project consists of")
         .calls("repository/read_file", json!({ "path": "worktime/entry.py" }))
         .because("The length of a span is computed here")
         .calls("repository/read_file", json!({ "path": "tests/test_night_shift.py" }))
-        .because("Reading the test that fails")
-        .plans(
-            Plan::of(&[
-                "Let a span that ends before it begins end on the next day",
-                "Test the edges: one minute past midnight, and equal times stay refused",
-                "Mention night shifts in README.md and CHANGELOG.md",
-            ])
-            .in_environment("python")
-            .verified_by("python3 -m unittest")
-            .verified_by(NIGHT_SHIFT)
-            .with(
-                "comment",
-                json!("`minutes` subtracts the times as if both were of one day. A span that ends earlier than it begins will end on the next day."),
-            ),
-        );
+        .because("Reading the test that fails");
 }
 
 fn work(model: &Model) {

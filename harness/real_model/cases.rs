@@ -7,7 +7,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
+use crate::fake::model::{Answer, Model, Plan, Request, Said};
 use crate::judge;
+use crate::judge::HAND;
 use crate::relay::Trouble;
 use crate::server::{Kind, Server, WINDOW};
 use crate::site::{Site, TRIGGER};
@@ -41,6 +43,7 @@ pub fn all() -> Vec<Case> {
         of_llama("overflow", |server| overflow(server).boxed()),
         case("cut", |server| cut(server).boxed()),
         case("slow", |server| slow(server).boxed()),
+        case("review", |server| review(server).boxed()),
     ]
 }
 
@@ -226,6 +229,54 @@ async fn slow(server: &Server) -> anyhow::Result<String> {
     };
     let told = told.await;
     looked_at(site, told)
+}
+
+/// Judges the plans and the result of a scripted model. It passes nothing, so each run ends as the
+/// configuration says: it fails at the plan, or its result is a draft.
+async fn review(server: &Server) -> anyhow::Result<String> {
+    let mut told = Vec::new();
+    for (plan, result) in [("fail", "draft"), ("proceed", "draft")] {
+        let mut site = Site::new(server).await?;
+        let hand = Model::answering(by_hand).await;
+        site.configure(|config| {
+            config["max_llm_process_num"] = json!(12);
+            config["llm"]["openai"]["max_tokens"] = json!(350);
+            config["llm"]["models"] = json!({ HAND: {
+                "provider": "openai", "base_url": hand.openai_address(), "model": "scripted", "function_calling": false,
+            }});
+            config["llm"]["roles"] = json!({ "planner": HAND, "worker": HAND });
+            config["review"] = json!({
+                "plan": { "enabled": true, "target_score": 10.0, "max_rounds": 2, "on_unready": plan },
+                "result": { "enabled": true, "target_score": 10.0, "max_rounds": 1, "on_unready": result },
+            });
+        });
+        let ended = async {
+            let issue = site.open_issue("Let the README say hello.");
+            let ended = site.command(&["run"]).await?;
+            judge::reviewed_as_configured(&site, &issue, &ended, (plan, result)).await
+        };
+        let ended = ended.await;
+        told.push(format!("{plan}: {}", looked_at(site, ended)?));
+    }
+    Ok(told.join("; "))
+}
+
+/// Plans and works, whatever the reviewer says.
+fn by_hand(request: &Request) -> Answer {
+    if request.system().contains("\"phase\": \"planning\"") {
+        // Another one each time: what comes back as it was is not judged again.
+        let length = request.first_user_message().len();
+        let plan = Plan::of(&["Let the README say hello"]).in_environment("python");
+        let plan = plan.verified_by("grep -q hello README.md");
+        return Answer::plans(plan.with("comment", json!(format!("The task has {length} bytes."))));
+    }
+    if request.messages.iter().any(|said| matches!(said, Said::Assistant(..))) {
+        return Answer::done("The README says hello.");
+    }
+    Answer::calls(
+        "workspace/execute_command",
+        json!({ "command": "echo hello >> README.md" }),
+    )
 }
 
 /// Keeps the world of a case that went wrong.

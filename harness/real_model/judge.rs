@@ -20,6 +20,9 @@ const ENDS: [(&str, &[i32]); 4] = [
     ("coding agent waiting", &[0]),
 ];
 
+/// The scripted model's name in the configuration: what it says does not pass the relay.
+pub const HAND: &str = "hand";
+
 /// Tokens of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
@@ -70,7 +73,9 @@ pub fn counted_as_the_server_does(site: &Site) -> anyhow::Result<(usize, Counts)
         output: fact["output"].as_u64().unwrap_or_default(),
         cached: fact["cached"].as_u64().unwrap_or_default(),
     };
-    let of_journal: Vec<Counts> = site.facts("model_called").iter().map(own).collect();
+    let mut called = site.facts("model_called");
+    called.retain(|fact| fact["model"] != HAND);
+    let of_journal: Vec<Counts> = called.iter().map(own).collect();
     ensure!(
         of_journal == of_server,
         "the journal counts {of_journal:?}, the server {of_server:?}"
@@ -127,6 +132,74 @@ pub fn held_to_their_form(site: &Site) -> anyhow::Result<usize> {
         );
     }
     Ok(cut.len())
+}
+
+/// What did not pass its review ended as the configuration says, after as many rounds as it allows
+/// and no more questions than these need; nothing passed that the reviewer did not call ready with
+/// the whole score. Returns what came of it.
+pub async fn reviewed_as_configured(
+    site: &Site,
+    issue: &Item,
+    ended: &Ended,
+    (plan, result): (&str, &str),
+) -> anyhow::Result<String> {
+    let (given, missing) = (site.facts("review_given"), site.facts("review_missing"));
+    let unready = site.facts("review_unready");
+    let passed = |what: &str| given.iter().any(|fact| fact["what"] == what && fact["passed"] == true);
+    for fact in &given {
+        let is_whole = fact["ready"] == true && fact["score"] == 10.0 && fact["blockers"] == 0;
+        ensure!(fact["passed"] == is_whole, "it was let pass: {fact}");
+    }
+    let follows = |what: &str| {
+        unready
+            .iter()
+            .find(|fact| fact["what"] == what)
+            .map(|fact| fact["follows"].clone())
+    };
+    ensure!(
+        passed("plan") || follows("plan").is_some_and(|follows| follows == plan),
+        "the plan did not pass, and {unready:?} follows"
+    );
+    let rounds = given.len() + missing.len();
+    let asked = site.relay.exchanges().len();
+    ensure!((1..=3).contains(&rounds), "there were {rounds} rounds");
+    ensure!(
+        (rounds..=3 * rounds).contains(&asked),
+        "{asked} questions for {rounds} rounds"
+    );
+    let labels = issue.labels();
+    let comment = issue.comments_of(site.github.bot()).pop().unwrap_or_default();
+    let outcome = if plan == "fail" && !passed("plan") {
+        ensure!(
+            labels == ["coding agent failed"] && ended.code == Some(1),
+            "{labels:?}, {ended:?}"
+        );
+        ensure!(
+            comment.contains("did not pass its review"),
+            "nobody is told why: {comment}"
+        );
+        ensure!(site.github.pulls().is_empty(), "something was delivered");
+        "failed at its plan"
+    } else {
+        ensure!(
+            passed("result") || follows("result").is_some_and(|follows| follows == result),
+            "the result did not pass, and {unready:?} follows"
+        );
+        let is_draft = site.github.pulls().first().is_some_and(Item::is_draft);
+        ensure!(
+            labels == ["coding agent done"] && is_draft != passed("result"),
+            "{labels:?}, {ended:?}"
+        );
+        if is_draft { "delivered as a draft" } else { "delivered" }
+    };
+    counted_as_the_server_does(site)?;
+    let left = site.left_over().await?;
+    ensure!(left.is_empty(), "something is left over: {left:?}");
+    let scores: Vec<String> = given.iter().map(|fact| fact["score"].to_string()).collect();
+    Ok(format!(
+        "{outcome}, {rounds} rounds in {asked} questions, {} unreadable, scores {scores:?}",
+        missing.len()
+    ))
 }
 
 fn ending(exchange: &Exchange) -> String {

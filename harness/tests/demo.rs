@@ -82,6 +82,39 @@ fn the_demo_ends_with_a_pull_request_and_shows_it() {
     assert_eq!(left_in(temporary.path()), Vec::<PathBuf>::new());
 }
 
+#[test]
+fn with_a_reviewer_the_demo_shows_how_a_plan_goes_back_and_what_is_said_of_the_result() {
+    let temporary = temporary();
+    let output = demo(temporary.path()).env("REVIEW", "1").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let complaints = String::from_utf8(output.stderr).unwrap();
+
+    assert_eq!((output.status.code(), complaints.as_str()), (Some(0), ""), "{shown}");
+    let story = [
+        "plan    1 steps, environment python",
+        "Reviewing the plan\n",
+        "review  plan, round 1: did not pass · 6.0 of 10, blockers: 1",
+        "plan    3 steps, environment python",
+        "review  plan, round 2: passed · 9.0 of 10",
+        "Reviewing the result\n",
+        "review  result, round 1: passed · 9.5 of 10",
+        "forge   opened pull request #2",
+        "Review of the plan",
+        "Equal times must stay an error",
+        "Review of the result",
+        "Midnight itself is tested",
+        "Issue to pull request #2 in ",
+    ];
+    let mut rest = shown.as_str();
+    for words in story {
+        let place = rest
+            .find(words)
+            .unwrap_or_else(|| panic!("{words:?} is missing, or not in its place:\n{shown}"));
+        rest = &rest[place + words.len()..];
+    }
+    assert_eq!(left_in(temporary.path()), Vec::<PathBuf>::new());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_ends_the_demo_and_the_run_of_an_own_model() {
     let model = Model::start().await;

@@ -178,3 +178,33 @@ async fn tail(stream: Option<impl AsyncRead + Unpin>) -> String {
     }
     String::from_utf8_lossy(&kept).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_script_gets_its_input_and_its_end_is_told() {
+        let script = "test \"$(cat)\" = given && echo thrown away && echo said >&2; exit 3";
+        let command = ["/bin/sh", "-c", script].map(str::to_owned);
+        let mut answer = std::io::Cursor::new(Vec::new());
+
+        run(&command, &["A=B".to_owned()], &b"given"[..], &mut answer)
+            .await
+            .unwrap();
+
+        let ending: ScriptEnding = serde_json::from_slice(answer.get_ref()).unwrap();
+        assert_eq!((ending.exit_code, ending.stderr.as_str()), (3, "said\n"));
+    }
+
+    #[tokio::test]
+    async fn a_script_that_reads_nothing_ends_all_the_same() {
+        let command = ["/bin/sh", "-c", "kill -9 $$"].map(str::to_owned);
+        let mut answer = std::io::Cursor::new(Vec::new());
+
+        run(&command, &[], tokio::io::repeat(1), &mut answer).await.unwrap();
+
+        let ending: ScriptEnding = serde_json::from_slice(answer.get_ref()).unwrap();
+        assert_eq!(ending.exit_code, 137);
+    }
+}

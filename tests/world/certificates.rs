@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::doctor::said;
 use crate::fake::tls::Tls;
-use crate::world::{Program, World};
 use crate::world::scripts::{greets, plan};
+use crate::world::{Program, World};
 
 /// Has an issue of GitLab worked on, and looks whether a merge request came of it.
 async fn delivers_on_gitlab(mut world: World) {
@@ -234,9 +234,15 @@ async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
     let example = [
         ("task_sources: [github]", "task_sources: [gitlab]"),
         ("api_url: https://gitlab.com/api/v4", &format!("api_url: {url}")),
-        ("#  token_file: /run/secrets/gitlab_token", &format!("  token_file: {token}")),
+        (
+            "#  token_file: /run/secrets/gitlab_token",
+            &format!("  token_file: {token}"),
+        ),
         ("  projects: []", "  projects: [acme/widgets]"),
-        ("endpoint: http://127.0.0.1:11434", &format!("endpoint: {model}")),
+        (
+            "endpoint: http://127.0.0.1:11434\n    # Name of the model, as in `ollama list`.",
+            &format!("endpoint: {model}"),
+        ),
         ("model: qwen3-coder:30b", "model: scripted"),
         ("    go: coding-agent-executor-go:latest\n", ""),
         ("    java: coding-agent-executor-java:latest\n", ""),
@@ -262,7 +268,12 @@ async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
 
     let ended = does(&["run"]).await;
 
-    assert_eq!(ended.stdout, "gitlab:acme/widgets#1: done\n", "{ended:?}\n{}", world.story());
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(world.gitlab.merge_requests().len(), 1);
     world.finish().await;
 }

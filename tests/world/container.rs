@@ -113,6 +113,7 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     touch: cannot touch '/x': Permission denied
     ls: cannot access '/var/run/docker.sock': No such file or directory
     ls: cannot access '/run/docker.sock': No such file or directory
+    cat: /proc/1/environ: Permission denied
     0
     fd  full  mqueue  null	ptmx  pts  random  shm	stderr	stdin  stdout  tty  urandom  zero
     nameserver 127.0.0.1

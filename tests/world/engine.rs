@@ -21,7 +21,8 @@ const COMMAND: &str = "workspace/execute_command";
 enum Trouble {
     /// The container is killed before a command is started that was made ready in it.
     KilledBeforeStart,
-    /// The engine goes away before the executor is started in a container.
+    /// The engine does not attach to the container, and goes away before the executor is started in
+    /// it.
     GoneBeforeExecutor,
     /// The engine goes away before a container is removed.
     GoneBeforeRemoval,
@@ -96,6 +97,10 @@ async fn connect(client: UnixStream, shared: Arc<Shared>) -> std::io::Result<()>
         let length = from_client.read(&mut part).await?;
         if length == 0 {
             break;
+        }
+        let is_attaching = part.starts_with(b"POST ") && String::from_utf8_lossy(&part[..length]).contains("/attach?");
+        if is_attaching && *shared.trouble.lock().unwrap() == Some(Trouble::GoneBeforeExecutor) {
+            return Ok(());
         }
         if strikes(&shared, &part[..length]).await {
             shared.is_away.store(true, Ordering::SeqCst);

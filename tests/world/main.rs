@@ -61,6 +61,7 @@ mod model_roles;
 mod modes;
 mod old_histories;
 mod old_store;
+mod open_questions;
 mod opened_requests;
 mod orphans;
 mod parking;

@@ -1,6 +1,6 @@
 //! What only time, or another process, would do to the store of a world.
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sqlx::SqlitePool;
 
@@ -46,6 +46,26 @@ impl World {
             .execute(&pool)
             .await
             .unwrap();
+        pool.close().await;
+    }
+
+    /// Adds facts of runs that there were before, each with its time; the store must be there.
+    pub async fn add_history(&self, history: &[(DateTime<Utc>, String, Value)]) {
+        let pool = self.store().await;
+        for (at, run, fact) in history {
+            let mut fact = fact.clone();
+            fact["at"] = json!(at);
+            fact["run"] = json!(run);
+            fact["task"] = json!("github:acme/widgets#1");
+            sqlx::query("INSERT INTO facts (at, run, task, fact) VALUES ($1, $2, $3, $4)")
+                .bind(at.timestamp_micros())
+                .bind(run)
+                .bind("github:acme/widgets#1")
+                .bind(fact.to_string())
+                .execute(&pool)
+                .await
+                .unwrap();
+        }
         pool.close().await;
     }
 

@@ -3,6 +3,7 @@
 
 mod asked;
 mod kills;
+mod local;
 mod programs;
 mod results;
 mod walls;

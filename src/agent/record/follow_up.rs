@@ -1,7 +1,7 @@
 //! Follow-up on the program's own pull/merge requests: rounds of work on reviews and failed checks.
 //!
-//! Plain data, and the decision when to poll. `service::producer::following` asks the forge and starts
-//! runs.
+//! Plain data, and the decision when to poll. `service::producer::following` asks the forge and
+//! starts runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

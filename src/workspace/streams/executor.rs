@@ -1,12 +1,12 @@
 //! The executor in a container, as the connection of a tool server.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::environment::{self, Container, EXECUTOR, Ending, EnvironmentError};
 use crate::executor::Channel;
@@ -62,34 +62,61 @@ impl ExecutorStream {
     async fn over_the_channel(&self) -> Option<Connection> {
         let channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let opened = channel.open(&Channel::Tools(self.arguments())).await.ok()?;
-        let (reader, writer) = tokio::io::split(opened);
-        let reader = Arc::new(Mutex::new(reader));
-        let rest = SharedReader(Arc::clone(&reader));
+        let stream = SharedStream(Arc::new(Mutex::new(opened)));
+        let mut last = stream.clone();
         Some(Connection {
-            reader: Box::new(SharedReader(reader)),
-            writer: Box::new(writer),
-            // The channel ends when everything that the executor started has ended.
+            reader: Box::new(stream.clone()),
+            writer: Box::new(stream),
+            // The other end closes the channel when everything that it started has ended.
             end: Box::new(|| {
                 Box::pin(async move {
-                    let mut rest = rest;
-                    let _ = tokio::time::timeout(ENDING, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+                    let ended = async {
+                        last.shutdown().await?;
+                        tokio::io::copy(&mut last, &mut tokio::io::sink()).await
+                    };
+                    let _ = tokio::time::timeout(ENDING, ended).await;
                 })
             }),
         })
     }
 }
 
-/// A reader for one after the other.
-struct SharedReader<R>(Arc<Mutex<R>>);
+/// A stream that is read and written by different owners, and at last ended by a third.
+struct SharedStream<S>(Arc<Mutex<S>>);
 
-impl<R: AsyncRead + Unpin> AsyncRead for SharedReader<R> {
+impl<S> Clone for SharedStream<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> SharedStream<S> {
+    fn lock(&self) -> MutexGuard<'_, S> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for SharedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Pin::new(&mut *reader).poll_read(context, buffer)
+        Pin::new(&mut *self.lock()).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for SharedStream<S> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut *self.lock()).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_shutdown(context)
     }
 }
 

@@ -26,7 +26,7 @@ impl Site {
     pub(super) async fn new(config: &Config) -> Self {
         let instance = RunId::new().to_string();
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("executor"), "#!/bin/sh\necho executor here\n").unwrap();
+        std::fs::write(folder.path().join("executor"), executor_with("")).unwrap();
         Self {
             docker: Engine::connect(config, &access(), &instance).await.unwrap(),
             engine: bollard::Docker::connect_with_defaults().unwrap(),
@@ -95,6 +95,13 @@ impl Site {
             .await
             .unwrap();
     }
+}
+
+/// Returns the executor with `words` behind its end, which make it another file.
+pub(super) fn executor_with(words: &str) -> Vec<u8> {
+    let mut program = std::fs::read(crate::world::executor()).unwrap();
+    program.extend(words.as_bytes());
+    program
 }
 
 /// Tells the story, and takes away all that it left even when it ends badly.
