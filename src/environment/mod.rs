@@ -21,11 +21,11 @@ mod services; // service containers
 
 pub use config::{Build, Config, During, Environment, Network, NetworkMode};
 pub use container::name::Purpose;
-pub use container::{Attached, Container, Ending, Streams};
+pub use container::{Attached, Container, EXECUTOR, Ending, Streams};
 pub use docker::EngineAccess;
 pub use engine::{Engine, ListedContainer, StartRequest, WantedSetUp};
 pub use error::EnvironmentError;
-pub use executor::{Architecture, EXECUTOR, find_executor};
+pub use executor::{Architecture, find_executor};
 pub use image::KeepResult;
 pub use services::ServiceContainers;
 pub use starting::{StartImages, WarmContainer};

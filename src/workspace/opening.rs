@@ -288,8 +288,8 @@ impl Opening {
         }
     }
 
-    /// Opens the tunnel to the network if the configuration has one: at the inner end from the pool,
-    /// over the channel, or over an attached process.
+    /// Opens the tunnel to the network if the configuration has one: at the inner end from the
+    /// pool, over the channel, or over an attached process.
     async fn way_out(
         &self,
         container: &Container,

@@ -430,7 +430,13 @@ async fn ctrl_c_ends_it_at_once_and_leaves_nothing_behind() {
         .plans(Plan::of(&["wait"]))
         .calls("workspace/execute_command", command("echo A > a.txt; sleep 50"));
     let program = world.spawn(&task(&folder, &[]));
-    let replies = || world.journal().iter().filter(|entry| entry["fact"] == "model_called").count();
+    let replies = || {
+        world
+            .journal()
+            .iter()
+            .filter(|entry| entry["fact"] == "model_called")
+            .count()
+    };
     world.until("the model's second reply", || replies() == 2).await;
     let asked = Instant::now();
     program.signal("INT");

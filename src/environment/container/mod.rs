@@ -23,6 +23,8 @@ use tokio::time::{Instant, sleep};
 use crate::environment::docker::{Client, Failure, FirstStreams, StderrTail};
 use crate::environment::error::EnvironmentError;
 
+/// Path of the executor in every container.
+pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
 /// Folder in which every process starts.
 pub(super) const WORKSPACE: &str = "/workspace";
 

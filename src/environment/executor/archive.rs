@@ -6,9 +6,8 @@ use std::io::{self, Read};
 use tar::{EntryType, Header};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::EXECUTOR;
-use crate::environment::container::WORKSPACE;
 use crate::environment::container::user::Owner;
+use crate::environment::container::{EXECUTOR, WORKSPACE};
 
 /// Mode of the executor: its users may run it, but not read it. The kernel lets nobody but root
 /// trace a program that its user may not read, or open its streams, from its first instruction on;

@@ -7,6 +7,3 @@ mod fingerprint; // cached file hashes
 pub(super) use archive::{EXECUTOR_MODE, base_layer, first_file};
 pub use file::{Architecture, find_executor};
 pub(super) use fingerprint::Fingerprints;
-
-/// Path of the executor in every container.
-pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";

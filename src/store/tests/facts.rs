@@ -55,7 +55,10 @@ async fn many_facts_are_numbered_in_their_order() {
     let store = place.open().await;
     let texts: Vec<String> = (0..27).map(|number| format!("{number}")).collect();
     let facts: Vec<NewFact> = texts.iter().map(|text| fact(None, 0, text, Utc::now())).collect();
-    assert_eq!(store.add_facts(&facts).await.unwrap(), store.newest_fact().await.unwrap());
+    assert_eq!(
+        store.add_facts(&facts).await.unwrap(),
+        store.newest_fact().await.unwrap()
+    );
     assert_eq!(told(&store, 0, FactFilter::All).await, texts);
     assert_eq!(store.add_facts(&[]).await.unwrap(), 0);
 }
