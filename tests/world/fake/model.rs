@@ -39,6 +39,7 @@ use axum::http::Request as HttpRequest;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::response::Response;
+use axum::serve::ListenerExt;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -167,6 +168,10 @@ impl Model {
         let router = Router::new().fallback(serve).with_state(Arc::clone(&shared));
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).expect("a bound listener");
+            // The pieces of a stream go out as they are made, as real servers have it.
+            let listener = listener.tap_io(|connection| {
+                let _ = connection.set_nodelay(true);
+            });
             let _ = axum::serve(listener, router).await;
         });
         Self {
