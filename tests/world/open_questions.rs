@@ -1,12 +1,12 @@
 //! How the question about a plan or a result ends where it is not simply answered: two people
-//! answer at once, nobody does, or what was approved is not what there is any more.
+//! answer at once, nobody does, somebody wants something else, or the branch went on.
 
 use serde_json::{Value, json};
 
 use crate::fake::github::{Item, Permission};
 use crate::reading::{count, facts, last_on_github, told};
 use crate::world::World;
-use crate::world::scripts::{executes, greets, plan};
+use crate::world::scripts::{greets, plan};
 
 const WAITS: [&str; 1] = ["coding agent waiting"];
 const DONE: [&str; 1] = ["coding agent done"];
@@ -94,34 +94,40 @@ async fn a_question_that_nobody_answers_lapses() {
 }
 
 #[tokio::test]
-async fn an_approval_is_void_once_the_result_is_another_one() {
+async fn what_stands_below_an_approval_changes_nothing_of_the_result_and_is_answered() {
     let (world, issue) = asked(json!({ "result": "always" })).await;
-    let first = facts(&world, "approval_requested")[0]["digest"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    executes(world.model.script(), "echo Goodbye >> README.md").done("And goodbye.");
     issue.comment("alice", "/agent approve\n\nSay goodbye, too.");
-    runs_to(&world, &issue, WAITS).await;
-
-    assert!(world.github.pulls().is_empty(), "{}", world.story());
-    let question = last_on_github(&world, &issue);
-    assert!(
-        question.contains("what was approved before is not what would be pushed now"),
-        "{question}"
-    );
-    assert!(question.contains("+Goodbye"), "{question}");
-
-    issue.comment("alice", &format!("/agent approve {first}"));
-    runs_to(&world, &issue, WAITS).await;
-    let answers = said(&world, &issue);
-    assert!(answers.contains("that digest is not the one"), "{answers}");
-
-    issue.comment("alice", "/agent approve");
     runs_to(&world, &issue, DONE).await;
-    assert_eq!(
-        world.github.pulls()[0].file("README.md").as_deref(),
-        Some("Hello\nGoodbye\n")
-    );
+
+    let pulls = world.github.pulls();
+    assert_eq!(pulls[0].file("README.md").as_deref(), Some("Hello\n"));
+    let answers = said(&world, &issue);
+    assert!(answers.contains("It is delivered as it was shown."), "{answers}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_approval_delivers_nothing_over_what_people_pushed_after_the_question() {
+    let mut world = World::start().await;
+    world.configure(|config| config["approval"] = json!({ "result": "always" }));
+    world.model.allows_restarts();
+    greets(world.model.plans(plan().verified_by("grep -q Hello README.md")));
+    let pull = world
+        .github
+        .open_pull("Greet the reader", "theirs", &[("theirs.txt", "x\n")])
+        .label("coding agent");
+    runs_to(&world, &pull, WAITS).await;
+
+    let files = [("theirs.txt", "y\n")];
+    let newest = world.github.default_repository().commit("theirs", "And this", &files);
+    pull.comment("alice", "/agent approve");
+    let ended = world.run().await;
+
+    assert_ne!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_ne!(pull.labels(), DONE, "{}", world.story());
+    let git = world.github.default_repository().git();
+    assert_eq!(git.resolve("refs/heads/theirs"), Some(newest), "{}", world.story());
+    let last = last_on_github(&world, &pull);
+    assert!(last.contains("`theirs`"), "{last}");
     world.finish().await;
 }
