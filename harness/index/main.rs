@@ -19,6 +19,10 @@ mod cases; // issues, and the repositories they are of
 mod opened; // the index of a repository that lies elsewhere
 mod judge; // how good a list of files is
 mod issues; // files by the texts of issues
+mod grep; // the same by ripgrep
+mod documented; // functions by their documentation
+mod speed; // time and size
+mod renames; // files that moved
 
 use std::process::ExitCode;
 
@@ -44,6 +48,9 @@ async fn measure() -> anyhow::Result<()> {
         );
     } else {
         issues::measure(&issues).await?;
+        grep::measure(&issues)?;
     }
-    Ok(())
+    documented::measure(&repositories).await?;
+    speed::measure(&repositories).await?;
+    renames::measure(&repositories).await
 }

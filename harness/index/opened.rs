@@ -29,11 +29,11 @@ impl Opened {
         })
     }
 
-    /// Returns the size of the index, with what is not in the file yet.
-    pub fn bytes(&self) -> u64 {
+    /// Closes the index, and returns its size.
+    pub async fn closed_bytes(self) -> u64 {
         let file = Index::file(&self.mirror);
-        let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-        size(&file)
+        self.index.close().await;
+        std::fs::metadata(file).map_or(0, |metadata| metadata.len())
     }
 }
 

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::{
-    auto_approve, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work,
+    auto_approve, code, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats,
+    status, work,
 };
 
 use crate::task::command::Command as Order;
@@ -61,6 +62,10 @@ pub fn main() -> ExitCode {
         },
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
         Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),
+        Command::Index { root, command } => {
+            session::on_runtime(async move { code::index(config, root, command).await })
+        }
+        Command::Search(asked) => session::on_runtime(async move { code::search(config, asked).await }),
         Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
 }

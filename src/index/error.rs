@@ -39,11 +39,4 @@ impl IndexError {
             reason: format!("{reason}; {mend}"),
         }
     }
-
-    pub(super) fn unwritable(file: &Path, error: &std::io::Error) -> Self {
-        Self::Unusable {
-            file: file.display().to_string(),
-            reason: error.to_string(),
-        }
-    }
 }

@@ -9,19 +9,21 @@
 
 pub mod config; // the section `index`
 mod error; // why there is no answer
+mod tree; // the files of a commit, as the index knows them
 mod file; // the database: tables, opening, making anew
 mod parsed; // a file of the repository as rows of the database
 mod filling; // bringing the index up to a commit
-mod tree; // the files of a commit, as the index knows them
 mod question; // what a question names
 mod ranking; // which files and places answer best
 mod searching; // from a question to places with their text
 mod names; // definitions, uses, and what is referred to most
+mod folder; // the index of a plain folder
 pub mod evidence; // whether cited places exist
 
 pub use config::Config;
 pub use error::IndexError;
-pub use filling::Filled;
+pub use filling::{Counts, Filled};
+pub use folder::{FOLDER, FolderIndex, MARK};
 pub use names::{Definition, Use};
 pub use searching::{Hit, Wanted};
 

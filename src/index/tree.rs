@@ -27,6 +27,13 @@ pub(super) struct File {
 }
 
 impl Index {
+    /// Returns the paths of a commit with the ids of their contents.
+    pub async fn contents(&self, commit: &CommitId) -> Result<HashMap<String, String>, IndexError> {
+        let tree = self.tree(commit).await?;
+        let files = tree.files.values();
+        Ok(files.map(|file| (file.path.clone(), file.object.clone())).collect())
+    }
+
     /// Brings the index up to a commit, and returns its files.
     pub(super) async fn tree(&self, commit: &CommitId) -> Result<Arc<Tree>, IndexError> {
         let kept = self
