@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-engines test-model lint bench chaos soak fuzz attack histories fresh deny advisories images build install
+.PHONY: help setup demo test test-engines test-model lint bench bench-index chaos soak fuzz attack histories fresh deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -47,6 +47,10 @@ bench: PROFILE ?= release
 bench: ## measure the program's own time, memory and requests, beside mini-swe-agent's (PROFILE=dev SHORT=1 ONLY="turns peer")
 	@PROFILE=$(PROFILE) SHORT=$(SHORT) scripts/setup bench
 	SHORT=$(SHORT) scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench -- $(ONLY)
+
+bench-index: PROFILE ?= release
+bench-index: ## measure the code index: what it finds, how fast, how large (ISSUES=file REPOS=folder of bare repositories)
+	@ISSUES="$(ISSUES)" REPOS="$(REPOS)" cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench_index
 
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
 	scripts/setup chaos

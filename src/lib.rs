@@ -16,6 +16,7 @@ pub mod secret; // what must not be shown, and text that may be
 pub mod approval; // what people are asked to allow
 pub mod markdown; // what people wrote as the model reads it, and what the bot writes
 pub mod lfs; // pointers of Git LFS, as commits hold them
+pub mod syntax; // how a file of source falls into places
 pub mod task; // what is worked on: ids, states, labels
 pub mod review; // a second model's judgement, and what follows from it
 
@@ -35,6 +36,9 @@ pub mod queue; // wakes consumers
 pub mod repository; // the bare mirror, what goes in and what comes out
 pub mod store; // which runs there are, and who works on them
 pub mod tool; // MCP servers
+
+// What is known of a repository.
+pub mod index; // the places of a commit, found by the words of a question
 
 // What is told of the work.
 pub mod journal; // every fact once, in the store and in a file; and the log files

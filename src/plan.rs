@@ -6,6 +6,7 @@
 //! cycle) are reported to the model, all at once.
 
 mod check;
+pub mod evidence;
 pub mod form;
 mod lenient;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::conversation::Reply;
 use crate::conversation::decode::{self, Unreadable};
+use evidence::Citation;
 
 const FORM: &str = "Reply with exactly one JSON object: {\"phase\":\"planning\",\
     \"goal_understanding\":{\"main_objective\":...,\"success_criteria\":[...]},\
@@ -54,6 +56,9 @@ pub struct Plan {
     pub cost_hint: String,
     #[serde(deserialize_with = "lenient::text")]
     pub comment: String,
+    /// The places of the repository that it rests on.
+    #[serde(deserialize_with = "evidence::read", skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Citation>,
     /// The branch to start from, if not the default branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_branch: Option<String>,

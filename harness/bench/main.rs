@@ -35,6 +35,7 @@ mod conversation;
 mod economy;
 mod finished;
 mod idle;
+mod looking;
 mod memory;
 mod polls;
 mod prompts;
@@ -50,7 +51,7 @@ use coding_agent_harness::fake; // forges and model
 use figure::Figure;
 use scale::Scale;
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "turns",
     "peer",
     "ready",
@@ -59,6 +60,7 @@ const NAMES: [&str; 13] = [
     "economy",
     "polls",
     "prompts",
+    "looking",
     "concurrency",
     "finished",
     "conversation",
@@ -112,6 +114,7 @@ async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
         "rest" => rest::measure(scale).await,
         "polls" => polls::measure(scale).await,
         "prompts" => prompts::measure().await,
+        "looking" => looking::measure().await,
         "concurrency" => concurrency::measure(scale).await,
         "finished" => finished::measure(scale).await,
         "conversation" => conversation::measure(scale).await,

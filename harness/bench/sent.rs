@@ -73,7 +73,7 @@ impl Sent {
 
 /// Returns how many tokens the model reads with a request: what was said, and the tools that are
 /// described beside it.
-fn tokens(request: &Request) -> f64 {
+pub fn tokens(request: &Request) -> f64 {
     let tools = request.body.get("tools").map_or(0, |tools| tools.to_string().len());
     (count(request.seen.len() + tools) / BYTES_PER_TOKEN).round()
 }

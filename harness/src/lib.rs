@@ -7,6 +7,7 @@
 //! - `attack` plays hostile people, repositories and models, and counts what got through
 //!   (`make attack`),
 //! - `real_model` has it work with a real small model (`make test-model`),
+//! - `bench_index` measures the code index (`make bench-index`), without any of the fakes,
 //! - `histories` takes real repositories with their whole histories through it (`make histories`).
 //!
 //! They are a package of their own, so that neither `cargo build` nor `cargo nextest run` links

@@ -9,6 +9,7 @@ use crate::agent::settings::ChangeRequests;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::approval;
+use crate::index;
 use crate::journal::Journal;
 use crate::llm::config::Edits;
 use crate::llm::config::health::Health;
@@ -64,6 +65,7 @@ pub struct Settings {
     /// How servers of local models are kept ready, if they are.
     pub health: Option<Health>,
     pub review: ReviewSettings,
+    pub index: index::Config,
     /// Template of the working prompt, which was checked.
     pub system_prompt: Arc<str>,
 }

@@ -47,6 +47,12 @@ No configuration file is needed for that: the model is taken from OPENAI_API_KEY
 OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that is set. A config.yaml in the folder \
 that is worked on counts only if --config names it.";
 
+const INDEX_HELP: &str = "\
+Bring the code index of a folder up to date.
+
+Functions, classes, sections and keys of all files that git does not ignore, committed or not. Nothing in the \
+folder is changed; the index lies in the state folder. `coding-agent search` does this by itself.";
+
 const MCP_HELP: &str = "\
 Evaluate documents for other programs, as an MCP server on stdin and stdout.
 
@@ -131,6 +137,18 @@ pub enum Command {
     Logs(Logs),
     /// Show figures over many runs: success, duration, tokens, refusals, repairs
     Stats(Stats),
+    /// Bring the code index of a folder up to date
+    #[command(long_about = INDEX_HELP, args_conflicts_with_subcommands = false)]
+    Index {
+        /// The folder [default: the current one]
+        #[arg(long, value_name = "DIR", global = true)]
+        root: Option<PathBuf>,
+
+        #[command(subcommand)]
+        command: Option<IndexCommand>,
+    },
+    /// Find the places of a folder that fit a question best
+    Search(Search),
     /// Evaluate documents for other programs, as an MCP server on stdin and stdout
     #[command(long_about = MCP_HELP)]
     Mcp,
@@ -205,6 +223,40 @@ pub struct Status {
     /// Print nothing; the exit code is 0 if the service works, else 1
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum IndexCommand {
+    /// Say where the index is, how large, and whether something was committed since
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Install git hooks that mark the repository as changed
+    InstallHook,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Search {
+    /// Words, names, or the whole question
+    pub query: String,
+
+    /// The folder [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+
+    /// Number of places
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub top_k: usize,
+
+    /// Only files whose paths begin so
+    #[arg(long, value_name = "PREFIX")]
+    pub path_prefix: Option<String>,
+
+    /// Print JSON: `chunks`, each with path, span, name, kind, score and text
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

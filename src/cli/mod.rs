@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
-use commands::{auto_approve, completions, configuration, doctor, forget, local, mcp, order, work};
+use commands::{auto_approve, code, completions, configuration, doctor, forget, local, mcp, order, work};
 
 use crate::task::command::Command as Order;
 
@@ -60,6 +60,10 @@ pub fn main() -> ExitCode {
         },
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
         Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),
+        Command::Index { root, command } => {
+            session::on_runtime(async move { code::index(config, root, command).await })
+        }
+        Command::Search(asked) => session::on_runtime(async move { code::search(config, asked).await }),
         Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
 }

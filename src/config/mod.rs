@@ -35,6 +35,7 @@ use crate::approval;
 use crate::environment;
 use crate::forge::github;
 use crate::forge::gitlab;
+use crate::index;
 use crate::journal::LogConfig;
 use crate::llm;
 use crate::llm::config::Prices;
@@ -74,6 +75,8 @@ pub struct Config {
     pub command_executor: environment::Config,
     /// How a run is planned and checked.
     pub planning: Planning,
+    /// The code index that plans rest on.
+    pub index: index::Config,
     /// Reviews of plans and results by a second model.
     pub review: reviewer::config::Config,
     /// What people are asked to allow before the program goes on.
@@ -348,6 +351,7 @@ impl Default for Config {
             mcp_schema_bytes: tool::SCHEMA_BYTES,
             command_executor: environment::Config::default(),
             planning: Planning::default(),
+            index: index::Config::default(),
             review: reviewer::config::Config::default(),
             approval: approval::config::Config::default(),
             steering: Steering::default(),

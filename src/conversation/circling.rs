@@ -25,7 +25,14 @@ const IDLE_REPLIES: u32 = 40;
 const FORGIVING: u32 = 5;
 
 /// Tools that only read, by the part of the name behind the server's.
-const LOOKING: [&str; 3] = ["read_file", "list_files", "search"];
+const LOOKING: [&str; 6] = [
+    "read_file",
+    "list_files",
+    "search",
+    "search_code",
+    "outline",
+    "who_uses",
+];
 
 /// Watches the replies of one conversation.
 #[derive(Debug, Default, Clone)]

@@ -51,7 +51,7 @@ pub(super) fn several(evaluations: Vec<Evaluation>, redactor: &Redactor) -> Call
     result(&all, &texts.join("\n\n"), redactor)
 }
 
-fn result(structured: &impl Serialize, text: &str, redactor: &Redactor) -> CallToolResult {
+pub(super) fn result(structured: &impl Serialize, text: &str, redactor: &Redactor) -> CallToolResult {
     let text = redactor.clean(text).into_string();
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = serde_json::to_value(structured)

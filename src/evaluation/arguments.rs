@@ -85,7 +85,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-fn schema<T: JsonSchema>() -> Arc<JsonObject> {
+pub(super) fn schema<T: JsonSchema>() -> Arc<JsonObject> {
     match schemars::schema_for!(T).to_value() {
         Value::Object(schema) => Arc::new(schema),
         _ => Arc::default(),
@@ -108,7 +108,7 @@ pub(super) fn several(arguments: JsonObject) -> Result<Asked, ErrorData> {
     checked(asked.documents, false, asked.project_path, asked.target_score)
 }
 
-fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ErrorData> {
+pub(super) fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ErrorData> {
     let read = serde_path_to_error::deserialize(Value::Object(arguments));
     read.map_err(|error| ErrorData::invalid_params(format!("the arguments cannot be used: {error}"), None))
 }

@@ -1,5 +1,6 @@
 //! Evaluates documents for other programs: an MCP server with the tools `evaluate_document` and
-//! `evaluate_documents`, which ask the configured reviewer.
+//! `evaluate_documents`, which ask the configured reviewer, and `search_code`, which searches the
+//! code index of a folder.
 //!
 //! Every error is one of JSON-RPC's, with a text for people in `data.formatted`. A call that its
 //! client cancels ends at the reviewer, too. The protocol's versions are those that rmcp knows,
@@ -8,15 +9,15 @@
 mod answer; // what is answered
 mod arguments; // what is asked
 mod history; // what was evaluated before
+mod searching; // places of a folder
 mod frames; // lines that are no requests
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
@@ -33,6 +34,8 @@ use crate::reviewer::Reviewer;
 use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
 use history::History;
+pub use searching::Folders;
+use searching::SEARCH_CODE;
 
 /// Longest request that is read.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
@@ -44,6 +47,7 @@ const PROGRESS: Duration = Duration::from_secs(5);
 /// The server: a reviewer, and the score that counts where a call names none.
 pub struct Evaluations {
     reviewer: Reviewer,
+    folders: Folders,
     history: History,
     target_score: Score,
     reviews: Semaphore,
@@ -53,20 +57,21 @@ pub struct Evaluations {
 struct WithFormattedErrors(Evaluations);
 
 /// Serves until the client closes the stream. What is evaluated is recorded in the store of
-/// `state_dir`.
+/// `folders.state_dir`.
 pub async fn serve(
     reviewer: Reviewer,
     target_score: Score,
-    state_dir: PathBuf,
+    folders: Folders,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> anyhow::Result<()> {
     let evaluations = Evaluations {
         history: History {
-            state_dir,
+            state_dir: folders.state_dir.clone(),
             redactor: Arc::clone(&reviewer.redactor),
         },
         reviewer,
+        folders,
         target_score,
         reviews: Semaphore::new(REVIEWS_AT_ONCE),
     };
@@ -118,6 +123,17 @@ impl Evaluations {
         }
         tell(context, total, total, "done").await;
         Ok(evaluations)
+    }
+
+    async fn search(
+        &self,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        tokio::select! {
+            found = self.folders.search(arguments, &self.reviewer.redactor) => found.map(Into::into),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
+        }
     }
 
     async fn review(&self, content: &str, asked: &Asked) -> Result<Evaluation, ErrorData> {
@@ -173,7 +189,11 @@ impl ServerHandler for Evaluations {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(arguments::tools()))
+        Ok(ListToolsResult::with_all_items({
+            let mut tools = arguments::tools();
+            tools.push(searching::tool());
+            tools
+        }))
     }
 
     async fn call_tool(
@@ -185,8 +205,9 @@ impl ServerHandler for Evaluations {
         let asked = match request.name.as_ref() {
             EVALUATE_DOCUMENT => arguments::one(arguments)?,
             EVALUATE_DOCUMENTS => arguments::several(arguments)?,
+            SEARCH_CODE => return self.search(arguments, &context).await,
             other => {
-                let names = [EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS].join(" and ");
+                let names = [EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS, SEARCH_CODE].join(", ");
                 return Err(ErrorData::invalid_params(
                     format!("there is no tool {other}; there are {names}"),
                     None,

@@ -86,6 +86,7 @@ fn a_full_plan_is_read_and_stored_and_read_back() {
             need_approval: String::new(),
             cost_hint: String::new(),
             comment: "planned".to_owned(),
+            evidence: vec![],
             base_branch: Some("develop".to_owned()),
         }
     );
@@ -213,4 +214,19 @@ fn a_criterion_that_is_a_command_is_checked() {
     assert_eq!(commands, ["npm test", "make check"]);
     assert_eq!(plan.expected_outcome("1"), Some("It greets."));
     assert_eq!(plan.expected_outcome("2"), None);
+}
+
+#[test]
+fn evidence_is_read_in_the_forms_that_models_write() {
+    let plan = read_text(
+        r#"{"phase":"planning","task_decomposition":{"subtasks":[{"id":1,"description":"a"}]},
+            "evidence":[{"path":"./src/a.py","lines":"12-40","why":"`greet` is here"},{"path":"b.py","lines":[3,9]},
+                        {"path":"c.py:7"},"d.py#L1-L2",{"path":"e.py","lines":5,"why":null},{"lines":"1"},7]}"#,
+    )
+    .unwrap();
+    let places: Vec<_> = plan.evidence.iter().map(super::evidence::Citation::place).collect();
+    assert_eq!(places, ["src/a.py:12-40", "b.py:3-9", "c.py:7", "d.py:1-2", "e.py:5"]);
+    assert_eq!(plan.evidence[0].names().collect::<Vec<_>>(), ["greet"]);
+    let stored = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&stored).unwrap(), plan);
 }

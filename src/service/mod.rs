@@ -147,6 +147,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         mcp_schema_bytes: config.mcp_schema_bytes,
         edits: config.llm.edits,
         health: config.llm.health.clone(),
+        index: config.index.clone(),
         system_prompt: Arc::from(config.system_prompt.as_deref().unwrap_or(system_prompt::SHIPPED)),
     }
 }

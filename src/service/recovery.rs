@@ -7,6 +7,7 @@ use chrono::{TimeDelta, Utc};
 
 use super::Service;
 use crate::environment::{Engine, EnvironmentError, ListedContainer};
+use crate::index;
 use crate::journal::fact::{Fact, Subject};
 use crate::repository::mirror::Mirror;
 use crate::store::StoreError;
@@ -111,7 +112,9 @@ impl Service {
                 self.discard_copy(&run.id.to_string()).await;
             }
         }
-        for name in Mirror::locals(&self.services.settings.state_dir) {
+        let copies = Mirror::locals(&self.services.settings.state_dir).into_iter();
+        // A folder that somebody searches keeps its copy until nobody has used it for long.
+        for name in copies.filter(|name| !name.starts_with(index::FOLDER)) {
             let run = match name.parse::<RunId>() {
                 Ok(run) => store.run(run).await?,
                 Err(_) => None,

@@ -20,7 +20,7 @@ async function connected(config) {
 
 const client = await connected(process.env.CONFIG);
 const { tools } = await client.listTools();
-assert.deepEqual(tools.map((tool) => tool.name).sort(), ["evaluate_document", "evaluate_documents"]);
+assert.deepEqual(tools.map((tool) => tool.name).sort(), ["evaluate_document", "evaluate_documents", "search_code"]);
 
 // The SDK checks structured content against the tool's output schema.
 const heard = [];

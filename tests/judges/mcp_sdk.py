@@ -16,7 +16,7 @@ def server(config):
 
 async def judge(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {"evaluate_document", "evaluate_documents"}, tools
+    assert set(tools) == {"evaluate_document", "evaluate_documents", "search_code"}, tools
     assert tools["evaluate_document"].input_schema["required"] == ["content"]
 
     heard = []

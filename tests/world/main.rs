@@ -17,6 +17,7 @@ mod store_trouble;
 mod certificates;
 mod changes;
 mod command_line;
+mod code_index;
 mod commands;
 mod compose;
 mod confidential;

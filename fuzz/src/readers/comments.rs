@@ -189,6 +189,7 @@ fn settings() -> Settings {
         mcp_schema_bytes: 0,
         edits: coding_agent::llm::config::Edits::Auto,
         health: None,
+        index: coding_agent::index::Config::default(),
         review: ReviewSettings::default(),
         system_prompt: coding_agent::agent::prompt::system_prompt::SHIPPED.into(),
     }

@@ -12,13 +12,14 @@ pub mod model;
 pub mod outputs;
 pub mod people;
 pub mod secrets;
+pub mod sources;
 pub mod words;
 
 /// Reads the bytes, or panics.
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 25] = [
+pub const READERS: [(&str, Reader); 26] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
@@ -39,6 +40,7 @@ pub const READERS: [(&str, Reader); 25] = [
     ("reply", model::reply),
     ("review", model::review),
     ("rules", people::rules),
+    ("source", sources::source),
     ("stream", model::stream),
     ("test_output", outputs::test_output),
     ("tunnel_frames", frames::tunnel),

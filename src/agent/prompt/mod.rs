@@ -2,6 +2,7 @@
 
 pub(crate) mod file_overview; // overview of the project's files
 pub(crate) mod named_files; // the files that the task names
+pub(crate) mod places; // what the code index knows, and what a plan rests on
 pub(crate) mod reviews; // what is reviewed, and what came of it
 mod tool_lines; // tools as lines
 pub(crate) mod denied_plan; // a plan that people did not approve

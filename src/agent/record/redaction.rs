@@ -41,6 +41,9 @@ pub(crate) fn clean_plan(mut plan: Plan, redactor: &Redactor) -> Plan {
     for subtask in &mut plan.task_decomposition.subtasks {
         subtask.description = redactor.clean(&subtask.description).into_string();
     }
+    for citation in &mut plan.evidence {
+        citation.why = redactor.clean(&citation.why).into_string();
+    }
     plan
 }
 

@@ -20,6 +20,7 @@ use crate::evidence::difference::Finding;
 use crate::evidence::repair::Repairs;
 use crate::forge::{Change, CommentId, CommentKey, ItemEvent};
 use crate::plan::Plan;
+use crate::plan::evidence::Citation;
 use crate::repository::CommitId;
 use crate::review::rounds::ReviewLoop;
 use crate::rules::Rules;
@@ -89,8 +90,25 @@ pub struct PlanningRecord {
     pub approval: Option<PlanGrant>,
     /// Plans that people did not approve, oldest first.
     pub denials: Vec<Denial>,
+    /// The words of the task by which its places are looked for.
+    pub question: String,
+    /// Where the files of the base can be looked at; empty where nobody can. A path follows.
+    pub files_url: String,
+    /// The places that the plan rests on, as the program found them.
+    pub evidence: Vec<Evidence>,
     /// Why a revision of the plan was not approved; set until the model was told.
     pub refused_revision: Option<String>,
+}
+
+/// A place that a plan rests on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Evidence {
+    pub cited: Citation,
+    /// Where people can look at it.
+    pub link: Option<String>,
+    /// What is wrong with it: it does not exist, or does not hold what is said of it.
+    pub fault: Option<String>,
 }
 
 /// The result of preparing: the container and its set-up.

@@ -1,5 +1,6 @@
 //! The third stage: the model works until it declares the task done.
 
+mod first_sight; // what the worker sees of the project at once
 mod fresh_start; // a conversation that begins anew from the facts
 mod offline; // a model that wants from the network what it cannot get
 
@@ -239,19 +240,17 @@ async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     let stored = run.claim.services.store.messages(run.claim.lease.run).await?;
     if stored.is_empty() {
         let system = work_prompt(run, native)?;
-        let branch = run
-            .claim
-            .record
-            .planned
-            .base
-            .as_ref()
-            .map_or("", |base| base.head_branch.as_str());
+        let seen = first_sight::blocks(run).await?;
         let record = &run.claim.record;
         let text = prompt::assignment(
-            &record.planned.task_text,
+            &format!("{}{seen}", record.planned.task_text),
             record.planned.plan.as_ref(),
             &record.prepared.setup,
-            branch,
+            record
+                .planned
+                .base
+                .as_ref()
+                .map_or("", |base| base.head_branch.as_str()),
         );
         chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
         chat.send_user_message(&run.claim.services.redactor.clean(&text));

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::agent::record::Record;
+use crate::agent::record::sections::Evidence;
 use crate::markdown::compose::{Line, Page};
 use crate::plan::{Plan, Subtask};
 use crate::task::state::State;
@@ -21,6 +22,7 @@ pub(crate) fn plans(page: &mut Page, state: State, record: &Record) {
     page.items(checklist(plan, &record.worked.finished_subtasks, is_ticked));
     goals(page, plan);
     estimates(page, plan);
+    evidence(page, &record.planned.evidence);
     for former in record.planned.former_plans.iter().rev() {
         let mut before = Page::default();
         before.items(checklist(former, &BTreeSet::new(), false));
@@ -76,6 +78,35 @@ fn estimates(page: &mut Page, plan: &Plan) {
     let mut estimates = Page::default();
     estimates.items(items);
     page.details("What the planner expects (nothing is decided by it)", estimates);
+}
+
+/// Writes the places that the plan rests on: links where they hold, and what is wrong where not.
+fn evidence(page: &mut Page, evidence: &[Evidence]) {
+    let items: Vec<Line> = evidence
+        .iter()
+        .take(MOST)
+        .map(|evidence| {
+            let mut line = match (&evidence.fault, &evidence.link) {
+                (Some(fault), _) => Line::from("not found: ")
+                    .and(Line::code(&evidence.cited.place()))
+                    .and(" (")
+                    .and(Line::said(fault, LONGEST))
+                    .and(")"),
+                (None, Some(link)) => Line::code(&evidence.cited.place()).and(" ").and(Line::address(link)),
+                (None, None) => Line::code(&evidence.cited.place()),
+            };
+            if !evidence.cited.why.is_empty() {
+                line = line.and(": ").and(Line::said(&evidence.cited.why, LONGEST));
+            }
+            line
+        })
+        .collect();
+    if items.is_empty() {
+        return;
+    }
+    let mut places = Page::default();
+    places.items(items);
+    page.details("What the plan rests on", places);
 }
 
 /// Marks finished subtasks, or all of them at the end of a run whose checks passed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::agent::claim::Claim;
+use crate::agent::code_index;
 use crate::agent::dialogue::control_tools::ControlTools;
 use crate::agent::open_workspace::{OpenWorkspace, SnapshotTimer};
 use crate::agent::record::interruption::Interruption;
@@ -24,6 +25,7 @@ use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolOutput, ToolServer};
 use crate::workspace::opening::{OpenedProject, Opening, SetUp};
 use crate::workspace::prefetch::Prefetch;
+use crate::workspace::tools::code_search::CodeSearchServer;
 use crate::workspace::tools::edit_form::EditForm;
 use crate::workspace::tools::path_filter::PathFilter;
 use crate::workspace::tools::redaction_guard::RedactionGuard;
@@ -73,6 +75,8 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         run.claim.record.planned.plan.is_some(),
     ));
     servers.push(Arc::<ControlTools>::clone(&control_tools));
+    servers.extend(code_search(run).await?);
+    let rules = &run.claim.record.planned.rules;
     let settings = &run.claim.services.settings;
     let configured = settings
         .mcp_servers
@@ -105,6 +109,15 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         run.claim.save().await?;
     }
     Ok(())
+}
+
+/// Returns the server with the search of the code index at the base, where there is one.
+async fn code_search(run: &mut Run) -> Result<Option<Arc<dyn ToolServer>>, Interruption> {
+    let (Some(mirror), Some(base)) = (run.workspace.mirror.clone(), run.claim.record.planned.base.clone()) else {
+        return Ok(None);
+    };
+    let code = code_index::open(&mut run.claim, &mirror, &base.commit).await?;
+    Ok(code.map(|code| -> Arc<dyn ToolServer> { Arc::new(CodeSearchServer(code)) }))
 }
 
 /// Records that the container is complete, so that a later process does not reuse a partial one.

@@ -9,7 +9,7 @@ use rmcp::transport::stdio_pipes;
 use crate::cli::exit;
 use crate::cli::session::{self, complain, configuration_or_defaults};
 use crate::config::Config;
-use crate::evaluation;
+use crate::evaluation::{self, Folders};
 use crate::llm::error::LlmError;
 use crate::llm::models::Models;
 use crate::review::score::Score;
@@ -31,8 +31,13 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
         }
     };
     let target_score = Score::try_from(config.review.plan.target_score).unwrap_or(Score::EIGHT);
+    let folders = Folders {
+        index: config.index.clone(),
+        repository: config.git.clone(),
+        state_dir: config.state_dir.clone(),
+    };
     let (reader, writer) = stdio_pipes();
-    match evaluation::serve(reviewer, target_score, config.state_dir.clone(), reader, writer).await {
+    match evaluation::serve(reviewer, target_score, folders, reader, writer).await {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {
             complain(redactor.clean(&format!("{error:#}")));

@@ -2,6 +2,7 @@
 //! [`crate::cli::arguments`].
 
 pub mod auto_approve;
+pub mod code; // the code index of a folder
 pub mod completions;
 pub mod configuration;
 pub mod doctor;

@@ -95,6 +95,22 @@ impl Mirror {
         self.each_of(&wanted, look).await
     }
 
+    /// Calls `look` with the id and the content of each of these files, by one process of git. What
+    /// is missing is left out.
+    pub async fn each_content(
+        &self,
+        ids: &[&str],
+        mut look: impl FnMut(&str, &[u8]) + Send,
+    ) -> Result<(), RepositoryError> {
+        let wanted: String = ids.iter().map(|id| format!("{id} {id}\n")).collect();
+        self.each_of(wanted.as_bytes(), |object| {
+            if object.kind == ObjectKind::File {
+                look(object.path, object.content);
+            }
+        })
+        .await
+    }
+
     /// Calls `look` with each object of `wanted`, which has a line `id path` per object.
     async fn each_of(&self, wanted: &[u8], mut look: impl FnMut(Object<'_>) + Send) -> Result<(), RepositoryError> {
         if wanted.is_empty() {

@@ -254,6 +254,14 @@ fn places(plan: &Plan) -> BTreeSet<Place> {
     let texts = [&goal.context_analysis, &plan.task_decomposition.reasoning];
     let texts = texts.into_iter().chain(subtasks).chain(actions);
     let is_border = |letter: char| letter.is_whitespace() || "`'\"()（）[]「」、。,;<>*".contains(letter);
+    let cited = plan.evidence.iter().filter_map(|citation| {
+        let (first, last) = citation.lines().unwrap_or((1, 1));
+        Some(Place {
+            path: citation.path.clone(),
+            first: u32::try_from(first).ok()?,
+            last: u32::try_from(last).ok()?,
+        })
+    });
     let words = texts.flat_map(|text| text.split(is_border));
     // "localhost:8080" and "python:3" have the same form.
     let is_file = |place: &Place| {
@@ -264,6 +272,7 @@ fn places(plan: &Plan) -> BTreeSet<Place> {
     words
         .filter_map(|word| Place::read(word.trim_end_matches(['.', ':', '!', '?'])))
         .filter(|place| is_file(place) && !looks_like_a_host(&place.path))
+        .chain(cited)
         .collect()
 }
 

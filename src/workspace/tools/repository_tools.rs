@@ -12,6 +12,7 @@ use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
 use crate::spelling::nearest_by;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
+use crate::workspace::tools::code_search::{self, CodeSearch, OUTLINE, SEARCH_CODE, WHO_USES};
 use crate::workspace::tools::path_filter::{left_out, within_project, without_root};
 
 const NAME: &str = "repository";
@@ -29,6 +30,8 @@ pub struct RepositoryTools {
     commit: CommitId,
     files: Files,
     filter: Filter,
+    /// The code index of the commit, where there is one.
+    code: Option<CodeSearch>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -63,7 +66,15 @@ impl RepositoryTools {
             commit,
             files,
             filter,
+            code: None,
         }
+    }
+
+    /// Adds the tools that look into the code index.
+    #[must_use]
+    pub fn with_index(mut self, code: Option<CodeSearch>) -> Self {
+        self.code = code;
+        self
     }
 
     async fn list_files(&self, args: ListFiles) -> Result<String, ToolError> {
@@ -181,7 +192,7 @@ impl ToolServer for RepositoryTools {
     }
 
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
-        Ok(vec![
+        let mut specs = vec![
             own_spec::<ListFiles>(
                 NAME,
                 "list_files",
@@ -189,7 +200,11 @@ impl ToolServer for RepositoryTools {
             ),
             own_spec::<ReadFile>(NAME, "read_file", "Reads a text file of the repository."),
             own_spec::<Search>(NAME, "search", "Searches all text files; gives path:line:text."),
-        ])
+        ];
+        if self.code.is_some() {
+            specs.extend(code_search::specs());
+        }
+        Ok(specs)
     }
 
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
@@ -197,9 +212,15 @@ impl ToolServer for RepositoryTools {
             "list_files" => self.list_files(read_args(args)?).await,
             "read_file" => self.read_file(read_args(args)?).await,
             "search" => self.search(read_args(args)?).await,
-            other => Err(ToolError::TellModel(format!(
-                "{NAME} has no tool '{other}'; it has list_files, read_file, search"
-            ))),
+            other => match &self.code {
+                Some(code) if [SEARCH_CODE, OUTLINE, WHO_USES].contains(&other) => code.call(other, args).await,
+                Some(_) => Err(ToolError::TellModel(format!(
+                    "{NAME} has no tool '{other}'; it has list_files, read_file, search, {SEARCH_CODE}, {OUTLINE}, {WHO_USES}"
+                ))),
+                None => Err(ToolError::TellModel(format!(
+                    "{NAME} has no tool '{other}'; it has list_files, read_file, search"
+                ))),
+            },
         }?;
         Ok(ToolOutput {
             text,

@@ -1,27 +1,23 @@
 //! The first stage: read the item, explore the repository, and have the model plan.
 
+mod best_places; // what the code index shows the planner at once
 mod better_plan; // what the planner is told of a plan that was sent back
 mod comment_filter; // comments that the model may read
 mod earlier_runs; // earlier runs on the same item
+mod evidence; // the places that a plan rests on
 mod environment_choice; // the environment of the run
 pub(crate) mod kept_plans; // plans that are made once for the same input
 mod set_up_inputs; // the files of the base that decide what a set-up installs
 pub(crate) mod shown_files; // the project's files, as the model first sees them
-
-use std::sync::Arc;
+mod making; // the conversation with the planner
 
 use chrono::Utc;
-use serde_json::Value;
 
 use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
-use crate::agent::commands;
-use crate::agent::dialogue::ask;
-use crate::agent::dialogue::policy;
 use crate::agent::dialogue::tool_calls;
-use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt, Remarks};
+use crate::agent::prompt::{self, Remarks};
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::redaction;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
@@ -33,20 +29,14 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::source;
 use crate::agent::workspace::source::{Source, may_be_pushed};
 use crate::agent::workspace::submodules;
-use crate::conversation::decode::{self, Unreadable};
-use crate::conversation::{Reply, ToolSpec, Turn};
-use crate::environment::During;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
-use crate::llm::config::role::Role;
-use crate::plan::{self, Plan};
+use crate::markdown::visible;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::task::state::{Signal, State};
-use crate::tool::toolbox::Toolbox;
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::Dependencies;
-use crate::workspace::tools::repository_tools::RepositoryTools;
 
 const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
 
@@ -66,7 +56,7 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
         }
     };
     if run.claim.services.settings.planning.enabled {
-        run.claim.record.planned.plan = Some(make_plan(run, source.mirror.clone()).await?);
+        run.claim.record.planned.plan = Some(making::make_plan(run, source.mirror.clone()).await?);
         run.claim.record.reviewed.is_plan_faulty = false;
         if let Some(base) = choose_base(&mut run.claim, &source.mirror).await? {
             large_files::fetch(run, &source, &base).await?;
@@ -147,10 +137,25 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     if !source.mirror.cut_at().await.is_empty() {
         text.push_str(HISTORY_IS_CUT);
     }
+    run.claim.record.planned.question = question(item, may_be_read, &said);
+    run.claim.record.planned.files_url = evidence::files_url(item, &base.commit);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
     Ok(source)
+}
+
+/// Returns the words of an item by which its places are looked for.
+fn question(item: &Item, may_be_read: bool, said: &FilteredComments) -> String {
+    let mut question = String::new();
+    if may_be_read {
+        question = format!("{}\n\n{}\n", visible::line(&item.title), visible::markdown(&item.body));
+    }
+    for comment in &said.comments {
+        question.push_str(&visible::markdown(&comment.body));
+        question.push('\n');
+    }
+    question
 }
 
 /// Returns the item without title and text, for use when somebody without write permission changed
@@ -169,6 +174,7 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     project_rules::read_rules_of(&mut run.claim, &source.mirror, &base.commit).await?;
     let local = run.claim.record.request.local.as_ref();
     let mut text = local.map_or_else(String::new, |local| prompt::local_task(&local.text));
+    let question = local.map_or_else(String::new, |local| local.text.clone());
     let place = run
         .claim
         .record
@@ -187,136 +193,11 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
+    run.claim.record.planned.question = question;
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
     Ok(source)
-}
-
-/// The action that the planner's reply requests.
-enum Step {
-    Look(Turn),
-    Plan(Box<Plan>),
-}
-
-async fn make_plan(run: &mut Run, mirror: Mirror) -> Result<Plan, Interruption> {
-    let Some(base) = run.claim.record.planned.base.clone() else {
-        return Err(Interruption::failed("there is no commit to plan on"));
-    };
-    let tree = mirror.tree(&base.commit).await?;
-    let rules = run.claim.record.planned.rules.clone();
-    let look = RepositoryTools::new(mirror, base.commit, rules.files);
-    // Planning does not change the project, so tools that are only forbidden for the work are
-    // allowed.
-    let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
-    let system = planning_prompt(&run.claim, &toolbox).await?;
-    let task = better_plan::task(&run.claim)?.into_owned();
-    run.claim.record.planned.input = kept_plans::fingerprint(&run.claim, &system, &task, tree.as_str());
-    if let Some(plan) = kept_plan(&mut run.claim).await? {
-        return Ok(plan);
-    }
-    // JSON in the text for every provider: the reply is a document, and the few tools need no
-    // native calls.
-    let mut chat = run
-        .claim
-        .model(Role::Planner)
-        .chat(Arc::from([]), false, run.claim.stop.asked.clone());
-    chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
-    chat.send_user_message(&run.claim.services.redactor.clean(&task));
-    let (most_subtasks, most_looks) = (
-        run.claim.services.settings.planning.max_subtasks,
-        run.claim.services.settings.planning.max_look_turns,
-    );
-    let tools = toolbox.specs().await?;
-    let mut looks = 0;
-    loop {
-        let before = chat.messages().len();
-        commands::hear_while_planning(run, &mut chat).await?;
-        if chat.messages().len() > before || chat.answered_by() != chat.model() {
-            // What people said meanwhile, and another model, are no part of the input.
-            run.claim.record.planned.input = None;
-        }
-        let may_look = looks < most_looks;
-        chat.hold_to(Some(form_of_step(&run.claim, if may_look { &tools } else { &[] })));
-        match ask::ask(&mut run.claim, &mut chat, |reply| {
-            read_step(reply, most_subtasks, may_look)
-        })
-        .await?
-        {
-            Step::Plan(plan) => {
-                run.claim.record.worked.refusals.clear();
-                return Ok(redaction::clean_plan(*plan, &run.claim.services.redactor));
-            }
-            Step::Look(turn) => {
-                looks += 1;
-                let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, &toolbox, turn.calls).await?;
-                let has_success = called.has_success();
-                chat.send_tool_results(called.results);
-                policy::count_refusals(&mut run.claim, &mut chat, &called.refused, has_success)?;
-            }
-        }
-    }
-}
-
-/// Returns the plan that was made before for the same input, if it is to be used again.
-async fn kept_plan(claim: &mut Claim) -> Result<Option<Plan>, Interruption> {
-    let input = claim.record.planned.input.clone();
-    let Some(input) = input.filter(|_| claim.services.settings.planning.reuse) else {
-        return Ok(None);
-    };
-    let plan = kept_plans::take(claim, &input).await?;
-    if plan.is_some() {
-        claim.warn("The plan is that of an earlier run with the same input (`planning.reuse`).");
-    }
-    Ok(plan)
-}
-
-fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {
-    let no_plan = match plan::read(reply) {
-        Ok(plan) => {
-            plan.validate(most_subtasks)?;
-            return Ok(Step::Plan(Box::new(plan)));
-        }
-        Err(no_plan) => no_plan,
-    };
-    match decode::turn(reply) {
-        Ok(turn) if turn.calls.is_empty() => Err(no_plan),
-        Ok(turn) if may_look => Ok(Step::Look(turn)),
-        Ok(_) => Err(Unreadable::new(
-            "You have looked as often as you may; reply with the plan now",
-        )),
-        Err(_) => Err(no_plan),
-    }
-}
-
-async fn planning_prompt(claim: &Claim, toolbox: &Toolbox) -> Result<String, Interruption> {
-    let settings = &claim.services.settings;
-    let containers = &claim.services.containers.config;
-    let environments: Vec<EnvironmentRow<'_>> = containers
-        .environments
-        .iter()
-        .map(|(name, environment)| EnvironmentRow {
-            name,
-            image: &environment.image,
-            recommended_for: &environment.recommended_for,
-        })
-        .collect();
-    prompt::planning(&PlanningPrompt {
-        fence: &prompt::fence(claim.lease.run),
-        max_look_turns: settings.planning.max_look_turns,
-        max_subtasks: settings.planning.max_subtasks,
-        rules: &project_rules::rules_prompt(claim),
-        tools: &toolbox.specs().await?,
-        environments: &environments,
-        is_closed_after_set_up: containers.network.during == During::Setup,
-    })
-    .map_err(|error| Interruption::failed(format!("the planning prompt: {error:#}")))
-}
-
-fn form_of_step(claim: &Claim, tools: &[ToolSpec]) -> Value {
-    let (settings, containers) = (&claim.services.settings, &claim.services.containers.config);
-    let environments: Vec<&str> = containers.environments.keys().map(String::as_str).collect();
-    plan::form::step(tools, &environments, settings.planning.max_subtasks)
 }
 
 /// Changes the base to the branch that the plan names. If the result branch already exists, for a

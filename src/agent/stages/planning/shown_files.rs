@@ -6,7 +6,10 @@ use crate::agent::dialogue::tool_calls;
 use crate::agent::prompt;
 use crate::agent::prompt::file_overview;
 use crate::agent::prompt::named_files;
+use crate::agent::prompt::places;
 use crate::agent::record::interruption::Interruption;
+use crate::index::evidence;
+use crate::plan::evidence::Citation;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 
@@ -51,4 +54,27 @@ pub(crate) async fn named_files(
     }
     let most = tool_calls::bytes_of_window(claim, NAMED_SHARE).min(MOST_NAMED_BYTES);
     Ok(named_files::block(&prompt::fence(claim.lease.run), &texts, most))
+}
+
+/// Returns the lines that the plan cites, in at most about `most` bytes, without those that are not
+/// there.
+pub(crate) async fn cited(
+    claim: &Claim,
+    mirror: &Mirror,
+    commit: &CommitId,
+    most: usize,
+) -> Result<String, Interruption> {
+    let mut cited: Vec<(Citation, String)> = Vec::new();
+    for evidence in claim
+        .record
+        .planned
+        .evidence
+        .iter()
+        .filter(|evidence| evidence.fault.is_none())
+    {
+        if let Ok(lines) = evidence::cited(mirror, commit, &evidence.cited).await? {
+            cited.push((evidence.cited.clone(), lines));
+        }
+    }
+    Ok(places::cited(&prompt::fence(claim.lease.run), &cited, most))
 }

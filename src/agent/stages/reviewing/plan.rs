@@ -25,6 +25,8 @@ use crate::task::state::{Judged, Signal};
 
 /// Maximum number of faults that a planner is told at once.
 const MOST_FAULTS: usize = 20;
+/// The part of a document that the lines which the plan cites may have.
+const EVIDENCE_PART: usize = 4;
 
 pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     run.inbox.listen_when_due().await;
@@ -177,7 +179,8 @@ async fn document(
     let filter = claim.record.planned.rules.files.filter();
     let files = files.into_iter().map(|file| file.path);
     let files: Vec<String> = files.filter(|path| filter.takes(path)).collect();
-    let excerpts = shown_files::named_files(claim, &plan, &files, mirror, commit).await?;
+    let mut excerpts = shown_files::cited(claim, mirror, commit, room / EVIDENCE_PART).await?;
+    excerpts.push_str(&shown_files::named_files(claim, &plan, &files, mirror, commit).await?);
     Ok(reviews::plan(&PlanToReview {
         fence: &prompt::fence(claim.lease.run),
         task: &clean(&claim.record.planned.task_text),

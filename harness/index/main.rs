@@ -1,0 +1,56 @@
+//! Measures the code index: whether it finds the files that mended real issues, and how fast and
+//! how large it is. `make bench-index ISSUES=file REPOS=folder` runs it.
+//!
+//! The judge is a table: for each issue the files that its resolution changed. An answer counts by
+//! the place of the first of them. Nothing of it needs a model, so that two runs give the same
+//! figures. Where the issues or the repositories are not there, functions of a repository are
+//! looked for by their own documentation.
+#![allow(
+    clippy::allow_attributes,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    unreachable_pub,
+    reason = "make tells it by variables what to do, it talks to the terminal and exports \
+              nothing"
+)]
+
+mod cases; // issues, and the repositories they are of
+mod opened; // the index of a repository that lies elsewhere
+mod judge; // how good a list of files is
+mod issues; // files by the texts of issues
+mod grep; // the same by ripgrep
+mod documented; // functions by their documentation
+mod speed; // time and size
+mod renames; // files that moved
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let measured = tokio::runtime::Runtime::new()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(measure()));
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-index: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure() -> anyhow::Result<()> {
+    let repositories = cases::repositories()?;
+    let issues = cases::issues(&repositories)?;
+    if issues.is_empty() {
+        println!(
+            "No issues are measured: ISSUES names a file of issues, and REPOS a folder with bare copies of their repositories."
+        );
+    } else {
+        issues::measure(&issues).await?;
+        grep::measure(&issues)?;
+    }
+    documented::measure(&repositories).await?;
+    speed::measure(&repositories).await?;
+    renames::measure(&repositories).await
+}

@@ -1,0 +1,40 @@
+//! The places that a search finds, for people and for scripts.
+
+use std::fmt::Write as _;
+
+use crate::cli::arguments::Search;
+use crate::config::Config;
+use crate::index::Wanted;
+use crate::secret::Redactor;
+use crate::workspace::tools::code_search;
+
+/// Lines of a place that people are shown.
+const LINES: usize = 6;
+
+/// Searches, and returns what is printed.
+pub(super) async fn told(config: &Config, asked: &Search) -> Result<String, String> {
+    let root = asked.root.clone().unwrap_or_else(|| ".".into());
+    let opened = super::open(config, &root).await?;
+    let wanted = Wanted {
+        question: &asked.query,
+        top_k: asked.top_k,
+        path_prefix: asked.path_prefix.as_deref().unwrap_or_default(),
+        takes: &|_| true,
+    };
+    let found = opened.index.search(&opened.commit, &wanted).await;
+    let mut hits = found.map_err(|error| error.to_string())?;
+    let redactor = Redactor::new(&config.secrets());
+    for hit in &mut hits {
+        hit.text = redactor.clean(&hit.text).into_string();
+    }
+    if asked.json {
+        return Ok(serde_json::json!({ "chunks": hits }).to_string());
+    }
+    if hits.is_empty() {
+        return Ok("no place has these words".to_owned());
+    }
+    Ok(hits.iter().fold(String::new(), |mut text, hit| {
+        let _ = writeln!(text, "{:.3} {}", hit.score, code_search::shown(hit, LINES));
+        text
+    }))
+}

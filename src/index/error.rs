@@ -1,0 +1,42 @@
+//! Why the index gives no answer. It is never a reason to end a run.
+
+use std::path::Path;
+
+use crate::repository::RepositoryError;
+
+/// Why the index gives no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The file is damaged, or is no index; it may be removed and made anew.
+    #[error("the code index {file} is damaged ({reason}); it is made anew when it is needed next")]
+    Damaged { file: String, reason: String },
+    /// The file cannot be used now.
+    #[error("the code index {file} cannot be used: {reason}")]
+    Unusable { file: String, reason: String },
+    /// The repository cannot be read.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+}
+
+impl IndexError {
+    pub(super) fn of(file: &Path, error: &sqlx::Error) -> Self {
+        let file = file.display().to_string();
+        let code = error
+            .as_database_error()
+            .and_then(|error| error.code()?.parse::<u32>().ok());
+        let reason = error.to_string();
+        // The kind of an error of SQLite is the low byte of its code.
+        let mend = match code.map(|code| code & 0xff) {
+            Some(1 | 11 | 26) => return Self::Damaged { file, reason },
+            Some(5 | 6) => "another process keeps it locked; it is used again when that has ended",
+            Some(13) => "the disk is full: free some space",
+            Some(3 | 8 | 14) => "this user may not write there: give it the right to, or remove the file",
+            Some(10) => "the disk gave an input/output error: look at the system's log",
+            _ => return Self::Unusable { file, reason },
+        };
+        Self::Unusable {
+            file,
+            reason: format!("{reason}; {mend}"),
+        }
+    }
+}

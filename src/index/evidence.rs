@@ -1,0 +1,104 @@
+//! Whether the places that a plan cites exist at a commit, and hold the names that it speaks of.
+
+use std::fmt;
+
+use crate::plan::evidence::Citation;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
+use crate::syntax::words;
+
+/// Largest file that is cited.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// What is wrong with a cited place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    NoFile,
+    /// The file is too large, or no text.
+    Unreadable,
+    /// The file has only so many lines.
+    NoLines(usize),
+    /// None of the names in backticks stands there; this is the first of them.
+    WithoutName(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFile => write!(formatter, "there is no such file"),
+            Self::Unreadable => write!(formatter, "it is no text file"),
+            Self::NoLines(lines) => write!(formatter, "the file has {lines} lines"),
+            Self::WithoutName(name) => write!(formatter, "`{name}` does not stand there"),
+        }
+    }
+}
+
+/// Returns the text of the lines that are cited, or what is wrong with them.
+pub async fn cited(
+    mirror: &Mirror,
+    commit: &CommitId,
+    citation: &Citation,
+) -> Result<Result<String, Fault>, RepositoryError> {
+    let bytes = match mirror.file(commit, &citation.path, LARGEST).await {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Err(Fault::NoFile)),
+        Err(RepositoryError::Unexpected { .. }) => return Ok(Err(Fault::Unreadable)),
+        Err(error) => return Err(error),
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Ok(Err(Fault::Unreadable));
+    };
+    Ok(check(&text, citation))
+}
+
+fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
+    let count = text.lines().count();
+    let (first, last) = citation.lines().unwrap_or((1, count));
+    if first > last || last > count {
+        return Err(Fault::NoLines(count));
+    }
+    let lines: Vec<&str> = text.lines().skip(first - 1).take(last + 1 - first).collect();
+    let cited = lines.join("\n");
+    let names: Vec<&str> = citation.names().collect();
+    let is_there = |name: &str| {
+        let here = words::identifiers(&cited);
+        words::identifiers(name).iter().all(|part| here.contains(part))
+    };
+    match names.first() {
+        Some(first) if !names.iter().any(|name| is_there(name)) => Err(Fault::WithoutName((*first).to_owned())),
+        _ => Ok(cited),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Citation, Fault, check};
+
+    const TEXT: &str = "import os\n\ndef greet(name):\n    return os.name\n";
+
+    fn of(lines: &str, why: &str) -> Result<String, Fault> {
+        check(
+            TEXT,
+            &Citation {
+                path: "a.py".to_owned(),
+                lines: lines.to_owned(),
+                why: why.to_owned(),
+            },
+        )
+    }
+
+    #[test]
+    fn lines_must_exist_and_hold_what_is_said_of_them() {
+        assert_eq!(
+            of("3-4", "`greet()` returns the wrong name"),
+            Ok("def greet(name):\n    return os.name".to_owned())
+        );
+        assert_eq!(of("L3-L4", "returns the wrong name").map(|text| text.len()), Ok(35));
+        assert_eq!(of("3-9", "").unwrap_err(), Fault::NoLines(4));
+        assert_eq!(
+            of("1", "`greet` is here").unwrap_err(),
+            Fault::WithoutName("greet".to_owned())
+        );
+        assert_eq!(of("", "`os.name`"), Ok(TEXT.trim_end().to_owned()));
+    }
+}

@@ -1,0 +1,151 @@
+//! The database of an index: its tables, how it is opened, and how it is made anew.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sqlx::SqlitePool;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::config::Config;
+use super::{Index, IndexError};
+use crate::repository::mirror::Mirror;
+
+/// The form of the tables and of the words in them, which is in the file's name: a program of
+/// another version makes a file of its own. Raise it whenever a place, a word or a table changes.
+const FORMAT: u32 = 1;
+const NAME: &str = "code-index";
+
+/// Longest wait for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// One that writes and one that reads meanwhile.
+const CONNECTIONS: u32 = 2;
+
+/// Words are written as they are searched for, so the tokenizer only cuts at spaces: its tables
+/// have no content to give back, because the repository has it.
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS blob (
+    id INTEGER PRIMARY KEY, object TEXT NOT NULL, language TEXT NOT NULL, UNIQUE (object, language));
+CREATE TABLE IF NOT EXISTS name (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS chunk (
+    id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, name INTEGER, parent INTEGER, kind TEXT NOT NULL,
+    first INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS chunk_by_blob ON chunk (blob);
+CREATE INDEX IF NOT EXISTS chunk_by_name ON chunk (name) WHERE name IS NOT NULL;
+CREATE TABLE IF NOT EXISTS reference (name INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (name, blob)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS path (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS snapshot (id INTEGER PRIMARY KEY, object TEXT NOT NULL UNIQUE, used INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS tree (
+    snapshot INTEGER NOT NULL, path INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (snapshot, path)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(
+    name, body, content='', contentless_delete=1, tokenize=\"ascii tokenchars '_'\");
+CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(words, row);
+CREATE VIRTUAL TABLE IF NOT EXISTS path_words USING fts5(
+    words, content='', contentless_delete=1, tokenize=\"ascii tokenchars '_'\");
+CREATE VIRTUAL TABLE IF NOT EXISTS name_parts USING fts5(
+    name, content='', contentless_delete=1, detail=none, tokenize='trigram');
+";
+
+impl Index {
+    /// Opens the index of a mirror, and makes it if there is none. A damaged one is made anew.
+    pub async fn open(config: &Config, mirror: &Mirror) -> Result<Self, IndexError> {
+        let file = Self::file(mirror);
+        remove_older(mirror.path());
+        match connect(&file).await {
+            Err(IndexError::Damaged { .. }) => {
+                tracing::warn!("the code index {} is damaged and is made anew", file.display());
+                remove(&file);
+                connect(&file).await
+            }
+            other => other,
+        }
+        .map(|pool| Self {
+            mirror: mirror.clone(),
+            config: config.clone(),
+            pool,
+            trees: Arc::new(Mutex::new(HashMap::new())),
+        })
+    }
+
+    /// Returns where the index of a mirror lies.
+    pub fn file(mirror: &Mirror) -> PathBuf {
+        mirror.path().join(format!("{NAME}-{FORMAT}.sqlite"))
+    }
+
+    /// Removes the index of a mirror; it is made anew when it is needed.
+    pub fn discard(mirror: &Mirror) {
+        remove(&Self::file(mirror));
+    }
+
+    pub fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    pub(super) fn pool(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn trees(&self) -> &Mutex<HashMap<String, Arc<super::tree::Tree>>> {
+        &self.trees
+    }
+
+    /// Returns what an error of the database means.
+    pub(super) fn failed(&self, error: &sqlx::Error) -> IndexError {
+        IndexError::of(&Self::file(&self.mirror), error)
+    }
+
+    /// Closes the file, and writes what is beside it into it.
+    pub async fn close(self) {
+        self.pool.close().await;
+    }
+}
+
+async fn connect(file: &Path) -> Result<SqlitePool, IndexError> {
+    // What a power cut takes is made again; a file that it breaks is seen to be damaged.
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .pragma("cache_size", "-32768")
+        .pragma("temp_store", "memory")
+        .busy_timeout(PATIENCE);
+    let connected = SqlitePoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(PATIENCE * 2)
+        .connect_with(options)
+        .await;
+    let failed = |error: sqlx::Error| IndexError::of(file, &error);
+    let pool = connected.map_err(failed)?;
+    let made = sqlx::raw_sql(TABLES).execute(&pool).await;
+    made.map_err(failed)?;
+    Ok(pool)
+}
+
+fn remove(file: &Path) {
+    for ending in ["", "-wal", "-shm"] {
+        let mut path = file.as_os_str().to_owned();
+        path.push(ending);
+        // What is not there need not be removed; what cannot be is told when it is opened.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Removes the files of programs of earlier versions.
+fn remove_older(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| {
+            let rest = name.strip_prefix(NAME)?.strip_prefix('-')?;
+            rest.strip_suffix(".sqlite")?.parse::<u32>().ok()
+        });
+        if number.is_some_and(|number| number < FORMAT) {
+            remove(&entry.path());
+        }
+    }
+}

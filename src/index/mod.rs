@@ -1,0 +1,49 @@
+//! The code index of a mirror: which places its commits have, found by the words of a question.
+//!
+//! It is a cache beside the objects that it was made of, in a `SQLite` file within the mirror, and
+//! goes with it. Everything is addressed by the id of a file's content: a file that moves, or that
+//! another branch has too, is not read again. Whatever is wrong with the file, it is made anew, and
+//! whoever asks goes on without it.
+//!
+//! The modules are listed in reading order, which is import order.
+
+pub mod config; // the section `index`
+mod error; // why there is no answer
+mod tree; // the files of a commit, as the index knows them
+mod file; // the database: tables, opening, making anew
+mod parsed; // a file of the repository as rows of the database
+mod filling; // bringing the index up to a commit
+mod question; // what a question names
+mod ranking; // which files and places answer best
+mod searching; // from a question to places with their text
+mod names; // definitions, uses, and what is referred to most
+mod folder; // the index of a plain folder
+pub mod evidence; // whether cited places exist
+
+pub use config::Config;
+pub use error::IndexError;
+pub use filling::{Counts, Filled};
+pub use folder::{FOLDER, FolderIndex, MARK};
+pub use names::{Definition, Use};
+pub use searching::{Hit, Wanted};
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use sqlx::SqlitePool;
+
+use crate::repository::mirror::Mirror;
+use tree::Tree;
+
+/// The open index of one mirror.
+#[derive(Debug, Clone)]
+pub struct Index {
+    mirror: Mirror,
+    config: Config,
+    pool: SqlitePool,
+    /// The files of the commits that were asked about, by the id of the commit.
+    trees: Arc<Mutex<HashMap<String, Arc<Tree>>>>,
+}
+
+#[cfg(test)]
+mod tests;

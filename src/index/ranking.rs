@@ -1,0 +1,259 @@
+//! Which files and places answer a question best, from what the words and the names of it found.
+
+use std::collections::HashMap;
+
+use super::question::Question;
+use super::tree::{File, Tree};
+use crate::syntax::Language;
+
+/// What the second, third ... best place of a file adds to its best.
+const FURTHER_PLACES: [f64; 4] = [1.0, 0.6, 0.35, 0.15];
+/// What mentions are worth beside the words of the best file, which count 1.
+const OF_PATH: f64 = 0.8;
+const OF_FILE_NAME: f64 = 0.5;
+const OF_MODULE: f64 = 0.7;
+const OF_STEM: f64 = 0.15;
+const OF_DEFINITION: f64 = 0.35;
+const MOST_OF_DEFINITIONS: f64 = 0.8;
+const OF_PATH_WORDS: f64 = 0.15;
+/// How much a file of tests, or of prose, is worth beside one of code, unless it is asked for.
+const TESTS: f64 = 0.4;
+const PROSE: f64 = 0.5;
+
+/// A place that has words of the question.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub(super) chunk: i64,
+    pub(super) blob: i64,
+    pub(super) score: f64,
+}
+
+/// A name of the question that is defined somewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Defined {
+    pub(super) name: String,
+    pub(super) chunk: i64,
+    pub(super) blob: i64,
+}
+
+/// What was found for a question.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Places by the words of the whole question, best first.
+    pub(super) places: Vec<Found>,
+    /// Places by the words of its first line, best first.
+    pub(super) by_title: Vec<Found>,
+    pub(super) definitions: Vec<Defined>,
+    /// Score of paths by the words in them.
+    pub(super) paths: HashMap<i64, f64>,
+}
+
+/// A place of a file, with the score among all.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ranked {
+    pub(super) chunk: Option<i64>,
+    pub(super) path: i64,
+    pub(super) score: f64,
+}
+
+/// Returns the places in the order in which they answer, at most `per_file` of each file.
+pub(super) fn rank(
+    tree: &Tree,
+    question: &Question,
+    findings: &Findings,
+    takes: &dyn Fn(&str) -> bool,
+    per_file: usize,
+) -> Vec<Ranked> {
+    let places = joined(findings);
+    let mut by_file: HashMap<i64, Vec<(i64, f64)>> = HashMap::new();
+    for (&(chunk, blob), &score) in &places {
+        for (path, file) in tree.with_content(blob) {
+            if takes(&file.path) {
+                by_file.entry(path).or_default().push((chunk, score));
+            }
+        }
+    }
+    let mentions = mentions(tree, question, findings, takes);
+    for path in mentions.keys() {
+        by_file.entry(*path).or_default();
+    }
+    let mut words: HashMap<i64, f64> = HashMap::new();
+    for (path, places) in &mut by_file {
+        places.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        let sum = places
+            .iter()
+            .zip(FURTHER_PLACES)
+            .map(|((_, score), share)| score * share)
+            .sum();
+        words.insert(*path, sum);
+    }
+    let best = words.values().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let mut ranked = Vec::new();
+    for (path, places) in &by_file {
+        let Some(file) = tree.files.get(path) else { continue };
+        let by_words = words.get(path).copied().unwrap_or_default() / best;
+        let score = (by_words + mentions.get(path).copied().unwrap_or_default()) * worth(file, question);
+        let first = places.first().map_or(1.0, |(_, score)| score.max(f64::MIN_POSITIVE));
+        if places.is_empty() {
+            ranked.push(Ranked {
+                chunk: None,
+                path: *path,
+                score,
+            });
+        }
+        for (at, (chunk, of_words)) in places.iter().take(per_file).enumerate() {
+            // The first place stands for its file; the others come behind the files that are better.
+            let share = if at == 0 { 1.0 } else { 0.9 * of_words / first };
+            ranked.push(Ranked {
+                chunk: Some(*chunk),
+                path: *path,
+                score: score * share,
+            });
+        }
+    }
+    let name = |path: &i64| tree.files.get(path).map_or("", |file| file.path.as_str());
+    ranked.sort_by(|one, other| {
+        let by_score = other.score.total_cmp(&one.score);
+        by_score
+            .then_with(|| name(&one.path).cmp(name(&other.path)))
+            .then(one.chunk.cmp(&other.chunk))
+    });
+    ranked
+}
+
+/// Returns each place with its score by the whole question and by its first line.
+fn joined(findings: &Findings) -> HashMap<(i64, i64), f64> {
+    let mut joined: HashMap<(i64, i64), f64> = HashMap::new();
+    for list in [&findings.places, &findings.by_title] {
+        let best = list.first().map_or(1.0, |found| found.score.max(f64::MIN_POSITIVE));
+        let weight = if std::ptr::eq(list, &raw const findings.by_title) {
+            0.5
+        } else {
+            1.0
+        };
+        for found in list {
+            *joined.entry((found.chunk, found.blob)).or_default() += weight * found.score / best;
+        }
+    }
+    // A definition that the question names answers it, also by few words.
+    for defined in &findings.definitions {
+        *joined.entry((defined.chunk, defined.blob)).or_default() += 0.1;
+    }
+    joined
+}
+
+fn mentions(tree: &Tree, question: &Question, findings: &Findings, takes: &dyn Fn(&str) -> bool) -> HashMap<i64, f64> {
+    let mut scores: HashMap<i64, f64> = HashMap::new();
+    for (path, file) in tree.files.iter().filter(|(_, file)| takes(&file.path)) {
+        let mentioned = of_path(&file.path, question);
+        if mentioned > 0.0 {
+            *scores.entry(*path).or_default() += mentioned;
+        }
+    }
+    let best = findings.paths.values().copied().fold(f64::MIN_POSITIVE, f64::max);
+    for (path, score) in &findings.paths {
+        if tree.files.get(path).is_some_and(|file| takes(&file.path)) {
+            *scores.entry(*path).or_default() += OF_PATH_WORDS * score / best;
+        }
+    }
+    let mut files_of: HashMap<&str, Vec<i64>> = HashMap::new();
+    for defined in &findings.definitions {
+        let files = files_of.entry(defined.name.as_str()).or_default();
+        for (path, file) in tree.with_content(defined.blob) {
+            if takes(&file.path) && !is_test(&file.path) && !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    let mut of_definitions: HashMap<i64, f64> = HashMap::new();
+    for files in files_of.values() {
+        for path in files {
+            #[expect(clippy::cast_precision_loss, reason = "a count of files")]
+            let share = OF_DEFINITION / files.len() as f64;
+            *of_definitions.entry(*path).or_default() += share;
+        }
+    }
+    for (path, score) in of_definitions {
+        *scores.entry(path).or_default() += score.min(MOST_OF_DEFINITIONS);
+    }
+    scores
+}
+
+/// Returns how much the question names a path.
+fn of_path(path: &str, question: &Question) -> f64 {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, parts) = module_of(path);
+    let mut score: f64 = 0.0;
+    for mentioned in &question.paths {
+        if ends_with_path(path, mentioned) || (mentioned.contains('/') && ends_with_path(mentioned, path)) {
+            score = score.max(if mentioned.contains('/') { OF_PATH } else { OF_FILE_NAME });
+        } else if mentioned.contains('/')
+            && mentioned.rsplit('/').next() == Some(name)
+            && shares_folder(path, mentioned)
+        {
+            score = score.max(OF_PATH);
+        }
+    }
+    for dotted in &question.dotted {
+        if is_module(&parts, dotted) {
+            score = score.max(OF_MODULE);
+        }
+    }
+    if score == 0.0 && stem.len() > 3 && question.identifiers.iter().any(|word| word.eq_ignore_ascii_case(stem)) {
+        score = OF_STEM;
+    }
+    score
+}
+
+fn ends_with_path(path: &str, end: &str) -> bool {
+    path.strip_suffix(end)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
+/// True if the folders right above the files have the same name: a traceback has another root.
+fn shares_folder(path: &str, other: &str) -> bool {
+    let folder = |path: &str| path.rsplit('/').nth(1).map(str::to_owned);
+    folder(path).is_some() && folder(path) == folder(other)
+}
+
+/// Returns the name of a file without its end, and the parts of its path as a module.
+fn module_of(path: &str) -> (&str, Vec<&str>) {
+    let without_end = path.rsplit_once('.').map_or(path, |(rest, _)| rest);
+    let mut parts: Vec<&str> = without_end.split('/').collect();
+    let stem = parts.last().copied().unwrap_or_default();
+    if ["__init__", "index", "mod"].contains(&stem) {
+        parts.pop();
+    }
+    (stem, parts)
+}
+
+/// True if a dotted name is that of the module, or of something in it: two parts at least agree.
+fn is_module(module: &[&str], dotted: &[String]) -> bool {
+    (2..=dotted.len().min(module.len())).any(|length| {
+        let end = &module[module.len() - length..];
+        dotted[..length].iter().map(String::as_str).eq(end.iter().copied())
+    })
+}
+
+/// Returns how much a file is worth beside one of code.
+fn worth(file: &File, question: &Question) -> f64 {
+    let language = Language::of(&file.path);
+    if is_test(&file.path) {
+        let is_asked_for = question.title.keys().any(|word| word == "test" || word == "tests");
+        return if is_asked_for { 0.9 } else { TESTS };
+    }
+    if language.is_code() { 1.0 } else { PROSE }
+}
+
+/// True for a file of tests, by its path.
+pub(super) fn is_test(path: &str) -> bool {
+    path.split('/').any(|part| {
+        let stem = part.split('.').next().unwrap_or(part);
+        matches!(part, "test" | "tests" | "testing" | "spec" | "__tests__" | "testdata")
+            || stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || stem.ends_with("Test")
+            || part.contains(".test.")
+            || part.contains(".spec.")
+    })
+}

@@ -1,0 +1,114 @@
+//! The places of the repository that a plan rests on, as the planner cites them.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::lenient;
+
+/// Most places that are read; a plan that cites more cites nothing in particular.
+const MOST: usize = 20;
+const LONGEST_WHY: usize = 400;
+
+/// A place of the repository, and what it shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Citation {
+    #[serde(deserialize_with = "lenient::text")]
+    pub path: String,
+    /// A line or a range, such as `12-40`; empty for the whole file.
+    #[serde(deserialize_with = "lines", skip_serializing_if = "String::is_empty")]
+    pub lines: String,
+    #[serde(deserialize_with = "lenient::text")]
+    pub why: String,
+}
+
+impl Citation {
+    /// Returns first and last line, from 1; `None` for the whole file.
+    pub fn lines(&self) -> Option<(usize, usize)> {
+        let mut numbers = self
+            .lines
+            .split(|letter: char| !letter.is_ascii_digit())
+            .filter(|number| !number.is_empty())
+            .map(|number| number.parse::<usize>().unwrap_or(usize::MAX).max(1));
+        let first = numbers.next()?;
+        Some((first, numbers.next().unwrap_or(first)))
+    }
+
+    /// Returns the names in backticks of what it shows: identifiers, members and calls.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let in_ticks = self.why.split('`').skip(1).step_by(2);
+        in_ticks.map(|name| name.trim().trim_end_matches("()")).filter(|name| {
+            let is_name = |letter: char| letter.is_alphanumeric() || "_.:".contains(letter);
+            !name.is_empty() && name.chars().all(is_name) && !name.contains('/')
+        })
+    }
+
+    /// Returns the place as `path:first-last`.
+    pub fn place(&self) -> String {
+        match self.lines() {
+            Some((first, last)) if first == last => format!("{}:{first}", self.path),
+            Some((first, last)) => format!("{}:{first}-{last}", self.path),
+            None => self.path.clone(),
+        }
+    }
+}
+
+/// Reads citations, also ones written as `path:first-last`. What is none is left out, since a plan
+/// can be worked on without.
+pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Citation>, D::Error> {
+    let list = match Value::deserialize(deserializer)? {
+        Value::Array(list) => list,
+        Value::Null => Vec::new(),
+        one => vec![one],
+    };
+    let mut citations: Vec<Citation> = Vec::new();
+    for value in list.into_iter().take(MOST) {
+        let citation = match value {
+            Value::String(place) => Some(from_place(&place)),
+            other => serde_json::from_value::<Citation>(other).ok().map(|citation| {
+                let mut read = from_place(&citation.path);
+                if read.lines.is_empty() || !citation.lines.is_empty() {
+                    read.lines = citation.lines;
+                }
+                read.why = citation.why.chars().take(LONGEST_WHY).collect();
+                read
+            }),
+        };
+        citations.extend(citation.filter(|citation| !citation.path.is_empty()));
+    }
+    Ok(citations)
+}
+
+/// Reads `path`, `path:12-40` or `path#L12-L40`.
+fn from_place(place: &str) -> Citation {
+    let place = place.trim().trim_start_matches("./");
+    let split = place.rsplit_once([':', '#']);
+    let is_lines = |text: &str| {
+        text.contains(|letter: char| letter.is_ascii_digit())
+            && text
+                .chars()
+                .all(|letter| letter.is_ascii_digit() || "L-– ".contains(letter))
+    };
+    let (path, lines) = match split {
+        Some((path, lines)) if is_lines(lines) => (path, lines),
+        _ => (place, ""),
+    };
+    Citation {
+        path: path.to_owned(),
+        lines: lines.to_owned(),
+        why: String::new(),
+    }
+}
+
+/// Reads lines as a text, a number, or a list of first and last.
+fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        Value::Number(number) => number.to_string(),
+        Value::Array(list) => {
+            let numbers = list.iter().filter_map(Value::as_u64).map(|number| number.to_string());
+            numbers.collect::<Vec<_>>().join("-")
+        }
+        _ => String::new(),
+    })
+}
