@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::{
-    auto_approve, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work,
+    auto_approve, completions, configuration, dashboard, doctor, evaluations, forget, local, logs, mcp, order, stats,
+    status, work,
 };
 
 use crate::task::command::Command as Order;
@@ -40,6 +41,7 @@ pub fn main() -> ExitCode {
         Command::Serve => session::on_runtime(work::serve(config)),
         Command::Produce => session::on_runtime(work::produce(config)),
         Command::Consume => session::on_runtime(work::consume(config)),
+        Command::Dashboard { listen } => session::on_runtime(dashboard::show(config, listen)),
         Command::Pause(Which { task: Some(task), .. }) => order(config, &task, Order::Pause),
         Command::Resume(Which { task: Some(task), .. }) => order(config, &task, Order::Resume),
         Command::Pause(Which { task: None, .. }) => session::on_runtime(order::all(config, true)),

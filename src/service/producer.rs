@@ -174,7 +174,7 @@ impl Service {
             Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),
             _ => Command::Resume,
         };
-        Ok(store.ask(run, &command.to_string()).await?)
+        Ok(store.ask(run, &command.to_string(), None).await?)
     }
 
     /// Lists of items may be older than their labels. An item that was worked on before is looked

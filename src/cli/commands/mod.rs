@@ -4,6 +4,7 @@
 pub mod auto_approve;
 pub mod completions;
 pub mod configuration;
+pub mod dashboard; // and the HTTP server of `serve`
 pub mod doctor;
 pub mod evaluations;
 pub mod forget;
