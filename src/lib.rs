@@ -56,4 +56,5 @@ pub mod config; // config.yaml
 pub mod service; // producer, consumers, recovery
 pub mod doctor; // is everything there that a run needs?
 pub mod evaluation; // evaluates documents for other programs, over MCP
+pub mod web; // dashboard, API, metrics, webhooks
 pub mod cli; // the command line

@@ -40,7 +40,7 @@ const FLOORS: [&[&str]; 8] = [
     &["journal"],
     &["workspace", "reviewer"],
     &["agent"],
-    &["config", "service", "doctor", "evaluation", "cli"],
+    &["config", "service", "doctor", "evaluation", "web", "cli"],
 ];
 
 /// Floors whose modules may import those listed before them.

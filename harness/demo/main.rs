@@ -118,6 +118,7 @@ async fn perform(begun: Instant) -> anyhow::Result<ExitCode> {
     };
     let ended = watch::watch(&mut program, limit).await;
     let cleared = program.stop().await;
+    let is_looked_at = std::env::var_os("DASHBOARD").is_some_and(|value| !value.is_empty());
     let code = match ended {
         Ended::ByItself => report::show(&github, &project, &program, begun.elapsed()),
         Ended::Interrupted => ExitCode::from(INTERRUPTED),
@@ -130,6 +131,9 @@ async fn perform(begun: Instant) -> anyhow::Result<ExitCode> {
             ExitCode::FAILURE
         }
     };
+    if is_looked_at && !matches!(ended, Ended::Interrupted) {
+        program::dashboard(folder.path(), &config).await?;
+    }
     cleared.map(|()| code)
 }
 

@@ -38,6 +38,32 @@ pub(crate) async fn is_installed() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Shows the dashboard with the run in it, until Ctrl-C.
+pub(crate) async fn dashboard(folder: &Path, config: &Path) -> anyhow::Result<()> {
+    let program = build::program()?;
+    screen::line("\nThe run in the dashboard, until Ctrl-C:");
+    let mut child = Command::new(&program)
+        .arg("--config")
+        .arg(config)
+        .args(["dashboard", "--listen", "127.0.0.1:0"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("{} cannot be started", program.display()))?;
+    tokio::select! {
+        _ = child.wait() => return Ok(()),
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    if let Some(id) = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
+        // It may have ended in this moment.
+        let _ = kill_process(id, Signal::TERM);
+    }
+    let _ = tokio::time::timeout(GRACE, child.wait()).await;
+    Ok(())
+}
+
 /// The program while it runs and after. Killed when dropped.
 pub(crate) struct Program {
     child: Child,

@@ -1,6 +1,7 @@
 //! Command-line definitions and help texts; what the commands do is in the files beside this one.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
@@ -89,6 +90,12 @@ pub enum Command {
     Produce,
     /// Only work on what has been found, until stopped
     Consume,
+    /// Show the dashboard in a browser, until stopped; nothing is worked on
+    Dashboard {
+        /// Address and port, instead of http.listen [default: 127.0.0.1:8420]
+        #[arg(long, value_name = "ADDRESS")]
+        listen: Option<SocketAddr>,
+    },
     /// Set a task aside at its next safe point, or with --all every task
     Pause(Which),
     /// Let a paused task go on, or with --all every task that --all paused
@@ -465,6 +472,7 @@ mod tests {
           serve         Find and work on labelled items until stopped
           produce       Only find labelled items and queue them, until stopped
           consume       Only work on what has been found, until stopped
+          dashboard     Show the dashboard in a browser, until stopped; nothing is worked on
           pause         Set a task aside at its next safe point, or with --all every task
           resume        Let a paused task go on, or with --all every task that --all paused
           stop          End a task for good; what was done stays on a branch

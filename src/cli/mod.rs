@@ -12,7 +12,9 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
-use commands::{auto_approve, code, completions, configuration, doctor, forget, local, mcp, order, work};
+use commands::{
+    auto_approve, code, completions, configuration, dashboard, doctor, forget, local, mcp, order, work,
+};
 
 use crate::task::command::Command as Order;
 
@@ -39,6 +41,7 @@ pub fn main() -> ExitCode {
         Command::Serve => session::on_runtime(work::serve(config)),
         Command::Produce => session::on_runtime(work::produce(config)),
         Command::Consume => session::on_runtime(work::consume(config)),
+        Command::Dashboard { listen } => session::on_runtime(dashboard::show(config, listen)),
         Command::Pause(Which { task: Some(task), .. }) => order(config, &task, Order::Pause),
         Command::Resume(Which { task: Some(task), .. }) => order(config, &task, Order::Resume),
         Command::Pause(Which { task: None, .. }) => session::on_runtime(order::all(config, true)),

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use super::exit;
 use crate::agent::record::stop::Stop;
 use crate::config::Config;
@@ -19,10 +21,12 @@ use crate::private;
 use crate::secret::Redactor;
 use crate::service::shutdown::{Grace, Shutdown};
 use crate::service::{Host, Service};
+use crate::web;
 
 /// Name prefixes of everything that the program keeps in its state folder.
-const STATE: [&str; 7] = [
+const STATE: [&str; 8] = [
     "coding-agent.db",
+    "http-token",
     "instance",
     "mirrors",
     "pause",
@@ -170,6 +174,16 @@ fn close_to_others(config: &Config) {
     }
 }
 
+/// Returns the token that the program made for its dashboard, so that nothing shows it. Where it
+/// cannot be read there is no dashboard, which says so.
+fn token_of_dashboard(config: &Config) -> Option<SecretString> {
+    let is_needed = config.http.listen.is_some() && config.http.users.is_empty();
+    is_needed
+        .then(|| web::own_token(&config.state_dir).ok())
+        .flatten()
+        .map(SecretString::from)
+}
+
 /// An assembled service with its logs open.
 pub struct Session {
     pub service: Arc<Service>,
@@ -183,7 +197,9 @@ impl Session {
     /// Opens logs and journal, then the service; prints what went wrong.
     pub async fn open(config: Config) -> Result<Self, ExitCode> {
         close_to_others(&config);
-        let redactor = Arc::new(Redactor::new(&config.secrets()));
+        let mut secrets = config.secrets();
+        secrets.extend(token_of_dashboard(&config));
+        let redactor = Arc::new(Redactor::new(&secrets));
         let grace = Grace::for_work(Duration::from_secs(config.shutdown_grace_seconds));
         let opened = log_file::start(&config.logs, Arc::clone(&redactor))
             .and_then(|logs| Ok((logs, Journal::open(&config.logs, Arc::clone(&redactor))?)));

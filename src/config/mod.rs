@@ -8,6 +8,7 @@
 mod document;
 pub mod fault;
 mod hosts;
+pub mod http;
 mod position;
 mod rules;
 mod schema;
@@ -48,6 +49,7 @@ use fault::Fault;
 use fault::Faults;
 use fault::Origin;
 pub use hosts::Hosts;
+use http::Http;
 
 /// The whole of config.yaml.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -109,6 +111,8 @@ pub struct Config {
     pub system_prompt: Option<String>,
     /// How long finished work is kept.
     pub retention: Retention,
+    /// Dashboard, API, metrics and webhooks.
+    pub http: Http,
     /// File with certificates (PEM) that connections to forges and models trust beside the
     /// machine's, for instance the one of a company's own authority.
     pub ca_file: Option<PathBuf>,
@@ -311,6 +315,7 @@ impl Config {
                     .filter(|(name, _)| secret_file::speaks_of_a_secret(name))
                     .map(|(_, value)| value),
             )
+            .chain(self.http.secrets())
             .cloned()
             .collect()
     }
@@ -367,6 +372,7 @@ impl Default for Config {
             secret_files: Vec::new(),
             system_prompt: None,
             retention: Retention::default(),
+            http: Http::default(),
             ca_file: None,
         }
     }

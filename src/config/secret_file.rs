@@ -10,12 +10,16 @@ use super::fault::Faults;
 use super::fault::KeyPath;
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
-pub(super) const SECRETS: [(&[&str], &str); 5] = [
+pub(super) const SECRETS: [(&[&str], &str); 9] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
     (&["llm", "openai"], "api_key"),
     (&["llm", "anthropic"], "api_key"),
     (&["llm", "models", ANY], "api_key"),
+    (&["http", "users", ANY], "token"),
+    (&["http", "webhooks", "github"], "secret"),
+    (&["http", "webhooks", "gitlab"], "token"),
+    (&["http", "webhooks", "gitlab"], "signing_secret"),
 ];
 /// Stands in a path for each entry of a section whose names the user chooses.
 pub(super) const ANY: &str = "*";

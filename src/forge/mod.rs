@@ -34,7 +34,8 @@ use item::change::OpenChange;
 use item::checks::Checks;
 pub use item::{
     Change, ChangeEdit, ChangeHead, Comment, CommentId, CommentKey, CommentKind, Discretion, Edit, EditedPart,
-    FoundItem, GitCredentials, GitRemote, Item, ItemEvent, NewChange, Opened, Place, Post, PushRight, Reaction, Search,
+    FoundItem, GitCredentials, GitRemote, Item, ItemEvent, NewChange, NewIssue, Opened, OpenedIssue, Place, Post,
+    PushRight, Reaction, Search,
 };
 use settings::trigger::Trigger;
 
@@ -89,6 +90,12 @@ pub trait TaskSource: Send + Sync {
     /// repeated (or when `search_first` says that an earlier process may have written it) the bot's
     /// comments are searched for it.
     async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError>;
+
+    /// Tells whether the configuration names a repository as one that is worked on.
+    fn works_on(&self, repository: &str) -> bool;
+
+    /// Opens an issue, once, as `comment` writes a comment.
+    async fn open_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<OpenedIssue, ForgeError>;
 
     /// Replaces the text of a comment of the bot's own; the marker stays.
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError>;

@@ -22,7 +22,7 @@ use crate::forge::settings::source::Source;
 use crate::forge::settings::{HostSettings, Terms};
 use crate::forge::{
     Change, ChangeEdit, Comment, CommentId, CommentKey, Edit, FoundItem, GitCredentials, Item, ItemEvent, NewChange,
-    Post, Reaction,
+    NewIssue, Post, Reaction,
 };
 use crate::task::id::ItemKind;
 
@@ -64,6 +64,10 @@ pub trait ItemApi {
 
     /// Fails if the item cannot be read.
     async fn probe_item(&self, at: ItemAddress<'_>) -> Result<(), Failure>;
+
+    /// Opens an issue, once: with `search_first` one of the bot's with the marker is looked for
+    /// before. Returns its number and its page.
+    async fn post_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<(u64, String), Failure>;
 
     /// Fails if the repository cannot be read.
     async fn probe_repository(&self, repository: &str) -> Result<(), Failure>;

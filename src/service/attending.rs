@@ -57,13 +57,13 @@ impl Service {
     }
 
     /// Gives `command` to the unfinished run of `task`: to the worker that holds it, through the
-    /// store, else it is executed here.
-    pub async fn tell(&self, task: &TaskId, command: &Command) -> Result<Told, StoreError> {
+    /// store, else it is executed here. `by` is the name of the person, where it is known.
+    pub async fn tell(&self, task: &TaskId, command: &Command, by: Option<&str>) -> Result<Told, StoreError> {
         let store = &self.services.store;
         let Some(run) = store.unfinished_of(task).await? else {
             return Ok(Told::NoRun);
         };
-        store.ask(run.id, &command.to_string()).await?;
+        store.ask(run.id, &command.to_string(), by).await?;
         Ok(match self.attend(run.id).await? {
             Some(attended) => Told::Here(attended),
             None => Told::Worker(run.id),

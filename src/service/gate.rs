@@ -40,6 +40,10 @@ impl Service {
         if forge.is_authorised(&item.task, trigger.who()).await? {
             return Ok(Some(trigger));
         }
+        // The program put it on for somebody whom the configuration lets do that.
+        if self.has_opened(&item.task).await? && forge.bot_name().await? == trigger.by {
+            return Ok(Some(trigger));
+        }
         self.turn_away(connected, item, Some(&trigger)).await?;
         Ok(None)
     }

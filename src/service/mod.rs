@@ -4,12 +4,14 @@
 
 pub mod attending;
 pub mod automatic_approval;
+mod bell;
 pub mod consumer;
 pub mod forges;
 mod gate;
 pub mod local;
 pub mod producer;
 pub mod recovery;
+pub mod requested;
 pub mod retention;
 pub mod running;
 pub mod shutdown;
@@ -36,6 +38,7 @@ use crate::secret::Redactor;
 use crate::store::Store;
 use crate::task::id::{RunId, TaskId};
 use crate::workspace::containers::Containers;
+use bell::Bell;
 use forges::{Connected, Forges};
 
 /// Properties of the machine that are not in the configuration.
@@ -53,6 +56,7 @@ pub struct Service {
     services: Arc<Services>,
     forges: Forges,
     wake_ups: WakeUps,
+    bell: Bell,
     stop: Stop,
     config: Config,
 }
@@ -97,6 +101,7 @@ impl Service {
             services: Arc::new(services),
             forges,
             wake_ups,
+            bell: Bell::new(),
             stop,
             config,
         })
@@ -104,6 +109,58 @@ impl Service {
 
     pub fn store(&self) -> &Store {
         &self.services.store
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn journal(&self) -> &Journal {
+        &self.services.journal
+    }
+
+    pub fn redactor(&self) -> &Redactor {
+        &self.services.redactor
+    }
+
+    /// Returns the repositories that the configuration names, each with its host before it; those
+    /// of which it names the owner alone are not among them.
+    pub fn repositories(&self) -> Vec<String> {
+        let config = &self.config;
+        let github = config.github.entries.iter().flat_map(|host| {
+            let name = host.name.as_deref().unwrap_or("github");
+            host.repositories.iter().map(move |entry| format!("{name}:{entry}"))
+        });
+        let gitlab = config.gitlab.entries.iter().flat_map(|host| {
+            let name = host.name.as_deref().unwrap_or("gitlab");
+            host.projects.iter().map(move |entry| format!("{name}:{entry}"))
+        });
+        let all = github.chain(gitlab);
+        let connected = |entry: &String| {
+            let host = entry.split(':').next();
+            let mut forges = self.forges.all();
+            forges.any(|connected| host == Some(connected.forge.name().as_str()))
+        };
+        all.filter(|entry| connected(entry) && !entry.ends_with("/*")).collect()
+    }
+
+    /// Has the forges looked at now, because one of them said that something happened.
+    pub fn look_now(&self) {
+        self.bell.has_delivered();
+        self.bell.ring();
+    }
+
+    /// Returns how many requests this process sent to each forge.
+    pub fn forge_requests(&self) -> Vec<(String, u64)> {
+        let forges = self.forges.all().map(|connected| &connected.forge);
+        forges
+            .map(|forge| (forge.name().as_str().to_owned(), forge.requests()))
+            .collect()
+    }
+
+    /// Returns the prices of the models.
+    pub fn prices(&self) -> &PriceList {
+        &self.services.settings.prices
     }
 
     /// Comments `page` once on an item that no run works on; `(area, what)` identifies the comment.

@@ -84,6 +84,7 @@ impl Service {
         store.erase_unfollowed(before(retention.runs_days)).await?;
         store.erase_old_facts(before(retention.runs_days)).await?;
         store.erase_evaluations(before(retention.runs_days)).await?;
+        store.erase_once(before(retention.runs_days)).await?;
         let mirrors = self.tidy_mirrors().await?;
         if conversations + runs > 0 {
             store.settle().await?;

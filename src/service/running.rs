@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::MissedTickBehavior;
-
 use super::Service;
+use super::bell::BREATH;
 use super::consumer::Outcome;
 use crate::agent::record::stop::Stop;
 use crate::secret::Clean;
@@ -41,13 +40,13 @@ impl Service {
                 let search = async || {
                     self.search(report).await;
                 };
-                every(pause, shutdown, search).await;
+                self.every(pause, shutdown, search).await;
             }
         };
         let consuming = async {
             if work.consumes {
                 tokio::join!(
-                    Box::pin(every(pause, shutdown, async || self.attend_or_log().await)),
+                    Box::pin(self.every(pause, shutdown, async || self.attend_or_log().await)),
                     self.clean_up_again_and_again(pause, shutdown),
                     self.keep_warm(),
                     self.work_until_stopped(),
@@ -102,18 +101,31 @@ impl Service {
             }
         }
     }
-}
 
-/// Does `round` at once and then at intervals of `pause`, until `shutdown` asks to stop.
-async fn every(pause: Duration, shutdown: &Stop, mut round: impl AsyncFnMut()) {
-    let mut ticks = tokio::time::interval(pause);
-    // Missed ticks are dropped: otherwise several rounds would follow a long one at once.
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => {}
-            () = shutdown.asked.cancelled() => return,
+    /// Does `round` at once, then at intervals of `pause` and whenever the bell rings, until
+    /// `shutdown` asks to stop.
+    async fn every(&self, pause: Duration, shutdown: &Stop, mut round: impl AsyncFnMut()) {
+        let mut ear = self.bell.ear();
+        let mut was_rung = false;
+        loop {
+            let begun = Instant::now();
+            round().await;
+            // From the beginning of the round, so that a long one does not make the next one late.
+            let next = begun + self.bell.pause(pause, was_rung);
+            was_rung = tokio::select! {
+                () = tokio::time::sleep_until(next.into()) => false,
+                // It cannot be closed: this holds the other end.
+                _ = ear.changed() => true,
+                () = shutdown.asked.cancelled() => return,
+            };
+            if was_rung {
+                // Several deliveries of a moment are one look.
+                tokio::select! {
+                    () = tokio::time::sleep_until((begun + BREATH).into()) => {}
+                    () = shutdown.asked.cancelled() => return,
+                }
+                ear.mark_unchanged();
+            }
         }
-        round().await;
     }
 }

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use super::engine::Purpose;
-use super::sql::Statement;
+use super::sql::{Row, Statement};
 use super::{Store, StoreError};
 use crate::task::id::{RunId, TaskId};
 
@@ -24,6 +24,15 @@ pub struct NewFact {
 pub struct NumberedFact {
     pub sequence: u64,
     pub document: String,
+}
+
+impl NumberedFact {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            sequence: row.number(0)?.unsigned_abs(),
+            document: row.text(1)?.to_owned(),
+        })
+    }
 }
 
 /// Which facts are wanted.
@@ -89,14 +98,37 @@ impl Store {
             }
         };
         let rows = self.fetch(query).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(NumberedFact {
-                    sequence: row.number(0)?.unsigned_abs(),
-                    document: row.text(1)?.to_owned(),
-                })
-            })
-            .collect()
+        rows.iter().map(NumberedFact::read).collect()
+    }
+
+    /// Returns the newest facts, `most` at most, in order.
+    pub async fn newest_facts(&self, filter: &FactFilter, most: u32) -> Result<Vec<NumberedFact>, StoreError> {
+        let query = |text| Statement::new(text).with(most);
+        let query = match filter {
+            FactFilter::All => query("SELECT sequence, fact FROM facts ORDER BY sequence DESC LIMIT $1"),
+            FactFilter::OfRun(run) => {
+                query("SELECT sequence, fact FROM facts WHERE run = $2 ORDER BY sequence DESC LIMIT $1").with(*run)
+            }
+            FactFilter::OfTask(task) => {
+                query("SELECT sequence, fact FROM facts WHERE task = $2 ORDER BY sequence DESC LIMIT $1").with(task)
+            }
+        };
+        let rows = self.fetch(query).await?;
+        rows.iter().rev().map(NumberedFact::read).collect()
+    }
+
+    /// Returns the newest fact of a run with this name, such as `difference_made`.
+    pub async fn newest_of(&self, run: RunId, name: &str) -> Result<Option<NumberedFact>, StoreError> {
+        let query = Statement::new(
+            "SELECT sequence, fact FROM facts WHERE run = $1 AND fact LIKE $2 ORDER BY sequence DESC LIMIT 1",
+        );
+        // A text in a fact has its quotation marks escaped, so none looks like this.
+        let query = query.with(run).with(format!("%\"fact\":\"{name}\"%"));
+        self.fetch_first(query)
+            .await?
+            .as_ref()
+            .map(NumberedFact::read)
+            .transpose()
     }
 
     /// Returns the number of the newest fact; 0 if there is none.

@@ -23,6 +23,7 @@ mod runs; // runs, and all that belongs to one: lease, conversation, unfinished 
 mod automatic_approval; // whether results may pass without a person at this moment
 mod evaluations; // evaluations of documents for other programs
 mod facts; // what happened, numbered
+mod once; // what must take effect once
 mod remembered; // what one process leaves to the next
 mod requests; // what people ask of a run from another process
 mod switches; // what holds for the whole installation
@@ -40,6 +41,7 @@ pub use exclusive::{ExclusiveRun, try_exclusive};
 pub use facts::{FactFilter, NewFact, NumberedFact};
 pub use requests::Request;
 pub use runs::followed::Followed;
+pub use runs::history::{Listed, Wanted};
 pub use runs::lease::Lease;
 pub use runs::unfinished_work::StoredWork;
 pub use runs::{Admission, Run};

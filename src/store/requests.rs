@@ -11,26 +11,30 @@ use crate::task::id::RunId;
 pub struct Request {
     pub id: Uuid,
     pub text: String,
+    /// The name of the person, where it is known.
+    pub by: Option<String>,
 }
 
 impl Store {
-    /// Stores a request for whoever works on the run, now or later. The words are the caller's.
-    pub async fn ask(&self, run: RunId, request: &str) -> Result<(), StoreError> {
-        let insert = Statement::new("INSERT INTO requests (id, run, request) VALUES ($1, $2, $3)");
-        self.execute(insert.with(Uuid::now_v7()).with(run).with(request))
-            .await?;
+    /// Stores a request for whoever works on the run, now or later. The words are the caller's; `by`
+    /// is the name of the person, where it is known.
+    pub async fn ask(&self, run: RunId, request: &str, by: Option<&str>) -> Result<(), StoreError> {
+        let insert = Statement::new("INSERT INTO requests (id, run, request, asked_by) VALUES ($1, $2, $3, $4)");
+        let insert = insert.with(Uuid::now_v7()).with(run).with(request).with(by);
+        self.execute(insert).await?;
         Ok(())
     }
 
     /// Returns the requests that were not answered yet, oldest first.
     pub async fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError> {
-        let query = Statement::new("SELECT id, request FROM requests WHERE run = $1 ORDER BY id").with(run);
+        let query = Statement::new("SELECT id, request, asked_by FROM requests WHERE run = $1 ORDER BY id").with(run);
         let rows = self.fetch(query).await?;
         rows.iter()
             .map(|row| {
                 Ok(Request {
                     id: row.parsed(0)?,
                     text: row.text(1)?.to_owned(),
+                    by: row.text_if_any(2)?.map(str::to_owned),
                 })
             })
             .collect()

@@ -142,6 +142,14 @@ impl Row {
         }
     }
 
+    /// Returns the text in a column, if there is one.
+    pub(super) fn text_if_any(&self, column: usize) -> Result<Option<&str>, StoreError> {
+        match self.cells.get(column) {
+            Some(Cell::Null) => Ok(None),
+            _ => self.text(column).map(Some),
+        }
+    }
+
     /// Returns the bytes in a column.
     pub(super) fn bytes(mut self, column: usize) -> Result<Vec<u8>, StoreError> {
         match self.cells.get_mut(column) {

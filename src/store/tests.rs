@@ -4,6 +4,7 @@
 //! files, its locks, its errors) is tested in that engine's folder.
 
 mod facts;
+mod once;
 mod history;
 mod records;
 pub(super) mod retention;
@@ -339,8 +340,8 @@ async fn a_request_stays_until_it_was_acted_on() {
     let place = place();
     let (worker, command_line) = (place.open().await, place.open().await);
     let run = admit(&worker, 1).await;
-    command_line.ask(run, "pause").await.unwrap();
-    command_line.ask(run, "stop").await.unwrap();
+    command_line.ask(run, "pause", None).await.unwrap();
+    command_line.ask(run, "stop", None).await.unwrap();
     let requests = worker.requests(run).await.unwrap();
     let texts: Vec<_> = requests.iter().map(|request| request.text.as_str()).collect();
     assert_eq!(texts, ["pause", "stop"]);

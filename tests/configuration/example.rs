@@ -31,8 +31,10 @@ fn the_example_holds_the_defaults() {
 
 /// The example with the lines that are commented out, in the place of those they contradict.
 fn whole_example() -> String {
-    let is_replaced =
-        |line: &&str| ["mcp_servers: []", "  services: {}"].contains(line) || line.starts_with("    python: ");
+    let is_replaced = |line: &&str| {
+        ["mcp_servers: []", "  services: {}", "    github: {}", "    gitlab: {}"].contains(line)
+            || line.starts_with("    python: ")
+    };
     let uncommented = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && (!rest.starts_with(' ') || rest.starts_with("  ")) => {
             let rest = rest.strip_prefix('#').unwrap_or(rest);
@@ -91,8 +93,17 @@ fn compare(root: &Value, schema: &Value, document: &Value, path: &str, missing: 
 #[test]
 fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
     let mut given = Given::file(&whole_example());
-    for name in ["GITHUB_TOKEN", "GITLAB_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
-        given = given.with(name, "a-token");
+    for name in [
+        "GITHUB_TOKEN",
+        "GITLAB_TOKEN",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "ALICE_TOKEN",
+        "GITHUB_WEBHOOK_SECRET",
+        "GITLAB_WEBHOOK_TOKEN",
+        "GITLAB_SIGNING_TOKEN",
+    ] {
+        given = given.with(name, "a-token-of-twenty-20");
     }
     let faults = given.faults();
     let keys: Vec<&str> = faults.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
@@ -119,6 +130,10 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             // Nothing lies where they say, as with each `ca_file`.
             "git.signing_key_file",
             "ca_file",
+            "http.users.alice.token_file",
+            "http.webhooks.github.secret_file",
+            "http.webhooks.gitlab.token_file",
+            "http.webhooks.gitlab.signing_secret_file",
         ],
         "{faults}"
     );

@@ -13,5 +13,8 @@ mod git;
 mod markdown;
 mod mcp;
 mod octocrab;
+mod openapi;
+mod promtool;
 mod python;
 mod trouble;
+mod webhooks;

@@ -98,6 +98,7 @@ mod unseen_pushes;
 mod vouched;
 mod warm;
 mod ways_out;
+mod web;
 mod weak_models;
 mod worker_in_a_container;
 mod world;

@@ -438,19 +438,26 @@ impl Program {
 
     /// Waits until the program has printed a line that contains `words`.
     pub async fn until_it_prints(&mut self, words: &str) {
+        self.line_with(words).await;
+    }
+
+    /// Waits until the program has printed a line that contains `words`, and returns the line.
+    pub async fn line_with(&mut self, words: &str) -> String {
         let mut lines = BufReader::new(self.child.stdout.take().unwrap()).lines();
         let found = tokio::time::timeout(PATIENCE, async {
             while let Some(line) = lines.next_line().await.unwrap() {
                 if line.contains(words) {
-                    return true;
+                    return Some(line);
                 }
             }
-            false
+            None
         });
-        assert!(found.await.unwrap(), "the program ended without saying '{words}'");
+        let found = found.await.unwrap();
+        let found = found.unwrap_or_else(|| panic!("the program ended without saying '{words}'"));
         // The rest must not block it.
         let mut rest = lines.into_inner();
         tokio::spawn(async move { rest.read_to_end(&mut Vec::new()).await });
+        found
     }
 }
 

@@ -60,7 +60,7 @@ impl ControlWatcher {
                         let Ok(command) = request.text.parse::<Command>();
                         self.mailbox.put_order(Order {
                             command,
-                            by: OPERATOR.to_owned(),
+                            by: request.by.unwrap_or_else(|| OPERATOR.to_owned()),
                             origin: Origin::Request(request.id),
                         });
                     }

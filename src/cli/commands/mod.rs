@@ -5,6 +5,7 @@ pub mod auto_approve;
 pub mod code; // the code index of a folder
 pub mod completions;
 pub mod configuration;
+pub mod dashboard; // and the HTTP server of `serve`
 pub mod doctor;
 pub mod forget;
 pub mod local;

@@ -39,7 +39,7 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
     let command = command.clone();
     session
         .run(async move {
-            match service.tell(&task, &command).await {
+            match service.tell(&task, &command, None).await {
                 Ok(Told::NoRun) => {
                     complain(format_args!(
                         "{task} has no unfinished run; `coding-agent status` lists the runs there are"

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::cli::commands::dashboard;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::running::Work;
@@ -109,7 +110,8 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
                 return exit::FAILED.into();
             }
             print("at work; SIGTERM or Ctrl-C stops at the next safe point");
-            Box::pin(service.run(work, &stop, &complain)).await;
+            let served = dashboard::beside(&service, work, &stop);
+            tokio::join!(Box::pin(service.run(work, &stop, &complain)), served);
             exit::SUCCESS.into()
         })
         .await

@@ -2,6 +2,7 @@
 
 mod approval;
 mod change_requests;
+mod http;
 mod machine;
 mod model;
 mod review;
@@ -23,6 +24,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     review::check(config, faults);
     approval::check(config, faults);
     change_requests::check(config, faults);
+    http::check(config, faults);
     machine::check(config, folder, faults);
 }
 

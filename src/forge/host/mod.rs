@@ -23,8 +23,8 @@ use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::trigger::Trigger;
 use crate::forge::{
     AnswerMemory, Change, ChangeEdit, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge,
-    ForgeError, GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, Opened, Permissions, Post,
-    Reaction, Search, TaskSource,
+    ForgeError, GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, NewIssue, Opened, OpenedIssue,
+    Permissions, Post, Reaction, Search, TaskSource,
 };
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
 use crate::task::labels::Labels;
@@ -196,6 +196,26 @@ impl<P: Platform> TaskSource for Host<P> {
         let written = self.platform.write_comment(at, post).await;
         self.or_explain(written, at, &format!("commenting on {at}"), Right::WriteIssues)
             .await
+    }
+
+    fn works_on(&self, repository: &str) -> bool {
+        let sources = &self.platform.settings().sources;
+        sources.iter().any(|source| source.holds(repository))
+    }
+
+    async fn open_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<OpenedIssue, ForgeError> {
+        let opened = self.platform.post_issue(repository, issue).await;
+        let (number, url) = opened.map_err(|failure| {
+            let what = format!("opening an issue in {repository}");
+            self.refused(failure, &what, Right::WriteIssues, repository)
+        })?;
+        let address = ItemAddress {
+            kind: ItemKind::Issue,
+            number,
+            repository,
+        };
+        let task = self.platform.settings().task(address);
+        Ok(OpenedIssue { task, url })
     }
 
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {

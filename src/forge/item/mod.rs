@@ -14,6 +14,7 @@ use secrecy::SecretString;
 
 use super::ForgeError;
 use crate::certificates::Trust;
+use crate::secret::Clean;
 use crate::task::id::TaskId;
 pub use change::{Change, ChangeEdit, ChangeHead, NewChange, Opened, PushRight};
 pub use comment::{Comment, CommentId, Place, Post, Reaction};
@@ -67,6 +68,22 @@ pub struct Item {
     /// Whether more people than its members can read the repository. What does not say so counts as
     /// open.
     pub is_public: bool,
+}
+
+/// An issue to open.
+#[derive(Debug, Clone)]
+pub struct NewIssue<'a> {
+    pub title: &'a Clean,
+    /// With the marker by which it is found again.
+    pub post: Post<'a>,
+}
+
+/// An issue that the bot opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenedIssue {
+    pub task: TaskId,
+    /// The page a person opens.
+    pub url: String,
 }
 
 /// What may be shown of an item to people who can read the repository, but not the item.

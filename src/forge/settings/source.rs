@@ -33,7 +33,7 @@ impl Source {
         names.all(|name| name.is_some_and(|name| self.holds(name)))
     }
 
-    fn holds(&self, repository: &str) -> bool {
+    pub(crate) fn holds(&self, repository: &str) -> bool {
         match self {
             Self::Repository(name) => name.eq_ignore_ascii_case(repository),
             Self::All(owner) => repository

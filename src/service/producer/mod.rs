@@ -179,7 +179,7 @@ impl Service {
             Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),
             _ => Command::Resume,
         };
-        Ok(store.ask(run, &command.to_string()).await?)
+        Ok(store.ask(run, &command.to_string(), None).await?)
     }
 
     /// Returns true if the item is no longer open or labelled. Lists may be older than the labels,

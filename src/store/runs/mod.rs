@@ -1,6 +1,7 @@
 //! The rows of the table of runs: admitting a task, and finding its runs again.
 
 pub(super) mod holding; // the leases that tasks of this process hold
+pub(super) mod history; // runs as they are listed for people
 pub(super) mod followed; // which pull/merge requests are looked after
 pub(super) mod unfinished_work; // the work of runs that somebody else may resume
 pub(super) mod lease; // claiming a run, keeping it, and writing with the right to

@@ -8,15 +8,19 @@ mod history;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use http::StatusCode;
+use http::{Method, StatusCode};
+use serde_json::json;
 
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::{encoded, path};
+use crate::forge::github::item::comments::LONGEST_BODY;
 use crate::forge::github::{Api, Kind, schema};
 use crate::forge::http::failure::Failure;
+use crate::forge::http::retry::{Repeat, once};
 use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::ItemApi;
-use crate::forge::{ChangeHead, Discretion, Item, PushRight};
+use crate::forge::{ChangeHead, Discretion, Item, NewIssue, PushRight};
+use crate::markdown::marker::{is_marked, marked};
 
 /// Begins the title of a draft where GitHub has no drafts.
 pub(crate) const DRAFT_MARK: &str = "[Draft] ";
@@ -77,6 +81,33 @@ impl ItemApi for Api {
             discretion: Discretion::NotNeeded,
             is_public: !is_private,
         })
+    }
+
+    async fn post_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<(u64, String), Failure> {
+        let scope = TokenScope::Repository(repository);
+        let post = &issue.post;
+        let body = json!({
+            "title": issue.title.as_str(),
+            "body": marked(post.body.as_str(), post.marker, LONGEST_BODY),
+        });
+        let find = || async move {
+            let newest = path(repository, "/issues?state=all&sort=created&direction=desc&per_page=100");
+            let issues: Vec<schema::Issue> = self.client.get(scope, &newest).await?;
+            for issue in issues {
+                let is_marked = issue.body.as_deref().is_some_and(|body| is_marked(body, post.marker));
+                if is_marked && self.is_bot(issue.user.as_ref()).await? {
+                    return Ok(Some((issue.number, issue.html_url)));
+                }
+            }
+            Ok(None)
+        };
+        let (at, body) = (path(repository, "/issues"), &body);
+        let make = || async {
+            let made = self.client.write(scope, Method::POST, &at, body, Repeat::IfNotDone);
+            let made: schema::Issue = made.await?;
+            Ok((made.number, made.html_url))
+        };
+        once(post.search_first, find, make).await
     }
 
     async fn probe_item(&self, address: ItemAddress<'_>) -> Result<(), Failure> {

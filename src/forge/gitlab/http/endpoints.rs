@@ -94,6 +94,73 @@ impl Endpoint for OfItem<'_> {
 
 impl Pageable for OfItem<'_> {}
 
+/// What lies below a project, of which the crate has another type for each.
+pub(crate) struct OfProject<'a> {
+    method: Method,
+    project: &'a str,
+    /// Below the project, with the `/` before it.
+    part: &'static str,
+    parameters: Vec<(&'static str, &'a str)>,
+}
+
+impl<'a> OfProject<'a> {
+    pub(crate) fn get(project: &'a str, part: &'static str) -> Self {
+        Self {
+            method: Method::GET,
+            project,
+            part,
+            parameters: Vec::new(),
+        }
+    }
+
+    pub(crate) fn post(project: &'a str, part: &'static str) -> Self {
+        let method = Method::POST;
+        Self {
+            method,
+            ..Self::get(project, part)
+        }
+    }
+
+    /// Adds a parameter: to the query of a GET, to the form of a write.
+    pub(crate) fn with(mut self, name: &'static str, value: &'a str) -> Self {
+        self.parameters.push((name, value));
+        self
+    }
+
+    /// Returns the endpoint as a builder of the crate does.
+    #[expect(clippy::unnecessary_wraps, reason = "the client's calls take what builders return")]
+    pub(crate) fn build(self) -> Result<Self, Infallible> {
+        Ok(self)
+    }
+}
+
+impl Endpoint for OfProject<'_> {
+    fn method(&self) -> Method {
+        self.method.clone()
+    }
+
+    fn endpoint(&self) -> Cow<'static, str> {
+        format!("projects/{}{}", NameOrId::from(self.project), self.part).into()
+    }
+
+    fn parameters(&self) -> QueryParams<'_> {
+        let mut parameters = QueryParams::default();
+        if self.method == Method::GET {
+            parameters.extend(self.parameters.iter().copied());
+        }
+        parameters
+    }
+
+    fn body(&self) -> Result<Option<(&'static str, Vec<u8>)>, BodyError> {
+        if self.method == Method::GET {
+            return Ok(None);
+        }
+        let mut parameters = FormParams::default();
+        parameters.extend(self.parameters.iter().copied());
+        parameters.into_body()
+    }
+}
+
 /// Open merge requests in a group and its subgroups, oldest first: those with a label, or those
 /// that were updated since a time.
 pub(crate) struct GroupMergeRequests<'a> {

@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::http::endpoints::{OfItem, OfProject};
+use crate::forge::gitlab::item::comments::body;
 use crate::forge::gitlab::{Api, ConfidentialIssues, schema};
 use crate::forge::http::failure::Failure;
+use crate::forge::http::retry::once;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::ItemApi;
-use crate::forge::{ChangeHead, Discretion, Item, PushRight};
+use crate::forge::{ChangeHead, Discretion, Item, NewIssue, PushRight};
+use crate::markdown::marker::is_marked;
 use crate::task::id::ItemKind;
 
 #[async_trait]
@@ -52,6 +55,37 @@ impl ItemApi for Api {
             discretion,
             is_public: project.is_open_to_more(),
         })
+    }
+
+    async fn post_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<(u64, String), Failure> {
+        let post = &issue.post;
+        let find = || async move {
+            let newest = OfProject::get(repository, "/issues")
+                .with("order_by", "created_at")
+                .with("sort", "desc")
+                .with("scope", "all")
+                .with("per_page", "100");
+            let issues: Vec<schema::Item> = self.client.ask(newest.build()).await?;
+            for issue in issues {
+                let is_marked = issue
+                    .description
+                    .as_deref()
+                    .is_some_and(|text| is_marked(text, post.marker));
+                if is_marked && self.is_bot(issue.author.as_ref()).await? {
+                    return Ok(Some((issue.iid, issue.web_url)));
+                }
+            }
+            Ok(None)
+        };
+        let text = &body(post);
+        let make = || async move {
+            let new = OfProject::post(repository, "/issues")
+                .with("title", issue.title.as_str())
+                .with("description", text);
+            let made: schema::Item = self.client.ask(new.build()).await?;
+            Ok((made.iid, made.web_url))
+        };
+        once(post.search_first, find, make).await
     }
 
     async fn probe_item(&self, address: ItemAddress<'_>) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use crate::conversation::Message;
 use crate::store::runs::holding::Held;
 use crate::store::sql::Statement;
 use crate::store::tests::{TTL, admit, claim, issue};
-use crate::store::{FactFilter, Lease, NewFact, Store};
+use crate::store::{FactFilter, Lease, NewFact, Store, Wanted};
 use crate::task::id::RunId;
 use crate::task::state::{Stage, State};
 
@@ -97,7 +97,7 @@ async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<
     note("append");
     store.messages(run).await.unwrap();
     note("messages");
-    store.ask(run, "pause").await.unwrap();
+    store.ask(run, "pause", None).await.unwrap();
     store.requests(run).await.unwrap();
     note("requests");
     store.unfinished_of(&task).await.unwrap();
@@ -113,6 +113,17 @@ async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<
     note("the runs of a task");
     store.runs(None, 5).await.unwrap();
     note("the newest runs");
+    store.history(&Wanted::default(), 5).await.unwrap();
+    let before = Wanted {
+        before: Some(run),
+        ..Wanted::default()
+    };
+    assert_eq!(store.history(&before, 5).await.unwrap().len(), 5);
+    note("pages of the history");
+    store.unfinished_by_state().await.unwrap();
+    store.newest_facts(&FactFilter::All, 5).await.unwrap();
+    store.newest_of(run, "difference_made").await.unwrap();
+    note("what is shown");
     let paused = State::Paused(Stage::Working);
     store.save(&lease, paused, &Value::Null).await.unwrap();
     store.release(&lease, None).await.unwrap();

@@ -112,7 +112,7 @@ async fn what_is_erased_is_in_none_of_the_store_s_files() {
     let folder = Folder::new();
     let (store, other) = (folder.open().await, folder.open().await);
     let run = finished(&store, 1, "whisper").await;
-    other.ask(run, "stop whisper").await.unwrap();
+    other.ask(run, "stop whisper", None).await.unwrap();
     let holds = || {
         let files = std::fs::read_dir(folder.path()).unwrap();
         let is_there = |path: std::path::PathBuf| {

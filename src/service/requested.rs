@@ -1,0 +1,92 @@
+//! Tasks that somebody asks for away from the forge: an issue is opened for them, with the label
+//! that has it worked on.
+//!
+//! Who asked was judged by the caller; from the label on it is a task as any other.
+
+use uuid::Uuid;
+
+use super::Service;
+use crate::forge::{ForgeError, NewIssue, OpenedIssue, Post};
+use crate::journal::fact::{Fact, Subject};
+use crate::store::StoreError;
+use crate::task::id::TaskId;
+
+/// Why no issue is opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    #[error("{0} is not among the repositories that the configuration names")]
+    NotConfigured(String),
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An issue to open.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Such as `github:owner/repo`.
+    pub repository: &'a str,
+    pub title: &'a str,
+    pub text: &'a str,
+    /// The name of the person.
+    pub by: &'a str,
+    /// Names the request: the same one opens one issue, however often it is repeated.
+    pub key: Uuid,
+    /// Whether it was begun before.
+    pub is_repeated: bool,
+}
+
+impl Service {
+    /// Opens an issue and puts the label on that has it worked on.
+    pub async fn request(&self, request: &Request<'_>) -> Result<OpenedIssue, NotOpened> {
+        let not_configured = || NotOpened::NotConfigured(request.repository.to_owned());
+        let (host, repository) = request.repository.split_once(':').ok_or_else(not_configured)?;
+        let connected = self
+            .forges
+            .all()
+            .find(|connected| connected.forge.name().as_str() == host);
+        let connected = connected.filter(|connected| connected.forge.works_on(repository));
+        let connected = connected.ok_or_else(not_configured)?;
+        let redactor = &self.services.redactor;
+        let issue = NewIssue {
+            title: &redactor.clean(request.title),
+            post: Post {
+                marker: &format!("task-{}", request.key),
+                body: &redactor.clean(request.text),
+                search_first: request.is_repeated,
+            },
+        };
+        let opened = connected.forge.open_issue(repository, &issue).await?;
+        // Before the label: whoever finds it with the label must know whose word it is.
+        self.services
+            .store
+            .note_once(&opened_for(&opened.task), request.by)
+            .await?;
+        connected
+            .forge
+            .add_label(&opened.task, &connected.labels.trigger)
+            .await?;
+        let fact = Fact::Ordered {
+            by: request.by.to_owned(),
+            command: "start".to_owned(),
+        };
+        let subject = Subject {
+            task: Some(opened.task.clone()),
+            run: None,
+        };
+        self.services.journal.record(&subject, fact);
+        self.bell.ring();
+        Ok(opened)
+    }
+
+    /// Tells whether the program opened the item for somebody who asked for it.
+    pub(super) async fn has_opened(&self, task: &TaskId) -> Result<bool, StoreError> {
+        Ok(self.services.store.noted_once(&opened_for(task)).await?.is_some())
+    }
+}
+
+/// Returns the key under which the store has for whom an item was opened.
+fn opened_for(task: &TaskId) -> String {
+    format!("opened {task}")
+}

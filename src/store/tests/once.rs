@@ -1,0 +1,81 @@
+//! What must take effect once, and runs as people list them.
+
+use chrono::{TimeDelta, Utc};
+
+use super::retention::finished;
+use super::{admit, place};
+use crate::store::Wanted;
+
+#[tokio::test]
+async fn a_name_counts_once_for_all_workers_until_it_is_old() {
+    let place = place();
+    let (one, other) = (place.open().await, place.open().await);
+    assert!(one.first_time("delivery 1", "a").await.unwrap());
+    assert!(!other.first_time("delivery 1", "b").await.unwrap());
+    assert_eq!(other.noted_once("delivery 1").await.unwrap().as_deref(), Some("a"));
+    other.note_once("delivery 1", "c").await.unwrap();
+    assert_eq!(one.noted_once("delivery 1").await.unwrap().as_deref(), Some("c"));
+    one.erase_once(Utc::now() - TimeDelta::days(1)).await.unwrap();
+    assert!(one.noted_once("delivery 1").await.unwrap().is_some());
+    one.erase_once(Utc::now() + TimeDelta::seconds(1)).await.unwrap();
+    assert_eq!(one.noted_once("delivery 1").await.unwrap(), None);
+    // Of many at once only one is the first.
+    let many = (0..20).map(|_| one.first_time("delivery 2", ""));
+    let firsts = futures_util::future::join_all(many).await;
+    assert_eq!(firsts.into_iter().filter(|first| *first.as_ref().unwrap()).count(), 1);
+}
+
+#[tokio::test]
+async fn a_request_has_the_name_of_whoever_asked() {
+    let place = place();
+    let store = place.open().await;
+    let run = admit(&store, 1).await;
+    store.ask(run, "pause", None).await.unwrap();
+    store.ask(run, "stop", Some("alice")).await.unwrap();
+    let requests = store.requests(run).await.unwrap();
+    let names: Vec<_> = requests.iter().map(|request| request.by.as_deref()).collect();
+    assert_eq!(names, [None, Some("alice")]);
+}
+
+#[tokio::test]
+async fn runs_are_listed_by_state_and_repository_and_finished_ones_can_be_hidden() {
+    let place = place();
+    let store = place.open().await;
+    let old = finished(&store, 1, "old").await;
+    let open = admit(&store, 2).await;
+    let listed = async |wanted: &Wanted| -> Vec<_> {
+        let runs = store.history(wanted, 10).await.unwrap();
+        runs.iter().map(|run| run.id).collect()
+    };
+    let all = Wanted::default();
+    assert_eq!(listed(&all).await, [open, old]);
+    let of_state = |state: &str| Wanted {
+        state: state.to_owned(),
+        ..Wanted::default()
+    };
+    assert_eq!(listed(&of_state("queued")).await, [open]);
+    assert_eq!(listed(&of_state("queue")).await, []);
+    assert_eq!(listed(&of_state("%")).await, []);
+    let before = Wanted {
+        before: Some(open),
+        ..Wanted::default()
+    };
+    assert_eq!(listed(&before).await, [old]);
+    let task = store.run(open).await.unwrap().unwrap().task.to_string();
+    let (repository, _) = task.split_once('#').unwrap();
+    let of_repository = |repository: &str| Wanted {
+        repository: repository.to_owned(),
+        ..Wanted::default()
+    };
+    assert_eq!(listed(&of_repository(repository)).await, [open, old]);
+    let shorter = &repository[..repository.len() - 1];
+    assert_eq!(listed(&of_repository(shorter)).await, []);
+
+    store.hide_history().await.unwrap();
+    assert_eq!(listed(&all).await, [open], "what is unfinished stays");
+    let hidden = Wanted {
+        with_hidden: true,
+        ..Wanted::default()
+    };
+    assert_eq!(listed(&hidden).await, [open, old]);
+}

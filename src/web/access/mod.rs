@@ -1,0 +1,142 @@
+//! Who may come in, and with what: tokens, sessions, and what keeps other sites from acting through
+//! somebody's browser.
+
+mod attempts; // how often somebody may be wrong
+mod host; // where a request says it goes to, and where it comes from
+mod session; // what a browser shows in the place of a token
+mod token; // who has which token
+pub(super) mod gate; // what every request passes
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use axum::http::{HeaderMap, header};
+
+use crate::config::http::{Http, May};
+use crate::store::{Store, StoreError};
+use attempts::Attempts;
+pub(super) use host::Addresses;
+use token::Users;
+pub use token::{TOKEN_FILE, own_token};
+
+/// Whoever sent a request that was let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Visitor {
+    pub(super) name: String,
+    pub(super) may: May,
+    /// What forms of this session carry; `None` for a script with a token.
+    pub(super) form_token: Option<String>,
+    /// Names the session where it is ended.
+    session: Option<String>,
+}
+
+impl Visitor {
+    pub(super) fn may_act(&self) -> bool {
+        self.may == May::Approve
+    }
+}
+
+/// Lets people and scripts in.
+pub(super) struct Access {
+    users: Users,
+    pub(super) addresses: Addresses,
+    attempts: Attempts,
+}
+
+/// Why somebody is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is no token, or session.
+    Nothing,
+    /// There is one that is not good, any more.
+    Wrong,
+    /// Too many were wrong of late.
+    TooOften,
+}
+
+impl Access {
+    /// Reads who may come in. Without users the program's own token counts, which is made if it is
+    /// not there.
+    pub(super) fn new(http: &Http, port: u16, state_dir: &Path) -> std::io::Result<Self> {
+        let users = if http.users.is_empty() {
+            Users::of_own_token(&own_token(state_dir)?)
+        } else {
+            Users::configured(&http.users)
+        };
+        Ok(Self {
+            users,
+            addresses: Addresses::new(http, port),
+            attempts: Attempts::default(),
+        })
+    }
+
+    /// Finds out who sends a request, from its headers.
+    pub(super) async fn identify(
+        &self,
+        store: &Store,
+        headers: &HeaderMap,
+        peer: IpAddr,
+    ) -> Result<Result<Visitor, Refusal>, StoreError> {
+        if let Some(token) = bearer(headers) {
+            return Ok(self.by_token(token, peer).map(|(name, may)| Visitor {
+                name,
+                may,
+                form_token: None,
+                session: None,
+            }));
+        }
+        let Some(cookie) = session::cookie(headers) else {
+            return Ok(Err(Refusal::Nothing));
+        };
+        let Some((session, user)) = session::read(&cookie, &self.users) else {
+            return Ok(Err(Refusal::Wrong));
+        };
+        if store.noted_once(&session.key()).await?.is_some() {
+            return Ok(Err(Refusal::Wrong));
+        }
+        Ok(Ok(Visitor {
+            form_token: Some(session.form_token(user)),
+            name: session.user.clone(),
+            may: user.may,
+            session: Some(session.key()),
+        }))
+    }
+
+    /// Returns the cookie of a new session for whoever shows a good token.
+    pub(super) fn log_in(&self, token: &str, peer: IpAddr) -> Result<String, Refusal> {
+        let (name, _) = self.by_token(token, peer)?;
+        let user = self.users.named(&name).ok_or(Refusal::Wrong)?;
+        let session = session::Session::begin(&name);
+        Ok(session::set_cookie(
+            &session.written(user),
+            self.addresses.is_behind_tls(),
+        ))
+    }
+
+    /// Ends the visitor's session for good, and returns the cookie that takes its place.
+    pub(super) async fn log_out(&self, store: &Store, visitor: &Visitor) -> Result<String, StoreError> {
+        if let Some(session) = &visitor.session {
+            store.first_time(session, &visitor.name).await?;
+        }
+        Ok(session::no_cookie(self.addresses.is_behind_tls()))
+    }
+
+    fn by_token(&self, token: &str, peer: IpAddr) -> Result<(String, May), Refusal> {
+        if !self.attempts.may_try(peer) {
+            return Err(Refusal::TooOften);
+        }
+        match self.users.with_token(token) {
+            Some((name, may)) => Ok((name.to_owned(), may)),
+            None => {
+                self.attempts.was_wrong(peer);
+                Err(Refusal::Wrong)
+            }
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}

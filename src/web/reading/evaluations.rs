@@ -1,0 +1,69 @@
+//! Documents that other programs had evaluated.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::at;
+use crate::service::Service;
+use crate::store::{StoreError, StoredEvaluation};
+
+/// Longest time of an evaluation, all its attempts and pauses included. One without an end that
+/// began earlier was broken off with its process.
+const LONGEST: TimeDelta = TimeDelta::hours(2);
+
+/// An evaluation.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(in crate::web) struct EvaluationView {
+    pub(in crate::web) id: String,
+    pub(in crate::web) name: String,
+    /// `running`, `broken off`, `passed`, `not passed` or `failed`.
+    pub(in crate::web) state: String,
+    pub(in crate::web) begun_at: String,
+    pub(in crate::web) ended_at: Option<String>,
+    pub(in crate::web) score: Option<f64>,
+    pub(in crate::web) bytes: Option<u64>,
+    pub(in crate::web) seconds: Option<u64>,
+    pub(in crate::web) error: Option<String>,
+    /// What the reviewer said.
+    pub(in crate::web) evaluation: Value,
+}
+
+/// Returns the newest evaluations.
+pub(in crate::web) async fn newest(service: &Service, most: u32) -> Result<Vec<EvaluationView>, StoreError> {
+    let now = Utc::now();
+    let stored = service.store().evaluations(most).await?;
+    Ok(stored.iter().map(|one| view(one, now)).collect())
+}
+
+/// Returns one evaluation by its whole id.
+pub(in crate::web) async fn one(service: &Service, id: &str) -> Result<Option<EvaluationView>, StoreError> {
+    let found = service.store().evaluations_named(id).await?;
+    let whole = found.iter().find(|one| one.id.to_string() == id);
+    Ok(whole.map(|one| view(one, Utc::now())))
+}
+
+fn view(one: &StoredEvaluation, now: DateTime<Utc>) -> EvaluationView {
+    let document = &one.document;
+    let text = |name: &str| document[name].as_str().map(str::to_owned);
+    let state = match (one.ended_at, document["evaluation"]["passed"].as_bool()) {
+        (None, _) if now - one.begun_at < LONGEST => "running",
+        (None, _) => "broken off",
+        (Some(_), Some(true)) => "passed",
+        (Some(_), Some(false)) => "not passed",
+        (Some(_), None) => "failed",
+    };
+    EvaluationView {
+        id: one.id.to_string(),
+        name: text("name").unwrap_or_default(),
+        state: state.to_owned(),
+        begun_at: at(one.begun_at),
+        ended_at: one.ended_at.map(at),
+        score: document["evaluation"]["score"].as_f64(),
+        bytes: document["bytes"].as_u64(),
+        seconds: document["seconds"].as_u64(),
+        error: text("error"),
+        evaluation: document["evaluation"].clone(),
+    }
+}

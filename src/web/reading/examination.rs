@@ -1,0 +1,74 @@
+//! What the program needs of others: forges, engine and models, as `doctor` finds them.
+//!
+//! Asking costs requests and seconds, so what was found counts for a while, and one asks for all.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::doctor::{self, ModelCheck};
+use crate::finding::{Finding, Verdict};
+use crate::secret::Redactor;
+use crate::web::Web;
+
+/// So long what was found counts.
+const FRESH: Duration = Duration::from_mins(2);
+
+/// One thing that a run needs.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(in crate::web) struct FindingView {
+    pub(in crate::web) subject: String,
+    /// `good`, `doubtful` or `bad`.
+    pub(in crate::web) verdict: String,
+    pub(in crate::web) detail: String,
+    pub(in crate::web) remedy: Option<String>,
+}
+
+/// What was found last.
+#[derive(Default)]
+pub(in crate::web) struct Examination {
+    last: Mutex<Option<(Instant, Arc<Vec<FindingView>>)>>,
+}
+
+impl Examination {
+    /// Returns what there is to say of each thing that a run needs.
+    pub(in crate::web) async fn look(web: &Arc<Web>) -> Arc<Vec<FindingView>> {
+        let mut last = web.examination.last.lock().await;
+        if let Some((_, found)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            return Arc::clone(found);
+        }
+        // On a thread of its own: what it awaits may not move between threads.
+        let (own, runtime) = (Arc::clone(web), Handle::current());
+        let examined = spawn_blocking(move || {
+            let service = &own.service;
+            let findings = runtime.block_on(doctor::examine(service.config(), &own.host, ModelCheck::Server));
+            findings
+                .iter()
+                .map(|finding| view(finding, service.redactor()))
+                .collect()
+        });
+        let found: Arc<Vec<FindingView>> = Arc::new(examined.await.unwrap_or_default());
+        *last = Some((Instant::now(), Arc::clone(&found)));
+        found
+    }
+}
+
+fn view(finding: &Finding, redactor: &Redactor) -> FindingView {
+    let (verdict, detail, remedy) = match &finding.verdict {
+        Verdict::Good { detail } => ("good", detail, None),
+        Verdict::Doubtful { detail, remedy } => ("doubtful", detail, Some(remedy)),
+        Verdict::Bad { detail, remedy } => ("bad", detail, Some(remedy)),
+    };
+    let clean = |text: &str| redactor.clean(text).into_string();
+    FindingView {
+        subject: clean(&finding.subject),
+        verdict: verdict.to_owned(),
+        detail: clean(detail),
+        remedy: remedy.map(|text| clean(text.as_str())),
+    }
+}

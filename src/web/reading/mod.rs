@@ -1,0 +1,14 @@
+//! What is shown, made of the store anew for each request: the same documents for pages and API.
+
+pub(super) mod runs; // lists of runs
+pub(super) mod detail; // all of one run
+pub(super) mod evaluations; // documents that other programs had evaluated
+pub(super) mod statistics; // figures over many runs
+pub(super) mod examination; // forges, engine and models
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+/// Formats a time for programs.
+pub(super) fn at(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}

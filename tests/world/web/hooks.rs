@@ -1,0 +1,123 @@
+//! Webhooks: real ones start work at once, and no other does anything.
+
+use std::time::{Duration, Instant};
+
+use hmac::{Hmac, Mac};
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Door, ends, opened, problem, with_users};
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+const SECRET: &str = "a-secret-of-the-webhook";
+
+fn signature(body: &str) -> String {
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+    mac.update(body.as_bytes());
+    let digest = mac.finalize().into_bytes();
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={hex}")
+}
+
+async fn delivers(door: &Door, id: &str, event: &str, signature: Option<&str>, body: &str) -> Response {
+    let mut request = door
+        .request(Method::POST, "/hooks/github")
+        .header("x-github-delivery", id)
+        .header("x-github-event", event)
+        .header("content-type", "application/json");
+    if let Some(signature) = signature {
+        request = request.header("x-hub-signature-256", signature);
+    }
+    request.body(body.to_owned()).send().await.unwrap()
+}
+
+async fn outcome(response: Response) -> String {
+    assert_eq!(response.status(), StatusCode::ACCEPTED);
+    response.json::<Value>().await.unwrap()["outcome"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[tokio::test]
+async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| {
+        config["producer"]["interval_seconds"] = json!(3600);
+        config["http"]["webhooks"] = json!({ "github": { "secret": SECRET } });
+    });
+    greets(world.model.plans(plan()));
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    super::until("the first look", async || !world.github.requests().is_empty()).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let looks = world.github.requests().len();
+
+    let body = json!({"action": "labeled", "label": {"name": "coding agent"}}).to_string();
+    let good = signature(&body);
+    for wrong in [
+        None,
+        Some(""),
+        Some("sha256=00"),
+        Some(good[..20].trim_end()),
+        Some("sha1=abc"),
+    ] {
+        let refused = delivers(&door, "d-1", "issues", wrong, &body).await;
+        assert!(
+            problem(refused, StatusCode::UNAUTHORIZED)
+                .await
+                .contains("X-Hub-Signature-256")
+        );
+    }
+    let changed = body.replace("labeled", "unlabeled");
+    problem(
+        delivers(&door, "d-1", "issues", Some(&good), &changed).await,
+        StatusCode::UNAUTHORIZED,
+    )
+    .await;
+    let bytes = "no json";
+    let malformed = delivers(&door, "d-1", "issues", Some(&signature(bytes)), bytes).await;
+    problem(malformed, StatusCode::BAD_REQUEST).await;
+    let nameless = delivers(&door, "a b", "issues", Some(&good), &body).await;
+    problem(nameless, StatusCode::BAD_REQUEST).await;
+    let foreign = door
+        .request(Method::POST, "/hooks/gitlab")
+        .body("{}")
+        .send()
+        .await
+        .unwrap();
+    problem(foreign, StatusCode::NOT_FOUND).await;
+    let quiet = delivers(&door, "d-0", "star", Some(&good), &body).await;
+    assert_eq!(outcome(quiet).await, "not of interest");
+    assert_eq!(world.github.requests().len(), looks, "nothing of that made it look");
+
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let begun = Instant::now();
+    let taken = delivers(&door, "d-1", "issues", Some(&good), &body).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(outcome(taken).await, "taken");
+    let claimed = issue.until(|issue| issue.labels() == ["coding agent processing"]);
+    program.until(&world, claimed).await;
+    println!("webhook to label: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
+    program.until(&world, done).await;
+
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let searches = || world.github.requests().len();
+    let looks = searches();
+    for _ in 0..100 {
+        assert_eq!(
+            outcome(delivers(&door, "d-1", "issues", Some(&good), &body).await).await,
+            "repeated"
+        );
+    }
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(searches(), looks, "repetitions make it look no more");
+    assert_eq!(door.json("/api/history").await["runs"].as_array().unwrap().len(), 1);
+    let metrics = door.get("/metrics").await.text().await.unwrap();
+    assert!(metrics.contains("outcome=\"repeated\"} 100"), "{metrics}");
+    ends(program, &world).await;
+    world.finish().await;
+}

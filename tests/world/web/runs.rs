@@ -1,0 +1,116 @@
+//! A run as people watch it, pause it, approve it and stop it.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::{ALICE, ends, form_token, opened, problem, with_users};
+use crate::world::World;
+use crate::world::scripts::{COMMAND, greets, plan};
+
+#[tokio::test]
+async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the_users_name() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({"command": "echo <b>bold</b>"}))
+        .holds();
+    let issue = world.github.open_issue("Greet the <i>reader</i>").label("coding agent");
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    let waits = issue.until(|issue| issue.labels() == ["coding agent waiting"]);
+    program.until(&world, waits).await;
+
+    let status = door.json("/api/status").await;
+    let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
+    let digest = status["runs"][0]["waits_for"]["digest"].as_str().unwrap().to_owned();
+    let cookie = door.logs_in(ALICE).await.unwrap();
+    let page = door.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
+    assert!(
+        page.contains(&digest) && page.contains("approval of its plan"),
+        "{page}"
+    );
+    assert!(!page.contains("<i>reader"), "{page}");
+    let token = form_token(&page);
+    // A digest that nobody was shown approves nothing.
+    let other = door
+        .post(&format!("/api/runs/{run}/approve"), &json!({"digest": "0123456789"}))
+        .await;
+    assert_eq!(other.status(), StatusCode::OK);
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    let fields = [("form_token", token.as_str()), ("digest", digest.as_str())];
+    let sent = door.sends(&format!("/runs/{run}/approve"), &cookie, &fields).await;
+    assert_eq!(sent.headers()["location"], format!("/runs/{run}?did=approve"));
+    program.until(&world, world.model.until_held(1)).await;
+
+    let paused = door.post(&format!("/api/runs/{run}/pause"), &json!({})).await;
+    assert_eq!(paused.status(), StatusCode::OK);
+    let shown = issue.until(|issue| issue.labels() == ["coding agent paused"]);
+    program.until(&world, shown).await;
+    let detail = door.json(&format!("/api/runs/{run}")).await;
+    assert_eq!(detail["state"], "paused:working", "{detail:#}");
+    let log = door.json(&format!("/api/logs?run={run}&limit=500")).await;
+    let names: Vec<&str> = log
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|line| line["fact"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"plan_made") && names.contains(&"approval_granted"),
+        "{names:?}"
+    );
+    let page = door.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
+    assert!(!page.contains("<b>bold"), "{page}");
+
+    let stopped = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+    assert_eq!(stopped.status(), StatusCode::OK);
+    let shown = issue.until(|issue| issue.labels() == ["coding agent stopped"]);
+    program.until(&world, shown).await;
+    let again = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+    problem(again, StatusCode::CONFLICT).await;
+    ends(program, &world).await;
+    let facts = world.journal();
+    let granted = facts.iter().find(|fact| fact["fact"] == "approval_granted").unwrap();
+    assert_eq!(granted["approver"], "alice");
+    let ordered: Vec<&Value> = facts
+        .iter()
+        .filter(|fact| fact["fact"] == "ordered")
+        .map(|fact| &fact["by"])
+        .collect();
+    assert!(
+        !ordered.is_empty() && ordered.iter().all(|by| **by == "alice"),
+        "{ordered:?}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_dashboard_alone_shows_the_runs_of_another_process_and_takes_decisions() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    greets(world.model.plans(plan()));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
+
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let status = door.json("/api/status").await;
+    let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
+    let approved = door.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
+    assert_eq!(approved.status(), StatusCode::OK, "{}", world.story());
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let detail = door.json(&format!("/api/runs/{run}")).await;
+    assert_eq!(detail["state"], "done");
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    ends(program, &world).await;
+    world.finish().await;
+}

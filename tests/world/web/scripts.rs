@@ -1,0 +1,234 @@
+//! What scripts get: good answers, and sentences for what is wrong.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{ALICE, ends, form_token, opened, problem, with_users};
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+#[tokio::test]
+async fn what_does_not_fit_gets_its_status_and_a_sentence() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let run = "019aa6b2-0000-7000-8000-000000000000";
+    for (path, status, words) in [
+        ("/api/history?limit=0", 400, "from 1 to 200"),
+        ("/api/history?limt=5", 400, "there are limit, before"),
+        ("/api/history?before=x", 400, "the id of a run"),
+        ("/api/logs?task=nonsense", 400, "github:owner/repo#12"),
+        ("/api/logs?limit=5&limit=6", 400, "twice"),
+        ("/api/stats?days=0", 400, "from 1 to"),
+        ("/api/events?after=-1", 400, "whole number"),
+        ("/api/status?x=1", 400, "no parameters"),
+        (&format!("/api/runs/{run}"), 404, "no such run"),
+        ("/api/runs/..%2f..%2fetc%2fpasswd", 404, "no such run"),
+        ("/api/evaluations/x", 404, "no such evaluation"),
+        ("/api/nothing", 404, "begins at /"),
+        ("/api/tasks", 405, "openapi.json"),
+    ] {
+        let detail = problem(door.get(path).await, StatusCode::from_u16(status).unwrap()).await;
+        assert!(detail.contains(words), "{path}: {detail}");
+    }
+    let act = format!("/api/runs/{run}/approve");
+    for (path, body, status, words) in [
+        (act.as_str(), json!({"digest": "xyz"}), 400, "hexadecimal"),
+        (&act, json!({"digits": "xyz"}), 400, "does not fit"),
+        (&act, json!({}), 404, "no such run"),
+        (
+            &format!("/api/runs/{run}/budget"),
+            json!({"tokens": "many"}),
+            400,
+            "500k",
+        ),
+        (&format!("/api/runs/{run}/dance"), json!({}), 404, "pause, resume"),
+        ("/api/tasks", json!({"title": "x"}), 400, "repository"),
+        (
+            "/api/tasks",
+            json!({"repository": "github:acme/widgets", "title": " "}),
+            400,
+            "`title`",
+        ),
+        (
+            "/api/tasks",
+            json!({"repository": "github:acme/other", "title": "x"}),
+            422,
+            "configuration",
+        ),
+        (
+            "/api/tasks",
+            json!({"repository": "acme/widgets", "title": "x"}),
+            422,
+            "github:owner/repo",
+        ),
+        (
+            "/api/auto-approve",
+            json!({"on": true}),
+            409,
+            "approval.auto_approve.enabled",
+        ),
+        ("/api/auto-approve", json!({"on": "yes"}), 400, "does not fit"),
+    ] {
+        let detail = problem(door.post(path, &body).await, StatusCode::from_u16(status).unwrap()).await;
+        assert!(detail.contains(words), "{path} {body}: {detail}");
+    }
+    let post = |path: &str| door.request(Method::POST, path).bearer_auth(ALICE);
+    let text = post("/api/tasks").header("content-type", "text/plain").body("{}");
+    problem(text.send().await.unwrap(), StatusCode::UNSUPPORTED_MEDIA_TYPE).await;
+    let broken = post("/api/tasks")
+        .header("content-type", "application/json")
+        .body("{\"title\": \"\u{1}");
+    problem(broken.send().await.unwrap(), StatusCode::BAD_REQUEST).await;
+    let large = post("/api/tasks")
+        .header("content-type", "application/json")
+        .body("x".repeat(300_000));
+    assert_eq!(large.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    let wrong = door
+        .request(Method::DELETE, "/api/status")
+        .bearer_auth(ALICE)
+        .send()
+        .await
+        .unwrap();
+    problem(wrong, StatusCode::METHOD_NOT_ALLOWED).await;
+
+    let document = door.json("/api/openapi.json").await;
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert!(paths.len() >= 15, "{paths:?}");
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_task_that_is_asked_for_twice_with_one_key_is_one_issue_and_is_worked_on() {
+    for is_gitlab in [false, true] {
+        let mut world = if is_gitlab {
+            World::on_gitlab().await
+        } else {
+            World::start().await
+        };
+        with_users(&mut world);
+        greets(world.model.plans(plan()));
+        let (mut program, door) = opened(&world, &["serve"]).await;
+        let host = if is_gitlab { "gitlab" } else { "github" };
+        let task = json!({"repository": format!("{host}:acme/widgets"), "title": "Greet the reader", "text": "In /close\nEnglish."});
+        let ask = || {
+            door.request(Method::POST, "/api/tasks")
+                .bearer_auth(ALICE)
+                .header("idempotency-key", "k-1")
+        };
+        let first = ask().json(&task).send().await.unwrap();
+        assert_eq!(first.status(), StatusCode::CREATED);
+        let opened: Value = first.json().await.unwrap();
+        let again = ask().json(&task).send().await.unwrap();
+        assert_eq!(again.status(), StatusCode::OK);
+        assert_eq!(again.json::<Value>().await.unwrap(), opened);
+        let other = ask().json(&json!({"repository": task["repository"], "title": "Another"}));
+        problem(other.send().await.unwrap(), StatusCode::UNPROCESSABLE_ENTITY).await;
+        assert_eq!(opened["task"], format!("{host}:acme/widgets#1"));
+        assert!(opened["url"].as_str().unwrap().ends_with("/issues/1"), "{opened}");
+
+        let is_done = async {
+            super::until("the end of the run", async || {
+                let history = door.json("/api/history?state=done").await;
+                history["runs"].as_array().unwrap().len() == 1
+            })
+            .await;
+        };
+        program.until(&world, is_done).await;
+        ends(program, &world).await;
+        let (issues, changes) = if is_gitlab {
+            (
+                world.gitlab.items().len() - world.gitlab.merge_requests().len(),
+                world.gitlab.merge_requests().len(),
+            )
+        } else {
+            (
+                world.github.items().len() - world.github.pulls().len(),
+                world.github.pulls().len(),
+            )
+        };
+        assert_eq!((issues, changes), (1, 1), "{}", world.story());
+        let facts = world.journal();
+        let started = facts
+            .iter()
+            .find(|fact| fact["fact"] == "ordered" && fact["command"] == "start");
+        assert_eq!(started.unwrap()["by"], "alice");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    greets(world.model.plans(plan()));
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    let cookie = door.logs_in(ALICE).await.unwrap();
+    let page = door.page("/new", &cookie).await.text().await.unwrap();
+    assert!(page.contains("github:acme/widgets"), "{page}");
+    let token = form_token(&page);
+    let key = page
+        .split("name=\"key\" value=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned();
+    let fields = [
+        ("form_token", token.as_str()),
+        ("key", &key),
+        ("repository", "github:acme/widgets"),
+        ("title", "<script>alert(1)</script>"),
+        ("text", "Hello"),
+    ];
+    // Sent twice, as impatient people do.
+    for _ in 0..2 {
+        let sent = door.sends("/tasks", &cookie, &fields).await;
+        assert_eq!(sent.status(), StatusCode::SEE_OTHER);
+    }
+    let history = async || door.json("/api/history").await["runs"].as_array().unwrap().clone();
+    let is_done = super::until("the end of the run", async || {
+        history().await.iter().any(|run| run["state"] == "done")
+    });
+    program.until(&world, is_done).await;
+    let run = history().await[0]["id"].as_str().unwrap().to_owned();
+    for path in ["/".to_owned(), format!("/runs/{run}"), "/statistics".to_owned()] {
+        for language in ["en", "ja"] {
+            let cookie = format!("{cookie}; coding-agent-language={language}");
+            let response = door.page(&path, &cookie).await;
+            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            let page = response.text().await.unwrap();
+            assert!(page.contains(&format!("<html lang=\"{language}\">")), "{path}");
+            assert!(!page.contains("<script>alert"), "{path}: {page}");
+        }
+    }
+    let detail = door.json(&format!("/api/runs/{run}")).await;
+    assert_eq!(detail["steps"][0]["description"], "greet the reader", "{detail:#}");
+    assert!(detail["change"].as_str().unwrap().contains("/pull/"), "{detail:#}");
+    let page = door.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
+    assert!(page.contains("README.md") && page.contains("+Hello"), "{page}");
+    let figures = door.json("/api/stats?days=7").await;
+    assert_eq!(figures["ended"]["done"], 1, "{figures:#}");
+    assert_eq!(figures["days"][0]["done"], 1, "{figures:#}");
+    let metrics = door.get("/metrics").await.text().await.unwrap();
+    assert!(
+        metrics.contains("coding_agent_runs_total{outcome=\"done\"} 1"),
+        "{metrics}"
+    );
+
+    assert_eq!(
+        door.post("/api/clear-history", &json!({})).await.status(),
+        StatusCode::OK
+    );
+    assert_eq!(history().await.len(), 0);
+    let hidden = door
+        .json("/api/history?hidden=true&repository=github:acme/widgets")
+        .await;
+    assert_eq!(hidden["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(door.get(&format!("/api/runs/{run}")).await.status(), StatusCode::OK);
+    ends(program, &world).await;
+    world.finish().await;
+}
