@@ -8,7 +8,8 @@
 //!   (`make attack`),
 //! - `real_model` has it work with a real small model (`make test-model`),
 //! - `histories` takes real repositories with their whole histories through it (`make histories`),
-//! - `replay` plays what other agents were recorded doing through it (`make replay`).
+//! - `replay` plays what other agents were recorded doing through it (`make replay`),
+//! - `solve_rate` counts the tasks that are solved with a model of your own (`make solve-rate`).
 //!
 //! They are a package of their own, so that neither `cargo build` nor `cargo nextest run` links
 //! them, and the fakes are compiled for all of them at once.
