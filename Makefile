@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-engines test-model lint bench bench-index chaos soak fuzz attack histories fresh deny advisories images build install
+.PHONY: help setup demo test test-engines test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -75,6 +75,17 @@ histories: ## take bare repositories with their whole histories from label to pu
 	scripts/setup chaos
 	$(BUILD_HARNESS) --bin histories
 	@REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/histories" $(ONLY)
+
+replay: ## play what other agents were recorded doing through the program (TRAJECTORIES=folder REPOS=folder ONLY="name"), or a small set that ships
+	scripts/setup replay
+	$(BUILD_HARNESS) --bin replay
+	@TRAJECTORIES="$(TRAJECTORIES)" REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/replay" $(ONLY)
+
+solve-rate: ## count the tasks that are solved with your model: OPENAI_BASE_URL, OLLAMA_HOST or MODEL_FILE=file.gguf (SHORT=1 FULL=1 ANEW=1 ONLY="go/ leap_year")
+	@MODEL_FILE="$(MODEL_FILE)" scripts/setup solve-rate
+	$(BUILD_HARNESS) --bin solve_rate
+	@MODEL_FILE="$(MODEL_FILE)" SHORT=$(SHORT) FULL=$(FULL) ANEW=$(ANEW) PLAN=$(PLAN) HALF=$(HALF) QUIXBUGS="$(QUIXBUGS)" HUMANEVAL="$(HUMANEVAL)" \
+	  scripts/with-docker "$(TARGET_DIR)/debug/solve_rate" $(ONLY)
 
 fresh: ## play demo and test on a bare Debian in a folder, with namespaces and a Docker engine of its own; as root (ONLY=demo)
 	@scripts/fresh $(foreach command,$(ONLY),"make $(command)")

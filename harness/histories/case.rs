@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use coding_agent_harness::history::{History, git};
 use coding_agent_harness::installation::{self, Installation, scripted};
 use serde_json::json;
 
 use crate::fake::github::GitHub;
 use crate::fake::model::{Answer, Model, Plan};
-use crate::history::{History, git};
 
 /// The longest time that one repository may take.
 const PATIENCE: Duration = Duration::from_mins(20);

@@ -16,13 +16,12 @@
               nothing"
 )]
 
-mod history; // a repository of the folder, and its copy on the forge
 mod case; // one repository, from the label to the pull request
 
 use std::process::ExitCode;
 
+use coding_agent_harness::history::{self, History};
 use coding_agent_harness::{exit_code, fake};
-use history::History;
 
 fn main() -> ExitCode {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -8,18 +8,22 @@
 //!   (`make attack`),
 //! - `real_model` has it work with a real small model (`make test-model`),
 //! - `bench_index` measures the code index (`make bench-index`), without any of the fakes,
-//! - `histories` takes real repositories with their whole histories through it (`make histories`).
+//! - `histories` takes real repositories with their whole histories through it (`make histories`),
+//! - `replay` plays what other agents were recorded doing through it (`make replay`),
+//! - `solve_rate` counts the tasks that are solved with a model of your own (`make solve-rate`).
 //!
 //! They are a package of their own, so that neither `cargo build` nor `cargo nextest run` links
-//! them, and the fakes are compiled for all six at once.
+//! them, and the fakes are compiled for all of them at once.
 
 #[path = "../../tests/world/fake/mod.rs"]
 pub mod fake; // forges and model
 
 use std::process::ExitCode;
 
+pub mod archive; // several files in one text
 pub mod build; // the programs that were built in the same profile
 pub mod containers; // what the engine itself says of an installation's containers
+pub mod history; // repositories with their whole histories
 pub mod installation; // the program, configured in a folder of its own
 
 /// Returns the exit code of a program that counts faults, and prints what it counted or why it

@@ -12,9 +12,7 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
-use commands::{
-    auto_approve, code, completions, configuration, dashboard, doctor, forget, local, mcp, order, work,
-};
+use commands::{auto_approve, code, completions, configuration, dashboard, doctor, forget, local, mcp, order, work};
 
 use crate::task::command::Command as Order;
 

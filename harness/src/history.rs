@@ -1,4 +1,4 @@
-//! The repositories of the folder that `REPOS` names.
+//! Bare repositories of a folder, with their whole histories, and their copies on a fake forge.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::fake::github::Repository;
 /// A bare repository of the folder, and its size.
 pub struct History {
     pub name: String,
-    path: PathBuf,
+    pub path: PathBuf,
     /// The tip of its default branch.
     pub tip: String,
     pub commits: usize,
@@ -60,12 +60,28 @@ impl History {
         })
     }
 
+    /// Puts one commit behind a repository of the forge, with its whole history, as its `main`: what
+    /// came later is not there. The objects stay where they are.
+    pub fn publish_at(&self, commit: &str, repository: &Repository) -> anyhow::Result<()> {
+        let bare = repository.git().path().to_owned();
+        self.lend_objects(&bare)?;
+        git(&bare, &["update-ref", "refs/heads/main", commit])?;
+        Ok(())
+    }
+
+    fn lend_objects(&self, bare: &Path) -> anyhow::Result<()> {
+        let objects = self.path.join("objects").canonicalize()?;
+        Ok(std::fs::write(
+            bare.join("objects/info/alternates"),
+            format!("{}\n", objects.display()),
+        )?)
+    }
+
     /// Puts all branches and tags behind a repository of the forge, with the default branch as its
     /// `main`. The objects stay where they are.
     pub fn publish(&self, repository: &Repository) -> anyhow::Result<()> {
         let bare = repository.git().path().to_owned();
-        let objects = self.path.join("objects").canonicalize()?;
-        std::fs::write(bare.join("objects/info/alternates"), format!("{}\n", objects.display()))?;
+        self.lend_objects(&bare)?;
         let from = self.path.to_string_lossy().into_owned();
         let references = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
         git(

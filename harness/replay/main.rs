@@ -1,0 +1,141 @@
+//! Plays what other agents were recorded doing: the model server *is* the recording, the forge has
+//! its issue, the repository is the real one at the commit that the recording began at. `make replay
+//! TRAJECTORIES=folder REPOS=folder` runs it; without them, the small set in `replay/set`.
+//!
+//! Scripted tasks ask of the tools what their author thought of. A recorded agent asks what it
+//! needed: heredocs, pipes, `sed -i`, outputs of a megabyte. The judge compares exit statuses,
+//! outputs and the final difference with the recorded ones, and tells what the program refused, cut
+//! or changed. It fails for a refusal, and for a difference that it can give no reason for.
+#![allow(
+    clippy::allow_attributes,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    unreachable_pub,
+    reason = "make tells it by variables what to do, it talks to the terminal and exports \
+              nothing"
+)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test stops where something is wrong"))]
+
+mod action; // a recorded command as a call of ours
+mod trajectory; // what was recorded
+mod difference; // a difference, file by file
+mod base; // the commit that a recording began at
+mod normal; // outputs without what is fleeting
+mod judge; // one command against its recording
+mod case; // one recording, played
+mod report; // what all of them show
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use coding_agent_harness::archive::Archive;
+use coding_agent_harness::history::{self, History};
+use coding_agent_harness::{build, exit_code, fake};
+
+use case::Source;
+use report::Report;
+use trajectory::Trajectory;
+
+/// The set that ships, and the repository of all its recordings.
+const SET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/replay/set");
+const REPOSITORY: &str = include_str!("set/repository.txtar");
+
+fn main() -> ExitCode {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = tokio::runtime::Runtime::new()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(play_all(&wanted)));
+    exit_code(
+        "replay",
+        outcome,
+        "commands were refused, or differ for no reason that was found",
+    )
+}
+
+/// Returns the folder that a variable names.
+fn folder(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .filter(|said| !said.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Plays each recording, prints the report, and returns how much was refused or unexplained.
+async fn play_all(wanted: &[String]) -> anyhow::Result<usize> {
+    let (recordings, repositories) = (folder("TRAJECTORIES"), folder("REPOS"));
+    anyhow::ensure!(
+        recordings.is_some() == repositories.is_some(),
+        "TRAJECTORIES (a folder with .traj or .traj.json files) and REPOS (a folder of bare repositories) belong together; \
+         without both, the small set that ships is played"
+    );
+    let histories = match &repositories {
+        Some(folder) => history::in_folder(folder)?,
+        None => Vec::new(),
+    };
+    let mut paths = Vec::new();
+    found_in(&recordings.unwrap_or_else(|| PathBuf::from(SET)), &mut paths)?;
+    paths.sort();
+    paths.retain(|path| wanted.is_empty() || wanted.iter().any(|word| path.to_string_lossy().contains(word)));
+    anyhow::ensure!(
+        !paths.is_empty(),
+        "there is no .traj or .traj.json file with such a name"
+    );
+    let shipped = Archive::read(REPOSITORY);
+    let mut report = Report::default();
+    Report::head();
+    for path in &paths {
+        let trajectory = Trajectory::read(path)?;
+        let source = match &repositories {
+            Some(_) => commit_of(&trajectory, &histories)?,
+            None => Ok(Source::Files(shipped.folder("repository"))),
+        };
+        match source {
+            Ok(source) => {
+                let played = case::play(&trajectory, &source).await;
+                let played = played.with_context(|| format!("{} cannot be played", trajectory.name))?;
+                report.add(&trajectory, &played);
+            }
+            Err(reason) => report.not_played(&trajectory.name, &reason),
+        }
+    }
+    let (report, faults) = report.show();
+    let written = build::results("replay")?.join("report.json");
+    build::write_report(&written, &report)?;
+    println!("\n{} has every command", written.display());
+    Ok(faults)
+}
+
+/// Finds the recordings in a folder and those below it.
+fn found_in(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.to_string_lossy().into_owned();
+        if path.is_dir() {
+            found_in(&path, found)?;
+        } else if name.ends_with(".traj") || name.ends_with(".traj.json") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the repository at the commit that a recording began at, or why there is none.
+fn commit_of<'a>(trajectory: &Trajectory, histories: &'a [History]) -> anyhow::Result<Result<Source<'a>, String>> {
+    let name = trajectory.repository();
+    let Some(history) = histories.iter().find(|history| history.name == name) else {
+        return Ok(Err(format!("REPOS has no repository `{name}`")));
+    };
+    let changed = difference::read(&trajectory.submission);
+    Ok(match base::of(history, &changed)? {
+        Some(commit) => Ok(Source::Commit(history, commit)),
+        None => Err("no commit of its repository has the contents that its difference begins with".to_owned()),
+    })
+}
+
+/// Returns a number of things for a share.
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}

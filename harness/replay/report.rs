@@ -1,0 +1,258 @@
+//! What all recordings together show: a table, the list of what differs, and a file for scripts.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::case::Played;
+use crate::judge::{Judgement, Meddling, Verdict, runs_code};
+use crate::trajectory::{Step, Trajectory};
+
+/// Longest command in a list, in characters.
+const LONGEST: usize = 110;
+
+/// Most characters of an output that is not the recorded one, in the file for scripts.
+const MOST_SHOWN: usize = 4_000;
+
+#[derive(Default)]
+pub struct Report {
+    rows: Vec<Value>,
+    /// Each reason with its kind, how often it came up, and the first command that it was about.
+    reasons: BTreeMap<(&'static str, String), (usize, String)>,
+    milliseconds: Vec<f64>,
+    sums: Sums,
+    not_played: Vec<(String, String)>,
+}
+
+#[derive(Default, Clone, Copy)]
+pub struct Sums {
+    played: usize,
+    steps: usize,
+    never_came: usize,
+    shell: usize,
+    shell_with_status: usize,
+    shell_same_status: usize,
+    shell_same_output: usize,
+    edits: usize,
+    code: usize,
+    code_same: usize,
+    refused: usize,
+    unexplained: usize,
+    differences: usize,
+    same_differences: usize,
+}
+
+impl Report {
+    pub fn not_played(&mut self, name: &str, reason: &str) {
+        println!("| {name} | not played: {reason} | | | | |");
+        self.not_played.push((name.to_owned(), reason.to_owned()));
+    }
+
+    pub fn head() {
+        println!("| recording | steps | same exit status | same output | runs project code | final difference |");
+        println!("|---|---:|---:|---:|---:|---|");
+    }
+
+    /// Takes one recording in, and prints its row.
+    pub fn add(&mut self, trajectory: &Trajectory, played: &Played) {
+        let mut own = Sums {
+            played: 1,
+            steps: trajectory.steps.len(),
+            never_came: trajectory.steps.len() - played.judged.len(),
+            ..Sums::default()
+        };
+        for (step, judgement) in &played.judged {
+            own.count(step, judgement);
+            self.note(step, judgement);
+        }
+        own.differences = 1;
+        let is_same = played.unlike_files.is_empty() && played.without_pull.is_none();
+        own.same_differences = usize::from(is_same);
+        self.milliseconds.extend(&played.milliseconds);
+        let end = match &played.without_pull {
+            _ if is_same => "the same".to_owned(),
+            Some(reason) => format!("no pull request: {}", reason.lines().next_back().unwrap_or_default()),
+            None => listed(&played.unlike_files),
+        };
+        println!("{}", own.row(&trajectory.name, &end));
+        self.rows.push(json!({
+            "name": trajectory.name, "steps": own.steps, "final_difference": end,
+            "seconds": played.took.as_secs_f64(),
+            "commands": played.judged.iter().map(in_json).collect::<Vec<_>>(),
+        }));
+        self.sums.add(&own);
+    }
+
+    fn note(&mut self, step: &Step, judgement: &Judgement) {
+        let kind = match (judgement.meddling, judgement.verdict) {
+            (Meddling::Refused, _) => "refused",
+            (Meddling::TimedOut, _) => "timed out",
+            (Meddling::Cut, _) => "cut",
+            (Meddling::Redacted, _) => "redacted",
+            (Meddling::None, Verdict::Same | Verdict::SameButForOrder) => return,
+            (Meddling::None, Verdict::Explained) => "other output",
+            (Meddling::None, Verdict::Unlike) => "other output, unexplained",
+            (Meddling::None, Verdict::OtherStatus) => "other exit status, unexplained",
+        };
+        let reason = if judgement.meddling == Meddling::Cut {
+            "longer than the program shows a model"
+        } else {
+            judgement.reason.as_str()
+        };
+        let entry = self.reasons.entry((kind, reason.to_owned())).or_default();
+        entry.0 += 1;
+        if entry.1.is_empty() {
+            entry.1 = shortened(&step.action.in_words());
+        }
+    }
+
+    /// Prints sums and reasons; returns them for scripts, and how many differences were not
+    /// explained.
+    pub fn show(mut self) -> (Value, usize) {
+        let sums = self.sums;
+        println!(
+            "{}",
+            sums.row(
+                "**all**",
+                &format!("{} of {} the same", sums.same_differences, sums.differences)
+            )
+        );
+        println!();
+        for line in sums.sentences() {
+            println!("- {line}");
+        }
+        self.milliseconds.sort_by(f64::total_cmp);
+        let median = self
+            .milliseconds
+            .get(self.milliseconds.len() / 2)
+            .copied()
+            .unwrap_or_default();
+        println!("- a command takes {median:.0} ms (median), as the program counts it");
+        if !self.reasons.is_empty() {
+            println!("\n| what | times | reason | for example |\n|---|---:|---|---|");
+            for ((kind, reason), (times, example)) in &self.reasons {
+                println!("| {kind} | {times} | {reason} | `{}` |", example.replace('|', "\\|"));
+            }
+        }
+        let report = json!({
+            "recordings": self.rows, "median_milliseconds": median,
+            "not_played": self.not_played,
+            "same_differences": sums.same_differences, "differences": sums.differences,
+            "shell_commands": sums.shell, "shell_same_output": sums.shell_same_output,
+            "shell_with_status": sums.shell_with_status, "shell_same_status": sums.shell_same_status,
+            "refused": sums.refused, "unexplained": sums.unexplained,
+        });
+        (report, sums.unexplained + sums.refused)
+    }
+}
+
+impl Sums {
+    fn count(&mut self, step: &Step, judgement: &Judgement) {
+        let is_same = matches!(judgement.verdict, Verdict::Same | Verdict::SameButForOrder);
+        self.refused += usize::from(judgement.meddling == Meddling::Refused);
+        self.unexplained += usize::from(matches!(judgement.verdict, Verdict::Unlike | Verdict::OtherStatus));
+        if step.action.command().is_some_and(runs_code) {
+            self.code += 1;
+            self.code_same += usize::from(is_same);
+            return;
+        }
+        if step.action.command().is_none() {
+            self.edits += 1;
+            return;
+        }
+        self.shell += 1;
+        self.shell_same_output += usize::from(is_same);
+        if let Some(same) = judgement.has_same_status {
+            self.shell_with_status += 1;
+            self.shell_same_status += usize::from(same);
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.played += other.played;
+        self.steps += other.steps;
+        self.never_came += other.never_came;
+        self.shell += other.shell;
+        self.shell_with_status += other.shell_with_status;
+        self.shell_same_status += other.shell_same_status;
+        self.shell_same_output += other.shell_same_output;
+        self.edits += other.edits;
+        self.code += other.code;
+        self.code_same += other.code_same;
+        self.refused += other.refused;
+        self.unexplained += other.unexplained;
+        self.differences += other.differences;
+        self.same_differences += other.same_differences;
+    }
+
+    fn row(&self, name: &str, end: &str) -> String {
+        format!(
+            "| {name} | {} | {}/{} | {}/{} | {} | {end} |",
+            self.steps, self.shell_same_status, self.shell_with_status, self.shell_same_output, self.shell, self.code
+        )
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let share = |part: usize, all: usize| {
+            let percent = 100.0 * crate::count(part) / crate::count(all.max(1));
+            format!("{part} of {all} ({percent:.1} %)")
+        };
+        vec![
+            format!(
+                "{} recordings with {} steps were played; {} steps never came",
+                self.played, self.steps, self.never_came
+            ),
+            format!(
+                "of the shell commands that run no code of the project, {} had the same exit status and {} the same output",
+                share(self.shell_same_status, self.shell_with_status),
+                share(self.shell_same_output, self.shell)
+            ),
+            format!(
+                "{} commands ran code in another environment than the recorded; {} gave the same all the same",
+                self.code, self.code_same
+            ),
+            format!(
+                "final differences that are the same, through the pull request: {}",
+                share(self.same_differences, self.differences)
+            ),
+            format!(
+                "commands that the program refused: {}; differences without a reason: {}",
+                self.refused, self.unexplained
+            ),
+        ]
+    }
+}
+
+fn in_json((step, judgement): &(Step, Judgement)) -> Value {
+    let is_same = judgement.verdict <= Verdict::SameButForOrder;
+    let shown = |text: &str| (!is_same).then(|| text.chars().take(MOST_SHOWN).collect::<String>());
+    json!({
+        "given": shown(&judgement.given),
+        "recorded": shown(&step.recorded.output),
+        "recorded_status": step.recorded.status,
+        "command": step.action.in_words(),
+        "verdict": format!("{:?}", judgement.verdict),
+        "program": format!("{:?}", judgement.meddling),
+        "reason": judgement.reason,
+    })
+}
+
+fn listed(unlike: &BTreeMap<String, &'static str>) -> String {
+    let shown = unlike.iter().take(3).map(|(path, how)| format!("`{path}`: {how}"));
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    let more = unlike.len().saturating_sub(3);
+    if more > 0 {
+        format!("{shown}; and {more} more")
+    } else {
+        shown
+    }
+}
+
+fn shortened(command: &str) -> String {
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = line.chars().take(LONGEST).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
