@@ -48,8 +48,8 @@ pub(crate) struct ChannelStream {
 }
 
 impl Channels {
-    /// Takes the stream of the container's first process; there are no channels where there is none,
-    /// or none that can be used.
+    /// Takes the stream of the container's first process; there are no channels where there is
+    /// none, or none that can be used.
     pub(crate) async fn of(container: &Container) -> Self {
         let Some(streams) = container.take_first() else {
             return Self::default();
