@@ -240,10 +240,9 @@ async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
         ),
         ("  projects: []", "  projects: [acme/widgets]"),
         (
-            "endpoint: http://127.0.0.1:11434\n    # Name of the model, as in `ollama list`.",
-            &format!("endpoint: {model}"),
+            "endpoint: http://127.0.0.1:11434\n    # Name of the model, as in `ollama list`.\n    model: qwen3-coder:30b",
+            &format!("endpoint: {model}\n    model: scripted"),
         ),
-        ("model: qwen3-coder:30b", "model: scripted"),
         ("    go: coding-agent-executor-go:latest\n", ""),
         ("    java: coding-agent-executor-java:latest\n", ""),
         ("    miniforge: coding-agent-executor-miniforge:latest\n", ""),
