@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::{
-    auto_approve, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status, work,
+    auto_approve, completions, configuration, doctor, evaluations, forget, local, logs, mcp, order, stats, status,
+    store, work,
 };
 
 use crate::task::command::Command as Order;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
         },
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
         Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),
+        Command::Store { command } => session::on_runtime(async move { store::run(config, &command).await }),
         Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
 }

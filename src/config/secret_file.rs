@@ -10,12 +10,13 @@ use super::fault::Faults;
 use super::fault::KeyPath;
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
-pub(super) const SECRETS: [(&[&str], &str); 5] = [
+pub(super) const SECRETS: [(&[&str], &str); 6] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
     (&["llm", "openai"], "api_key"),
     (&["llm", "anthropic"], "api_key"),
     (&["llm", "models", ANY], "api_key"),
+    (&["store"], "password"),
 ];
 /// In a path: each entry of a section whose names the user chooses.
 pub(super) const ANY: &str = "*";

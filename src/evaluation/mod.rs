@@ -10,7 +10,6 @@ mod arguments; // what is asked
 mod history; // what was evaluated before
 mod frames; // lines that are no requests
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +29,7 @@ use crate::review::document::Document;
 use crate::review::evidence::{self, Known};
 use crate::review::score::Score;
 use crate::reviewer::Reviewer;
+use crate::store::Address;
 use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
 use history::History;
@@ -52,18 +52,17 @@ pub struct Evaluations {
 /// The server with a text for people in each of its errors.
 struct WithFormattedErrors(Evaluations);
 
-/// Serves until the client closes the stream. What is evaluated is recorded in the store of
-/// `state_dir`.
+/// Serves until the client closes the stream. What is evaluated is recorded in the store.
 pub async fn serve(
     reviewer: Reviewer,
     target_score: Score,
-    state_dir: PathBuf,
+    store: Address,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> anyhow::Result<()> {
     let evaluations = Evaluations {
         history: History {
-            state_dir,
+            store,
             redactor: Arc::clone(&reviewer.redactor),
         },
         reviewer,

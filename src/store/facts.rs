@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::engine::Purpose;
 use super::sql::Statement;
-use super::{Store, StoreError};
+use super::{Store, StoreError, again};
 use crate::task::id::{RunId, TaskId};
 
 /// A fact that is to be numbered.
@@ -40,6 +40,10 @@ const MOST_ERASED: u32 = 10_000;
 impl Store {
     /// Numbers facts and keeps them, all or none; returns the number of the last one.
     pub async fn add_facts(&self, facts: &[NewFact]) -> Result<u64, StoreError> {
+        again!(self.add_once(facts))
+    }
+
+    async fn add_once(&self, facts: &[NewFact]) -> Result<u64, StoreError> {
         let mut transaction = self.engine.begin(Purpose::Number).await?;
         let mut last = 0;
         for fact in facts {

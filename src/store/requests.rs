@@ -16,7 +16,8 @@ pub struct Request {
 impl Store {
     /// Stores a request for whoever works on the run, now or later. The words are the caller's.
     pub async fn ask(&self, run: RunId, request: &str) -> Result<(), StoreError> {
-        let insert = Statement::new("INSERT INTO requests (id, run, request) VALUES ($1, $2, $3)");
+        let insert =
+            Statement::new("INSERT INTO requests (id, run, request) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING");
         self.execute(insert.with(Uuid::now_v7()).with(run).with(request))
             .await?;
         Ok(())

@@ -91,7 +91,13 @@ fn compare(root: &Value, schema: &Value, document: &Value, path: &str, missing: 
 #[test]
 fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
     let mut given = Given::file(&whole_example());
-    for name in ["GITHUB_TOKEN", "GITLAB_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
+    for name in [
+        "GITHUB_TOKEN",
+        "GITLAB_TOKEN",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "STORE_PASSWORD",
+    ] {
         given = given.with(name, "a-token");
     }
     let faults = given.faults();
@@ -118,6 +124,7 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "llm.models.near.fallback",
             // Nothing lies where they say, as with each `ca_file`.
             "git.signing_key_file",
+            "store.password_file",
             "ca_file",
         ],
         "{faults}"

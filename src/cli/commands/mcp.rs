@@ -32,7 +32,7 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
     };
     let target_score = Score::try_from(config.review.plan.target_score).unwrap_or(Score::EIGHT);
     let (reader, writer) = stdio_pipes();
-    match evaluation::serve(reviewer, target_score, config.state_dir.clone(), reader, writer).await {
+    match evaluation::serve(reviewer, target_score, config.store(), reader, writer).await {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {
             complain(redactor.clean(&format!("{error:#}")));

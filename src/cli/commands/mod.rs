@@ -13,4 +13,5 @@ pub mod mcp;
 pub mod order; // `stop`, `pause`, `resume`, `approve`, `deny`, `budget`
 pub mod stats;
 pub mod status;
+pub mod store;
 pub mod work; // `run`, `serve`, `produce`, `consume`
