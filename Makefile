@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-engines test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images build install
+.PHONY: help setup demo test test-postgres test-engines test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images build install
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,6 +28,10 @@ test: ## run all tests, with the real Docker engine
 	  echo scripts/with-docker cargo test --workspace --locked; \
 	  scripts/with-docker cargo test --workspace --locked; \
 	fi
+
+test-postgres: ## run the tests of the store, and of runs from label to request, with PostgreSQL as the store (SHORT=1)
+	scripts/setup test-postgres
+	SHORT=$(SHORT) scripts/with-docker scripts/with-postgres scripts/test-postgres
 
 test-engines: ## run the tests of containers on podman, and on Docker 26, 28 and rootless from newer Debian releases (ONLY="podman", SHORT=1)
 	scripts/setup test-engines

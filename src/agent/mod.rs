@@ -6,6 +6,7 @@
 pub mod settings; // configuration of planning, verification and steering
 pub mod record; // data: what a run has produced so far, and the types it is made of
 pub mod services; // what all runs of a process share
+pub mod shared_turns; // turns at a model that several machines share
 pub mod text; // what people read
 pub mod prompt; // what the model reads
 mod tool_outputs; // keeps tool outputs that are too long for the model

@@ -169,6 +169,11 @@ pub enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Move the store to a database that several machines share
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
     /// Print a completion script for a shell
     ///
     /// For bash, in ~/.bashrc: source <(coding-agent completions bash)
@@ -358,6 +363,26 @@ pub enum ConfigCommand {
     Schema,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum StoreCommand {
+    /// Copy the store in the file to a PostgreSQL database, and compare the two
+    ///
+    /// Stop all workers first. Broken off, it goes on where it was at the next call. The file is left as
+    /// it was.
+    Migrate(MoveStore),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct MoveStore {
+    /// The database, as postgres://user@host:5432/database [default: `store.url`]
+    #[arg(long, value_name = "URL")]
+    pub to: Option<String>,
+
+    /// File with the password of its user [default: `store.password_file`]
+    #[arg(long, value_name = "PATH")]
+    pub password_file: Option<PathBuf>,
+}
+
 /// Wrong usage, in the numbering of sysexits.h.
 pub const WRONG_USAGE: u8 = 64;
 
@@ -488,6 +513,7 @@ mod tests {
           evaluations   Show documents that other programs had evaluated
           doctor        Check everything a run needs, and say how to fix what is missing
           config        Check or describe the configuration file
+          store         Move the store to a database that several machines share
           completions   Print a completion script for a shell
 
         Options:

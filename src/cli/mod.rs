@@ -12,7 +12,9 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
-use commands::{auto_approve, code, completions, configuration, dashboard, doctor, forget, local, mcp, order, work};
+use commands::{
+    auto_approve, code, completions, configuration, dashboard, doctor, forget, local, mcp, order, store, work,
+};
 
 use crate::task::command::Command as Order;
 
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
             session::on_runtime(async move { code::index(config, root, command).await })
         }
         Command::Search(asked) => session::on_runtime(async move { code::search(config, asked).await }),
+        Command::Store { command } => session::on_runtime(async move { store::run(config, &command).await }),
         Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
 }

@@ -43,6 +43,7 @@ use crate::llm::config::Prices;
 use crate::llm::config::model_config::OWN;
 use crate::repository;
 use crate::reviewer;
+use crate::store;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
 use fault::Fault;
@@ -99,6 +100,8 @@ pub struct Config {
     pub shutdown_grace_seconds: u64,
     /// Folder of the store and the mirrors; two programs with the same folder share the work.
     pub state_dir: PathBuf,
+    /// Where the store lies.
+    pub store: store::config::Config,
     /// The log files and the journal.
     pub logs: LogConfig,
     /// What is kept from models.
@@ -298,7 +301,11 @@ impl Config {
     pub fn secrets(&self) -> Vec<SecretString> {
         let github = self.github.entries.iter().map(|host| &host.token);
         let tokens = github.chain(self.gitlab.entries.iter().map(|host| &host.token));
-        let keys = [&self.llm.openai.api_key, &self.llm.anthropic.api_key];
+        let keys = [
+            &self.llm.openai.api_key,
+            &self.llm.anthropic.api_key,
+            &self.store.password,
+        ];
         let named = self.llm.models.values().map(|model| &model.api_key);
         let models = self.llm.all_models();
         let headers = models.iter().flat_map(|model| &model.options.headers);
@@ -318,6 +325,11 @@ impl Config {
             .chain(self.http.secrets())
             .cloned()
             .collect()
+    }
+
+    /// Returns where the store lies.
+    pub fn store(&self) -> store::Address {
+        self.store.address(&self.state_dir)
     }
 
     /// Returns the prices of the models, by their names.
@@ -367,6 +379,7 @@ impl Default for Config {
             producer: Producer::default(),
             shutdown_grace_seconds: 30,
             state_dir: PathBuf::from("./state"),
+            store: store::config::Config::default(),
             logs: LogConfig::default(),
             secret: Secret::default(),
             secret_files: Vec::new(),

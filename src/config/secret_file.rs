@@ -10,7 +10,7 @@ use super::fault::Faults;
 use super::fault::KeyPath;
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
-pub(super) const SECRETS: [(&[&str], &str); 9] = [
+pub(super) const SECRETS: [(&[&str], &str); 10] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
     (&["llm", "openai"], "api_key"),
@@ -20,6 +20,7 @@ pub(super) const SECRETS: [(&[&str], &str); 9] = [
     (&["http", "webhooks", "github"], "secret"),
     (&["http", "webhooks", "gitlab"], "token"),
     (&["http", "webhooks", "gitlab"], "signing_secret"),
+    (&["store"], "password"),
 ];
 /// Stands in a path for each entry of a section whose names the user chooses.
 pub(super) const ANY: &str = "*";

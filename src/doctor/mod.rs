@@ -28,7 +28,7 @@ use crate::repository::git::address::Remote;
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
-use crate::store::file_system;
+use crate::store::{self, Address, file_system};
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolServer};
 
@@ -49,6 +49,7 @@ pub enum ModelCheck {
 pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Finding> {
     let mut findings = doubts(config);
     findings.push(state_dir(&config.state_dir));
+    findings.extend(store(config).await);
     findings.extend(signing_key(config).await);
     findings.extend(forges(config).await);
     findings.extend(containers::examine(config, &host.engine).await);
@@ -87,6 +88,22 @@ fn state_dir(path: &Path) -> Finding {
             "let state_dir name a folder this user may write to",
         ),
     }
+}
+
+/// Asks the database that several machines share.
+async fn store(config: &Config) -> Option<Finding> {
+    const SUBJECT: &str = "store";
+    let Address::Server(server) = config.store() else {
+        return None;
+    };
+    Some(match store::examine(&server).await {
+        Ok(said) => Finding::good(SUBJECT, said),
+        Err(error) => told_apart(
+            SUBJECT,
+            error,
+            "see that the server runs and that this machine reaches it, or fix store.url",
+        ),
+    })
 }
 
 /// Signs a test commit with the key that the configuration names.

@@ -3,7 +3,6 @@
 //! The store is open only while something is written: each process that has it open counts as one
 //! that works on runs. An evaluation never fails because it cannot be recorded.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use super::arguments::Asked;
 use crate::approval::digest::Digest;
 use crate::review::score::Score;
 use crate::secret::Redactor;
-use crate::store::{Store, StoreError};
+use crate::store::{Address, Store, StoreError};
 
 /// Longest time that writing may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,7 +25,7 @@ const LONGEST_NAME: usize = 80;
 
 /// The evaluations of an installation.
 pub(super) struct History {
-    pub(super) state_dir: PathBuf,
+    pub(super) store: Address,
     pub(super) redactor: Arc<Redactor>,
 }
 
@@ -73,7 +72,7 @@ impl History {
     }
 
     async fn write<F: Future<Output = Result<(), StoreError>>>(&self, what: impl FnOnce(Store) -> F) {
-        let written = timeout(PATIENCE, async { what(Store::open(&self.state_dir).await?).await }).await;
+        let written = timeout(PATIENCE, async { what(Store::open(self.store.clone()).await?).await }).await;
         match written {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "an evaluation was not recorded"),

@@ -31,6 +31,7 @@ use crate::review::document::Document;
 use crate::review::evidence::{self, Known};
 use crate::review::score::Score;
 use crate::reviewer::Reviewer;
+use crate::store::Address;
 use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
 use history::History;
@@ -56,18 +57,18 @@ pub struct Evaluations {
 /// The server with a text for people in each of its errors.
 struct WithFormattedErrors(Evaluations);
 
-/// Serves until the client closes the stream. What is evaluated is recorded in the store of
-/// `folders.state_dir`.
+/// Serves until the client closes the stream. What is evaluated is recorded in the store.
 pub async fn serve(
     reviewer: Reviewer,
     target_score: Score,
+    store: Address,
     folders: Folders,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> anyhow::Result<()> {
     let evaluations = Evaluations {
         history: History {
-            state_dir: folders.state_dir.clone(),
+            store,
             redactor: Arc::clone(&reviewer.redactor),
         },
         reviewer,

@@ -54,7 +54,11 @@ pub enum Fact {
         kind: String,
         round: u32,
     },
-    Claimed,
+    Claimed {
+        /// The machine, where several share a store: the whole outputs of tools lie there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<String>,
+    },
     StageChanged {
         #[serde(with = "written::as_text")]
         from: State,

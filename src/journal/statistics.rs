@@ -149,7 +149,7 @@ impl Statistics {
         };
         let run = self.runs.entry(run).or_default();
         match &entry.fact {
-            Fact::Claimed => {
+            Fact::Claimed { .. } => {
                 self.first.claimed.get_or_insert(at);
                 run.begun.get_or_insert(at);
             }

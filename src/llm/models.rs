@@ -10,6 +10,7 @@ use crate::llm::connection::Connection;
 use crate::llm::error::LlmError;
 use crate::llm::local_only::LocalOnlyRules;
 use crate::llm::model::Model;
+pub use crate::llm::transport::concurrency_limit::SharedPlaces;
 
 /// Who reviews: a model, or a program in its place.
 pub enum Critic {
@@ -54,6 +55,16 @@ impl Models {
             used,
             local_only: LocalOnlyRules::new(config),
         })
+    }
+
+    /// Has the workers of several machines share the places at servers that answer a few requests
+    /// at once.
+    pub fn share(&self, places: &Arc<dyn SharedPlaces>) {
+        for connection in self.connections.values().chain([&self.own]) {
+            let info = connection.provider.info();
+            let server = format!("model {} at {}", info.model, info.address);
+            connection.limit.share(server, Arc::clone(places));
+        }
     }
 
     /// Returns the model of `role`. For confidential work, which the rule `local_only` demands, the

@@ -23,6 +23,8 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// Interval at which an idle consumer looks without being woken: postponed runs become due by the
 /// clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// The same where the store wakes consumers, also for runs that become due.
+const LOOK_EVERY_UNASKED: Duration = Duration::from_mins(1);
 
 /// The outcome of a consumer's work on a run.
 #[derive(Debug, Clone)]
@@ -80,11 +82,13 @@ impl Service {
         consumers.join_all().await;
     }
 
-    /// Waits until `woken` resolves, [`LOOK_EVERY`] has passed, or the program is asked to stop.
+    /// Waits until `woken` resolves, it is time to look, or the program is asked to stop.
     async fn pause(&self, woken: impl Future<Output = ()>) {
+        let is_told = self.services.store.rung().is_some();
+        let time = if is_told { LOOK_EVERY_UNASKED } else { LOOK_EVERY };
         tokio::select! {
             () = woken => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(time) => {}
             () = self.stop.asked.cancelled() => {}
         }
     }
@@ -122,7 +126,9 @@ impl Service {
     /// Works on a claimed run, and extends its lease meanwhile.
     pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: ReportTarget) -> RunOutcome {
         let lease = Arc::new(lease);
-        self.record(&lease.task, Some(lease.run), Fact::Claimed);
+        let is_shared = self.services.store.rung().is_some();
+        let machine = is_shared.then(machine).flatten();
+        self.record(&lease.task, Some(lease.run), Fact::Claimed { machine });
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
             () = beat(&self.services.store, &lease) => {
@@ -172,6 +178,12 @@ impl Service {
             tracing::error!(task = %lease.task, "the lease could not be given back, it runs out by itself: {error}");
         }
     }
+}
+
+/// Returns the name of this machine.
+fn machine() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Returns true if claiming another run at once would be useless.

@@ -24,6 +24,7 @@ use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::usage::PriceList;
 use crate::agent::services::{ReviewSettings, Services, Settings};
+use crate::agent::shared_turns::SharedTurns;
 use crate::config::Config;
 use crate::environment::EngineAccess;
 use crate::forge::{ForgeError, Post};
@@ -70,13 +71,16 @@ impl Service {
         redactor: Arc<Redactor>,
         stop: Stop,
     ) -> anyhow::Result<Self> {
-        let store = Store::open(&config.state_dir).await?;
+        let store = Store::open(config.store()).await?;
         journal.keep_in(&store);
         // A worker of an older version would read a new record as an empty one.
         if !store.has_other_workers().await? {
             saved::bring_all_up_to_date(&store).await?;
         }
         let models = Models::new(&config.llm)?;
+        if store.rung().is_some() {
+            models.share(&SharedTurns::over(&store));
+        }
         let forges = Forges::connect(&config).await?;
         for connected in forges.all() {
             connected.recall(&store).await;

@@ -49,11 +49,30 @@ impl Service {
                     Box::pin(self.every(pause, shutdown, async || self.attend_or_log().await)),
                     self.clean_up_again_and_again(pause, shutdown),
                     self.keep_warm(),
+                    self.hear_the_store(shutdown),
                     self.work_until_stopped(),
                 );
             }
         };
         tokio::join!(producing, consuming);
+    }
+
+    /// Wakes consumers when the store tells that there may be work, whichever machine made it.
+    async fn hear_the_store(&self, shutdown: &Stop) {
+        let Some(mut rung) = self.services.store.rung() else {
+            return;
+        };
+        loop {
+            tokio::select! {
+                heard = rung.changed() => if heard.is_err() {
+                    return;
+                },
+                () = shutdown.asked.cancelled() => return,
+            }
+            for _ in 0..self.config.consumers {
+                self.wake_ups.wake_one();
+            }
+        }
     }
 
     /// Searches once, works until nothing is left, and applies retention: one cycle for cron. Call

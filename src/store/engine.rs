@@ -5,10 +5,12 @@
 //! claims the second begins when the first has ended, so that no two workers find the same branch
 //! free; errors are [`StoreError`]s that say what the operator can do.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::StoreError;
@@ -33,6 +35,22 @@ pub(super) trait Engine: Debug + Send + Sync {
     async fn settle(&self) -> Result<bool, StoreError>;
 
     fn liveness(&self) -> &dyn Liveness;
+
+    /// Has the numbers of facts go on behind the largest that is there: some were written with
+    /// theirs.
+    async fn count_on(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Wakes the workers of other processes, where the database can; one that is not reached looks
+    /// by the clock.
+    async fn ring(&self) {}
+
+    /// Returns a number that changes when there may be something to work on; `None` where the
+    /// database tells nothing.
+    fn rung(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
 }
 
 /// The purpose of a transaction.
@@ -66,6 +84,15 @@ pub(super) trait Liveness: Debug + Send + Sync {
     /// Tells whether a worker is alive.
     async fn of(&self, worker: Uuid) -> Alive;
 
+    /// Tells of each of these workers whether it is alive.
+    async fn of_all(&self, workers: &[Uuid]) -> Result<HashMap<Uuid, Alive>, StoreError> {
+        let mut found = HashMap::new();
+        for worker in workers {
+            found.insert(*worker, self.of(*worker).await);
+        }
+        Ok(found)
+    }
+
     /// Tells whether another living worker can be seen.
     async fn has_others(&self) -> Result<bool, StoreError>;
 
@@ -78,6 +105,9 @@ pub(super) trait Liveness: Debug + Send + Sync {
 pub(super) enum Alive {
     Yes,
     No,
+    /// Its session with the database is there. Something between may keep up the session of one
+    /// that is gone, so a lease that expired long ago counts no more.
+    Connected,
     /// It cannot be seen from here, so only the expiry of its lease counts.
     Unseen,
 }

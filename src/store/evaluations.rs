@@ -31,7 +31,9 @@ impl StoredEvaluation {
 impl Store {
     /// Records that an evaluation begins.
     pub async fn begin_evaluation(&self, id: Uuid, document: &Value) -> Result<(), StoreError> {
-        let insert = Statement::new("INSERT INTO evaluations (id, begun_at, document) VALUES ($1, $2, $3)");
+        let insert = Statement::new(
+            "INSERT INTO evaluations (id, begun_at, document) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
+        );
         let insert = insert.with(id).with(Utc::now()).with(document.to_string());
         self.execute(insert).await?;
         Ok(())

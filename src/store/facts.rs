@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::engine::Purpose;
 use super::sql::{Row, Statement};
-use super::{Store, StoreError};
+use super::{Store, StoreError, again};
 use crate::task::id::{RunId, TaskId};
 
 /// A fact that is to be numbered.
@@ -67,6 +67,10 @@ fn insert(text: &'static str, facts: &[NewFact]) -> Statement {
 impl Store {
     /// Numbers facts and keeps them, all or none; returns the number of the last one.
     pub async fn add_facts(&self, facts: &[NewFact]) -> Result<u64, StoreError> {
+        again!(self.add_once(facts))
+    }
+
+    async fn add_once(&self, facts: &[NewFact]) -> Result<u64, StoreError> {
         let mut transaction = self.engine.begin(Purpose::Number).await?;
         let mut last = 0;
         let (pages, rest) = facts.as_chunks::<PAGE>();

@@ -16,9 +16,11 @@
 
 mod sql; // statements and rows as every engine takes and gives them
 mod engine; // the seam to a database
+pub mod config; // where the store lies
 mod exclusive; // the lock that keeps two `run` commands from one state directory
 pub mod file_system; // file systems on which the store must not lie
 mod sqlite; // the database in a file
+mod postgres; // the database on a server
 mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
 mod automatic_approval; // whether results may pass without a person at this moment
 mod evaluations; // evaluations of documents for other programs
@@ -28,14 +30,17 @@ mod remembered; // what one process leaves to the next
 mod requests; // what people ask of a run from another process
 mod switches; // what holds for the whole installation
 pub mod retention; // what is kept no longer
+pub mod moving; // copying a store into another one
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use uuid::Uuid;
 
+pub use config::{Address, Server};
 pub use evaluations::StoredEvaluation;
 pub use exclusive::{ExclusiveRun, try_exclusive};
 pub use facts::{FactFilter, NewFact, NumberedFact};
@@ -43,6 +48,7 @@ pub use requests::Request;
 pub use runs::followed::Followed;
 pub use runs::history::{Listed, Wanted};
 pub use runs::lease::Lease;
+pub use runs::turns::Turn;
 pub use runs::unfinished_work::StoredWork;
 pub use runs::{Admission, Run};
 
@@ -56,6 +62,10 @@ pub enum StoreError {
     /// Another worker holds the run now: stop working on it, save nothing.
     #[error("the lease of run {0} was lost to another worker")]
     LeaseLost(RunId),
+    /// The way to the database was lost and did not come back in time. What was asked for was not
+    /// done; asked again later it may be.
+    #[error("the store {store} cannot be reached: {reason}")]
+    Away { store: String, reason: String },
     #[error("the store {store}: {source}")]
     Database {
         store: String,
@@ -95,13 +105,29 @@ pub struct Store {
 impl Store {
     /// Opens the store of an installation, and makes or migrates it where that is needed. This
     /// process is a worker from now on.
-    pub async fn open(state_dir: &Path) -> Result<Self, StoreError> {
-        let store = Self {
-            engine: Arc::new(sqlite::open(state_dir).await?),
+    pub async fn open(address: impl Into<Address>) -> Result<Self, StoreError> {
+        match address.into() {
+            Address::Folder(state_dir) => {
+                let store = Self::over(sqlite::open(&state_dir).await?);
+                store.take_over_pause_file(&state_dir).await?;
+                Ok(store)
+            }
+            Address::Server(server) => Ok(Self::over(postgres::open(&server, postgres::GRACE).await?)),
+        }
+    }
+
+    /// Returns the store of an open database.
+    fn over(engine: impl Engine + 'static) -> Self {
+        Self {
+            engine: Arc::new(engine),
             held: Held::default(),
-        };
-        store.take_over_pause_file(state_dir).await?;
-        Ok(store)
+        }
+    }
+
+    /// Returns a number that changes when there may be something to work on, whoever made it so;
+    /// `None` for a store in a file, whose processes look by the clock.
+    pub fn rung(&self) -> Option<watch::Receiver<u64>> {
+        self.engine.rung()
     }
 
     /// Returns the name of this process among those that share the store.
@@ -112,7 +138,7 @@ impl Store {
     /// Tells whether the worker with this name is seen to live. One that cannot be seen from here,
     /// on another machine say, is not.
     pub async fn is_at_work(&self, worker: Uuid) -> bool {
-        self.engine.liveness().of(worker).await == Alive::Yes
+        matches!(self.engine.liveness().of(worker).await, Alive::Yes | Alive::Connected)
     }
 
     /// Tells whether another living process has this store open.
@@ -137,6 +163,29 @@ impl Store {
         self.engine.begin(Purpose::Write).await
     }
 }
+
+/// Looks whether a database on a server can be worked with; returns a sentence about it.
+pub async fn examine(server: &Server) -> Result<String, StoreError> {
+    postgres::examine(server).await
+}
+
+/// Attempts at something that the loss of a connection broke off. Each waits for the connection by
+/// itself.
+const ATTEMPTS: u32 = 3;
+
+/// Does something again that changed nothing because the connection was lost.
+macro_rules! again {
+    ($attempt:expr) => {{
+        let mut made = 1;
+        loop {
+            match $attempt.await {
+                Err(crate::store::StoreError::Away { .. }) if made < crate::store::ATTEMPTS => made += 1,
+                done => break done,
+            }
+        }
+    }};
+}
+use again;
 
 /// Reads the ids in the first column.
 fn run_ids(rows: &[Row]) -> Result<Vec<RunId>, StoreError> {

@@ -3,12 +3,18 @@
 use chrono::NaiveDate;
 
 use super::sql::Statement;
-use super::{Store, StoreError};
+use super::{Store, StoreError, again};
 use crate::conversation::Usage;
 
 impl Store {
     /// Adds the usage of a model to the total of a day.
     pub async fn use_on(&self, day: NaiveDate, model: &str, usage: &Usage) -> Result<(), StoreError> {
+        again!(self.use_once(day, model, usage))
+    }
+
+    /// In a transaction, of which is known whether it was written: repeated, it would count twice.
+    async fn use_once(&self, day: NaiveDate, model: &str, usage: &Usage) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
         let add = Statement::new(
             "INSERT INTO used_by_model (day, model, input, output, cached) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (day, model) DO UPDATE SET input = used_by_model.input + excluded.input,
@@ -16,8 +22,8 @@ impl Store {
         );
         let day = day.to_string();
         let add = add.with(day.as_str()).with(model).with(usage.input);
-        self.execute(add.with(usage.output).with(usage.cached)).await?;
-        Ok(())
+        transaction.execute(add.with(usage.output).with(usage.cached)).await?;
+        transaction.commit().await
     }
 
     /// Returns the usage of a day, by model.

@@ -3,6 +3,7 @@
 //! Each opened store is a worker of its own, as each process is. What only one engine has (its
 //! files, its locks, its errors) is tested in that engine's folder.
 
+mod alternation;
 mod facts;
 mod once;
 mod history;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::sql::Statement;
-use super::{Admission, Lease, Store, StoreError, sqlite, try_exclusive};
+use super::{Admission, Lease, Store, StoreError, postgres, sqlite, try_exclusive};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::{Judged, Stage, State};
@@ -35,20 +36,27 @@ pub(super) trait Place: Send + Sync {
     async fn open(&self) -> Store;
 
     /// Leaves what a killed process leaves.
-    fn kill(&self, store: Store);
+    async fn kill(&self, store: Store);
+
+    /// Returns a worker of which only the expiry of its lease tells whether it is alive.
+    async fn distant_worker(&self) -> Uuid;
 }
 
-/// Returns a place of the engine that is tested; another engine is another line.
-fn place() -> Box<dyn Place> {
-    Box::new(sqlite::tests::Folder::new())
+/// Returns a place of the engine that is tested: a file, or where the variable names one, a server.
+pub(super) fn place() -> Box<dyn Place> {
+    match std::env::var(postgres::tests::SERVER) {
+        Ok(server) => Box::new(postgres::tests::Schema::on(&server)),
+        Err(_) => Box::new(sqlite::tests::Folder::new()),
+    }
 }
 
 /// Has a worker that cannot be seen from here hold every run, until then.
-async fn lend(store: &Store, expires_at: i64) {
+async fn lend(place: &dyn Place, store: &Store, expires_at: i64) {
+    let worker = place.distant_worker().await;
     let update = Statement::new(
         "UPDATE runs SET lease_token = $1, lease_worker = $2, lease_host = 'another', lease_expires_at = $3",
     );
-    let update = update.with(Uuid::new_v4()).with(Uuid::new_v4()).with(expires_at);
+    let update = update.with(Uuid::new_v4()).with(worker).with(expires_at);
     store.execute(update).await.unwrap();
 }
 
@@ -136,7 +144,7 @@ async fn the_run_of_a_killed_worker_is_claimed_at_once() {
         .unwrap()
         .0;
     assert_eq!(survivor.held_elsewhere().await.unwrap(), [run]);
-    place.kill(killed);
+    place.kill(killed).await;
 
     assert!(survivor.held_elsewhere().await.unwrap().is_empty());
     assert_eq!(claim(&survivor).await.run, run);
@@ -169,10 +177,10 @@ async fn a_worker_on_another_machine_is_believed_until_its_lease_expires() {
     let place = place();
     let store = place.open().await;
     let run = admit(&store, 1).await;
-    lend(&store, i64::MAX).await;
+    lend(&*place, &store, i64::MAX).await;
     assert!(store.claim(TTL).await.unwrap().is_none());
     assert_eq!(store.held_elsewhere().await.unwrap(), [run]);
-    lend(&store, 0).await;
+    lend(&*place, &store, 0).await;
     assert_eq!(claim(&store).await.run, run);
 }
 
@@ -182,7 +190,7 @@ async fn a_lost_lease_saves_nothing() {
     let (lost, winner) = (place.open().await, place.open().await);
     let run = admit(&lost, 1).await;
     let old = claim(&lost).await;
-    place.kill(lost);
+    place.kill(lost).await;
     let new = claim(&winner).await;
 
     let message = [Message::User {

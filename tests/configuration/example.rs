@@ -98,6 +98,7 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
         "GITLAB_TOKEN",
         "OPENAI_API_KEY",
         "ANTHROPIC_API_KEY",
+        "STORE_PASSWORD",
         "ALICE_TOKEN",
         "GITHUB_WEBHOOK_SECRET",
         "GITLAB_WEBHOOK_TOKEN",
@@ -129,6 +130,7 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "llm.models.near.fallback",
             // Nothing lies where they say, as with each `ca_file`.
             "git.signing_key_file",
+            "store.password_file",
             "ca_file",
             "http.users.alice.token_file",
             "http.webhooks.github.secret_file",

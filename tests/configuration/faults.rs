@@ -419,6 +419,15 @@ fn values_that_cannot_be_are_refused() {
         ("git: {author_name: 'a <b>'}", "must not hold"),
         ("git: {author_name: 7}", "put it in quotes"),
         ("state_dir: ''", "state_dir: must not be empty"),
+        (
+            "store: {url: 'postgres://agent:hush@db/agent'}",
+            "store.url: must not hold a password",
+        ),
+        (
+            "store: {url: 'mysql://db/agent'}",
+            "store.url: must begin with postgres://",
+        ),
+        ("store: {password: hush}", "store.password: is of no use without `url`"),
         ("command_executor: {environments: {python: ''}}", "an image"),
         (
             "command_executor: {environments: {a: {build: {dockerfile: x}}}}",

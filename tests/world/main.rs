@@ -82,6 +82,7 @@ mod retention;
 mod reviewer_programs;
 mod reviews;
 mod rules;
+mod shared_store;
 mod shipped_environments;
 mod side_by_side;
 mod services;

@@ -2,6 +2,7 @@
 //! between them.
 
 mod containers; // what the engine holds of it
+pub mod databases; // PostgreSQL as its store
 pub mod people; // what people do in many stories
 pub mod scripts; // what the model does in many stories
 
@@ -104,7 +105,7 @@ impl World {
             .prefix("coding-agent-world-")
             .tempdir()
             .unwrap();
-        let config = json!({
+        let mut config = json!({
             "task_sources": ["github"],
             "github": {
                 "api_url": github.api_url(),
@@ -130,6 +131,9 @@ impl World {
             "producer": { "interval_seconds": 1 },
             "consumers": 2,
         });
+        if let Some(store) = databases::store_of_all() {
+            config["store"] = store;
+        }
         model.forbids(MODEL_KEY);
         model.forbids(github.token());
         model.forbids(gitlab.token());

@@ -81,7 +81,7 @@ impl From<StoreError> for Interruption {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost(_) => Self::Disowned(error),
-            StoreError::Database { .. } | StoreError::Unusable { .. } => Self::Unsaved(error),
+            StoreError::Away { .. } | StoreError::Database { .. } | StoreError::Unusable { .. } => Self::Unsaved(error),
         }
     }
 }

@@ -37,7 +37,7 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
         state_dir: config.state_dir.clone(),
     };
     let (reader, writer) = stdio_pipes();
-    match evaluation::serve(reviewer, target_score, folders, reader, writer).await {
+    match evaluation::serve(reviewer, target_score, config.store(), folders, reader, writer).await {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {
             complain(redactor.clean(&format!("{error:#}")));

@@ -12,4 +12,5 @@ pub mod local;
 pub mod mcp;
 pub mod order; // `stop`, `pause`, `resume`, `approve`, `deny`, `budget`
 pub mod reports; // `status`, `logs`, `stats`, `evaluations`
+pub mod store;
 pub mod work; // `run`, `serve`, `produce`, `consume`

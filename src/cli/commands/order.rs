@@ -99,7 +99,7 @@ pub async fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
         Err(code) => return code,
     };
     let done = async {
-        let store = Store::open(&config.state_dir).await?;
+        let store = Store::open(config.store()).await?;
         if is_pause {
             store.pause_all().await
         } else {

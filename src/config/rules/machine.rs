@@ -38,6 +38,9 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
         faults,
     );
     check_given("state_dir", &config.state_dir.to_string_lossy(), faults);
+    if let Some((key, reason)) = config.store.fault() {
+        faults.at(&format!("store.{key}"), reason);
+    }
     check_given("logs.directory", &config.logs.directory.to_string_lossy(), faults);
     check_containers(config, faults);
     check_tools(config, faults);

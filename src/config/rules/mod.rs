@@ -65,6 +65,7 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
         })
         .chain(readable_secrets(config))
         .chain(review::doubt(config))
+        .chain(config.store.doubt())
         .collect()
 }
 

@@ -4,6 +4,7 @@ mod asking; // mentions and assignments
 mod following; // reviews and checks of what was delivered
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -17,9 +18,19 @@ use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
 use crate::forge::{CommentKey, Discretion, ForgeError, FoundItem, Item, ItemEvent};
 use crate::journal::fact::{Fact, Subject};
-use crate::store::{Admission, StoreError};
+use crate::store::{Admission, StoreError, Turn};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
+
+/// Time after which another machine searches a forge whose searcher has not come to an end.
+const LONGEST_SEARCH: Duration = Duration::from_mins(10);
+
+/// Who searches a forge.
+enum Searching {
+    /// This process, with a turn where other machines might.
+    Here(Option<Turn>),
+    Elsewhere,
+}
 
 /// The result of one search of all forges.
 #[derive(Debug, Default)]
@@ -36,20 +47,19 @@ impl Service {
     pub async fn produce(&self) -> Harvest {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
-            let search = connected.forge.triggered().await;
-            connected.remember(&self.services.store).await;
-            harvest.faults.extend(search.errors.iter().map(ToString::to_string));
-            for item in search.items {
-                if self.stop.asked.is_cancelled() {
-                    return harvest;
+            let turn = match self.turn_to_search(connected).await {
+                Ok(Searching::Here(turn)) => turn,
+                Ok(Searching::Elsewhere) => continue,
+                Err(error) => {
+                    harvest.faults.push(error.to_string());
+                    continue;
                 }
-                match self.admit(connected, &item).await {
-                    Ok(Some(run)) => harvest.admitted.push(run),
-                    Ok(None) => {}
-                    Err(reason) => harvest.faults.push(format!("{}: {reason}", item.task)),
-                }
+            };
+            self.search_one(connected, &mut harvest).await;
+            self.end_search(turn).await;
+            if self.stop.asked.is_cancelled() {
+                return harvest;
             }
-            Box::pin(self.look_for_wishes(connected, &mut harvest)).await;
         }
         harvest.admitted.extend(Box::pin(self.follow_up()).await);
         for fault in &harvest.faults {
@@ -59,6 +69,44 @@ impl Service {
                 .record(&Subject::default(), Fact::Warned { text: fault.clone() });
         }
         harvest
+    }
+
+    async fn search_one(&self, connected: &Connected, harvest: &mut Harvest) {
+        let search = connected.forge.triggered().await;
+        connected.remember(&self.services.store).await;
+        harvest.faults.extend(search.errors.iter().map(ToString::to_string));
+        for item in search.items {
+            if self.stop.asked.is_cancelled() {
+                return;
+            }
+            match self.admit(connected, &item).await {
+                Ok(Some(run)) => harvest.admitted.push(run),
+                Ok(None) => {}
+                Err(reason) => harvest.faults.push(format!("{}: {reason}", item.task)),
+            }
+        }
+        Box::pin(self.look_for_wishes(connected, harvest)).await;
+    }
+
+    /// Takes the turn to search a forge, of which one machine at a time has one: more would ask the
+    /// forge the same, and use up its limit of requests.
+    async fn turn_to_search(&self, connected: &Connected) -> Result<Searching, StoreError> {
+        let store = &self.services.store;
+        if store.rung().is_none() {
+            // The processes of one machine share what the forge has answered.
+            return Ok(Searching::Here(None));
+        }
+        let turn = store
+            .take_turn(&connected.memory_of("search"), 1, LONGEST_SEARCH)
+            .await?;
+        Ok(turn.map_or(Searching::Elsewhere, |turn| Searching::Here(Some(turn))))
+    }
+
+    async fn end_search(&self, turn: Option<Turn>) {
+        let Some(turn) = turn else { return };
+        if let Err(error) = self.services.store.end_turn(&turn).await {
+            tracing::warn!("the turn to search runs out by itself: {error}");
+        }
     }
 
     /// Admits a labelled item, if whoever put the label on may have the program work.

@@ -1,8 +1,9 @@
 //! Leases: claiming a run, keeping the claim, and writing as its holder.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -12,8 +13,8 @@ use super::unfinished_work::delete_work;
 use super::{select_runs, set_aside};
 use crate::conversation::Message;
 use crate::store::engine::{Alive, Purpose, Transaction};
-use crate::store::sql::{Statement, micros};
-use crate::store::{Run, Store, StoreError, still_held};
+use crate::store::sql::{Row, Statement, micros};
+use crate::store::{Run, Store, StoreError, again, still_held};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
@@ -28,7 +29,12 @@ pub struct Lease {
     holding: Holding,
 }
 
+/// Time after the expiry of its lease for which a worker that still has a session with the database
+/// is believed: its machine may have slept, or its clock have jumped.
+const SILENT_AT_MOST: TimeDelta = TimeDelta::minutes(10);
+
 /// Which run a claim wants.
+#[derive(Clone, Copy)]
 enum Wanted {
     /// The oldest that is due and not set aside by a person.
     Next,
@@ -56,18 +62,22 @@ impl Store {
     /// by no living worker, and whose branch no other run works on. The lease lasts `ttl` unless
     /// [`Store::heartbeat`] extends it.
     pub async fn claim(&self, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
-        self.claim_wanted(&Wanted::Next, ttl).await
+        again!(self.claim_wanted(Wanted::Next, ttl))
     }
 
     /// Claims this run in whatever unfinished state it is, also before it is due: to resume, stop
     /// or recover it. Returns `None` where it is finished, unknown or held by a living worker.
     pub async fn claim_run(&self, run: RunId, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
-        self.claim_wanted(&Wanted::This(run), ttl).await
+        again!(self.claim_wanted(Wanted::This(run), ttl))
     }
 
     /// Frees the runs of workers that are no more: a run that waits is found by nobody else, since
     /// only a claim frees others' runs, and nobody claims what waits.
     pub async fn free_runs_of_the_dead(&self) -> Result<(), StoreError> {
+        again!(self.free_once())
+    }
+
+    async fn free_once(&self) -> Result<(), StoreError> {
         let now = self.engine.now().await?;
         let mut transaction = self.engine.begin(Purpose::Claim).await?;
         let dead = self.free_abandoned(&mut *transaction, now).await?;
@@ -78,7 +88,7 @@ impl Store {
         Ok(())
     }
 
-    async fn claim_wanted(&self, wanted: &Wanted, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
+    async fn claim_wanted(&self, wanted: Wanted, ttl: Duration) -> Result<Option<(Lease, Run)>, StoreError> {
         let now = self.engine.now().await?;
         let mut transaction = self.engine.begin(Purpose::Claim).await?;
         let dead = self.free_abandoned(&mut *transaction, now).await?;
@@ -97,7 +107,7 @@ impl Store {
             Wanted::This(run) => Statement::new(select_runs!(
                 "WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL"
             ))
-            .with(*run),
+            .with(run),
         };
         let claimed = match transaction.fetch(query).await?.first() {
             Some(row) => Some(self.take(&mut *transaction, Run::read(row)?, now + ttl).await?),
@@ -151,6 +161,15 @@ impl Store {
     /// Saves the state and the record. A final state also ends the lease and deletes the unfinished
     /// work.
     pub async fn save(&self, lease: &Lease, state: State, record: &Value) -> Result<(), StoreError> {
+        again!(self.save_once(lease, state, record))?;
+        if state.is_final() {
+            // Whoever waits for the branch may go on.
+            self.engine.ring().await;
+        }
+        Ok(())
+    }
+
+    async fn save_once(&self, lease: &Lease, state: State, record: &Value) -> Result<(), StoreError> {
         let now = Utc::now();
         let update = Statement::new(
             "UPDATE runs SET state = $3, record = $4, updated_at = $5, finished_at = $6
@@ -173,6 +192,12 @@ impl Store {
     /// Gives the run back, unfinished, to be claimed again not before `not_before`. A finished run
     /// stays as it is.
     pub async fn release(&self, lease: &Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
+        again!(self.release_once(lease, not_before))?;
+        self.engine.ring().await;
+        Ok(())
+    }
+
+    async fn release_once(&self, lease: &Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let update = Statement::new("UPDATE runs SET not_before = $3 WHERE id = $1 AND lease_token = $2");
         let held = transaction.execute(update.held_by(lease).with(not_before)).await?;
@@ -185,6 +210,10 @@ impl Store {
     /// transaction: a crash leaves both or neither. The state stays, which spares its indexes.
     /// Costs the same whatever the length of the conversation.
     pub async fn append(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
+        again!(self.append_once(lease, record, messages))
+    }
+
+    async fn append_once(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let update = Statement::new(
             "UPDATE runs SET record = $3, updated_at = $4 WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
@@ -214,9 +243,10 @@ impl Store {
         );
         let rows = self.fetch(query.with(self.worker())).await?;
         let now = self.engine.now().await?;
+        let seen = self.seen(&rows, 1).await?;
         let mut held = Vec::new();
         for row in &rows {
-            if !self.is_abandoned(row.text(1)?, row.text(2)?, row.number(3)?, now).await {
+            if !self.is_abandoned(&seen, row.text(1)?, row.text(2)?, row.number(3)?, now) {
                 held.push(row.parsed(0)?);
             }
         }
@@ -237,11 +267,12 @@ impl Store {
             ))
             .await?;
         let own = self.worker().to_string();
+        let seen = self.seen(&leases, 1).await?;
         let mut dead = Vec::new();
         for row in &leases {
             let (token, worker): (Uuid, &str) = (row.parsed(0)?, row.text(1)?);
             let dropped = worker == own && !self.held.contains(&token);
-            if !dropped && !self.is_abandoned(worker, row.text(2)?, row.number(3)?, now).await {
+            if !dropped && !self.is_abandoned(&seen, worker, row.text(2)?, row.number(3)?, now) {
                 continue;
             }
             free(transaction, token).await?;
@@ -252,16 +283,36 @@ impl Store {
         Ok(dead)
     }
 
-    /// Tells whether a lease is abandoned: by the life of its worker, and by the expiry only if the
-    /// worker cannot be seen. The clock alone would take a run from a living worker when it jumps
-    /// or a laptop sleeps.
-    async fn is_abandoned(&self, worker: &str, host: &str, expires_at: i64, now: DateTime<Utc>) -> bool {
-        let Ok(id) = worker.parse() else { return true };
-        let liveness = self.engine.liveness();
-        match liveness.of(id).await {
-            Alive::Yes => false,
-            Alive::No => true,
-            Alive::Unseen => host == liveness.host() || expires_at < micros(now),
+    /// Tells of the workers in a column of these rows whether they are alive.
+    async fn seen(&self, rows: &[Row], column: usize) -> Result<HashMap<Uuid, Alive>, StoreError> {
+        let mut workers: Vec<Uuid> = Vec::new();
+        for row in rows {
+            workers.extend(row.text(column)?.parse::<Uuid>().ok());
+        }
+        workers.sort_unstable();
+        workers.dedup();
+        if workers.is_empty() {
+            return Ok(HashMap::new());
+        }
+        self.engine.liveness().of_all(&workers).await
+    }
+
+    /// Decides by what is seen of the worker, and by the expiry only for one that cannot be seen.
+    /// The clock alone would take a run from a living worker when it jumps or a laptop sleeps.
+    fn is_abandoned(
+        &self,
+        seen: &HashMap<Uuid, Alive>,
+        worker: &str,
+        host: &str,
+        expires_at: i64,
+        now: DateTime<Utc>,
+    ) -> bool {
+        let Ok(id) = worker.parse::<Uuid>() else { return true };
+        match seen.get(&id) {
+            Some(Alive::Yes) | None => false,
+            Some(Alive::No) => true,
+            Some(Alive::Connected) => expires_at < micros(now - SILENT_AT_MOST),
+            Some(Alive::Unseen) => host == self.engine.liveness().host() || expires_at < micros(now),
         }
     }
 }

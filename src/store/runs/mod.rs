@@ -5,6 +5,7 @@ pub(super) mod history; // runs as they are listed for people
 pub(super) mod followed; // which pull/merge requests are looked after
 pub(super) mod unfinished_work; // the work of runs that somebody else may resume
 pub(super) mod lease; // claiming a run, keeping it, and writing with the right to
+pub(super) mod turns; // what one worker at a time does, or few do at once
 mod records; // brings records of earlier versions up to date
 
 use chrono::{DateTime, Utc};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::conversation::Message;
 use crate::store::sql::{Row, Statement};
-use crate::store::{Store, StoreError, run_ids};
+use crate::store::{Store, StoreError, again, run_ids};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
@@ -80,6 +81,12 @@ impl Store {
     /// becomes due if it was postponed, since whoever asks again does not want to wait. Atomic
     /// between processes.
     pub async fn admit(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
+        let admission = again!(self.admit_once(task, title, record))?;
+        self.engine.ring().await;
+        Ok(admission)
+    }
+
+    async fn admit_once(&self, task: &TaskId, title: &str, record: &Value) -> Result<Admission, StoreError> {
         let run = RunId::new();
         let mut transaction = self.begin().await?;
         let admission = loop {

@@ -38,8 +38,10 @@ impl Store {
             for row in &rows {
                 let (run, mut record): (RunId, Value) = (row.parsed(0)?, row.document(1)?);
                 if upgrade(&mut record) {
-                    let update = Statement::new("UPDATE runs SET record = $2 WHERE id = $1");
-                    changed += transaction.execute(update.with(run).with(record.to_string())).await?;
+                    // A record that was saved meanwhile has the new form already.
+                    let update = Statement::new("UPDATE runs SET record = $2 WHERE id = $1 AND record = $3");
+                    let update = update.with(run).with(record.to_string()).with(row.text(1)?);
+                    changed += transaction.execute(update).await?;
                 }
             }
             transaction.commit().await?;

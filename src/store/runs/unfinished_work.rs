@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::store::engine::Transaction;
 use crate::store::sql::Statement;
-use crate::store::{Lease, Store, StoreError, still_held};
+use crate::store::{Lease, Store, StoreError, again, still_held};
 use crate::task::id::RunId;
 
 /// A complete upload.
@@ -32,7 +32,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let insert = Statement::new(
             "INSERT INTO unfinished_parts (run, upload, position, content) SELECT id, $3, $4, $5 FROM runs
-             WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
+             WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL
+             ON CONFLICT (run, upload, position) DO UPDATE SET content = excluded.content",
         );
         let insert = insert.held_by(lease).with(upload).with(position).with(content);
         still_held(lease, self.execute(insert).await?)
@@ -40,6 +41,10 @@ impl Store {
 
     /// Makes this upload the run's work, and deletes the parts of all others.
     pub async fn complete_work(&self, lease: &Lease, upload: Uuid, about: &Value) -> Result<(), StoreError> {
+        again!(self.complete_once(lease, upload, about))
+    }
+
+    async fn complete_once(&self, lease: &Lease, upload: Uuid, about: &Value) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let insert = Statement::new(
             "INSERT INTO unfinished_work (run, upload, about) SELECT id, $3, $4 FROM runs

@@ -72,7 +72,7 @@ async fn history(steps: Vec<Step>) {
             }
             Step::Kill(worker) => {
                 let fresh = place.open().await;
-                place.kill(std::mem::replace(&mut stores[worker], fresh));
+                place.kill(std::mem::replace(&mut stores[worker], fresh)).await;
                 let (dead, living) = hands.living.into_iter().partition(|(owner, _)| *owner == worker);
                 let dead: Vec<(usize, Lease)> = dead;
                 hands.living = living;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::arguments::Evaluations;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
-use crate::store::{Store, StoreError, StoredEvaluation};
+use crate::store::{Address, Store, StoreError, StoredEvaluation};
 
 /// Maximum number of evaluations that are listed.
 const MOST_LISTED: u32 = 30;
@@ -26,7 +26,7 @@ pub async fn show(config: Option<&Path>, asked: &Evaluations) -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    match told(&config.state_dir, asked).await {
+    match told(config.store(), asked).await {
         Ok(text) => {
             print(text);
             exit::SUCCESS.into()
@@ -38,9 +38,9 @@ pub async fn show(config: Option<&Path>, asked: &Evaluations) -> ExitCode {
     }
 }
 
-async fn told(state_dir: &Path, asked: &Evaluations) -> Result<String, String> {
+async fn told(store: Address, asked: &Evaluations) -> Result<String, String> {
     let in_words = |error: StoreError| error.to_string();
-    let store = Store::open(state_dir).await.map_err(in_words)?;
+    let store = Store::open(store).await.map_err(in_words)?;
     let now = Utc::now();
     let Some(id) = &asked.id else {
         let all = store.evaluations(MOST_LISTED).await.map_err(in_words)?;

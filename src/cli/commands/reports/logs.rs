@@ -1,6 +1,7 @@
-//! `logs TASK`: prints what happened in a task, from the journal.
+//! `logs TASK`: prints what happened in a task, from the journal; where several machines share a
+//! store, from there, which has the facts of all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,12 +10,16 @@ use serde_json::Value;
 use crate::cli::arguments::Logs;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
+use crate::config::Config;
 use crate::journal::fact::{Entry, Fact};
 use crate::journal::reading::Reader;
+use crate::store::{Address, FactFilter, Store, StoreError};
 use crate::task::id::TaskId;
 
 /// Interval between reads of the journal with `--follow`.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Facts that are read at once.
+const PAGE: u32 = 500;
 
 /// Prints the task's entries, oldest first.
 pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
@@ -29,13 +34,16 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let mut journal = Reader::new(&config.logs.directory);
+    let mut source = match Source::of(&config).await {
+        Ok(source) => source,
+        Err(error) => {
+            complain(error);
+            return exit::FAILED.into();
+        }
+    };
     let (mut is_known, mut has_ended) = (false, false);
     loop {
-        let looked = journal.look(|entry| {
-            if entry.subject.task.as_ref() != Some(&task) {
-                return;
-            }
+        let tell = |entry: Entry| {
             is_known = true;
             has_ended = matches!(entry.fact, Fact::PutDown { .. });
             if logs.raw {
@@ -43,12 +51,9 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
             } else {
                 print(line(&entry));
             }
-        });
-        if let Err(error) = looked {
-            complain(format_args!(
-                "the journal in {} cannot be read: {error}",
-                config.logs.directory.display()
-            ));
+        };
+        if let Err(error) = source.look(&task, tell).await {
+            complain(error);
             return exit::FAILED.into();
         }
         if !is_known {
@@ -63,6 +68,52 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
         tokio::time::sleep(LOOK_EVERY).await;
     }
     exit::SUCCESS.into()
+}
+
+/// Where the facts are read, from the last one that was read on.
+enum Source {
+    Files { journal: Reader, folder: PathBuf },
+    Store { store: Store, last: u64 },
+}
+
+impl Source {
+    async fn of(config: &Config) -> Result<Self, StoreError> {
+        Ok(match config.store() {
+            Address::Folder(_) => Self::Files {
+                journal: Reader::new(&config.logs.directory),
+                folder: config.logs.directory.clone(),
+            },
+            server @ Address::Server(_) => Self::Store {
+                store: Store::open(server).await?,
+                last: 0,
+            },
+        })
+    }
+
+    /// Tells of the task's facts that are new.
+    async fn look(&mut self, task: &TaskId, mut tell: impl FnMut(Entry)) -> Result<(), String> {
+        match self {
+            Self::Files { journal, folder } => journal
+                .look(|entry| {
+                    if entry.subject.task.as_ref() == Some(task) {
+                        tell(entry);
+                    }
+                })
+                .map_err(|error| format!("the journal in {} cannot be read: {error}", folder.display())),
+            Self::Store { store, last } => loop {
+                let filter = FactFilter::OfTask(task.clone());
+                let facts = store.facts(*last, &filter, PAGE).await;
+                let facts = facts.map_err(|error| error.to_string())?;
+                let Some(newest) = facts.last() else { return Ok(()) };
+                *last = newest.sequence;
+                // A fact of another version is shown by that version.
+                let entries = facts
+                    .iter()
+                    .filter_map(|fact| serde_json::from_str(&fact.document).ok());
+                entries.for_each(&mut tell);
+            },
+        }
+    }
 }
 
 /// Formats an entry for people: time, fact and its fields.

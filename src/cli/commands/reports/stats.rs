@@ -12,7 +12,7 @@ use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::journal::fact::Entry;
 use crate::journal::statistics::{Figure, Report, Statistics};
-use crate::store::{FactFilter, Store};
+use crate::store::{Address, FactFilter, Store};
 
 /// Number of facts that are read at once.
 const PAGE: u32 = 1_000;
@@ -24,7 +24,7 @@ pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
         Err(code) => return code,
     };
     let since = asked.since.and_then(|period| Utc::now().checked_sub_signed(period));
-    match read(&config.state_dir, since).await {
+    match read(config.store(), since).await {
         Ok(report) if asked.json => print(serde_json::to_string_pretty(&report).unwrap_or_default()),
         Ok(report) => print(as_text(&report).trim_end()),
         Err(error) => {
@@ -35,8 +35,8 @@ pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
     exit::SUCCESS.into()
 }
 
-async fn read(state_dir: &Path, since: Option<DateTime<Utc>>) -> anyhow::Result<Report> {
-    let store = Store::open(state_dir).await.context("the store cannot be opened")?;
+async fn read(store: Address, since: Option<DateTime<Utc>>) -> anyhow::Result<Report> {
+    let store = Store::open(store).await.context("the store cannot be opened")?;
     let mut statistics = Statistics::since(since);
     let mut last = 0;
     loop {

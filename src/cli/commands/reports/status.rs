@@ -59,7 +59,7 @@ struct Found {
 }
 
 async fn read(config: &Config) -> Result<Found, StoreError> {
-    let store = Store::open(&config.state_dir).await?;
+    let store = Store::open(config.store()).await?;
     Ok(Found {
         runs: store.runs(None, MOST_RUNS).await?,
         is_served: store.has_other_workers().await?,

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use super::super::open;
 use super::Folder;
 use crate::conversation::Message;
-use crate::store::runs::holding::Held;
 use crate::store::sql::Statement;
 use crate::store::tests::{TTL, admit, claim, issue};
 use crate::store::{FactFilter, Lease, NewFact, Store, Wanted};
@@ -36,11 +35,7 @@ async fn counted(folder: &Folder) -> (Store, Arc<AtomicU64>) {
             true
         });
     drop(connection);
-    let store = Store {
-        engine: Arc::new(engine),
-        held: Held::default(),
-    };
-    (store, steps)
+    (Store::over(engine), steps)
 }
 
 /// Adds runs that are over, each with its conversation and a pull request that nobody looks after

@@ -41,10 +41,15 @@ impl Place for Folder {
     }
 
     /// Its file stays, unlocked.
-    fn kill(&self, store: Store) {
+    async fn kill(&self, store: Store) {
         let file = lock_file(&self.workers(), store.worker());
         drop(store);
         std::fs::write(file, "").unwrap();
+    }
+
+    /// One without a file here, as those of other machines are.
+    async fn distant_worker(&self) -> Uuid {
+        Uuid::new_v4()
     }
 }
 
@@ -67,7 +72,7 @@ async fn the_file_of_a_killed_worker_is_removed_when_its_runs_are_free() {
     let (killed, survivor) = (folder.open().await, folder.open().await);
     admit(&killed, 1).await;
     let _orphan = claim(&killed).await;
-    folder.kill(killed);
+    folder.kill(killed).await;
     claim(&survivor).await;
     let files = std::fs::read_dir(folder.workers()).unwrap();
     let is_lock = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "lock");

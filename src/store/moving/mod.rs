@@ -1,0 +1,317 @@
+//! Copies a store into another one, table by table, and compares the two.
+//!
+//! It can be broken off at any moment: the next call goes on behind the last row that is there. The
+//! source is left as it was. Nobody may work with either meanwhile.
+
+mod tables;
+
+use sha2::{Digest as _, Sha256};
+
+use super::engine::Purpose;
+use super::sql::{Cell, Row, Statement};
+use super::{Store, StoreError};
+use tables::{Kind, TABLES, Table};
+
+/// What says in the target that a copy was begun, and of which source.
+const BEGUN: &str = "moved from";
+
+/// What was copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Names of tables, with the rows that both stores have in each.
+    pub tables: Vec<(&'static str, u64)>,
+}
+
+/// The reason why a store was not copied.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0} is in use: stop all workers on it, and call this again")]
+    InUse(&'static str),
+    #[error("the target has runs of its own; name an empty database, or a schema of its own")]
+    NotEmpty,
+    #[error("the table {table} differs after copying: {source_rows} rows here, {target_rows} there; call this again")]
+    Differs {
+        table: &'static str,
+        source_rows: u64,
+        target_rows: u64,
+    },
+}
+
+/// Copies `source`, which is called `name`, into `target`; tells `progress` of each table that is
+/// done.
+pub async fn move_all(
+    source: &Store,
+    name: &str,
+    target: &Store,
+    mut progress: impl FnMut(&str, u64) + Send,
+) -> Result<Moved, MoveError> {
+    if source.has_other_workers().await? {
+        return Err(MoveError::InUse("the store in the file"));
+    }
+    if target.has_other_workers().await? {
+        return Err(MoveError::InUse("the target"));
+    }
+    let begun = target.remembered(BEGUN).await?;
+    let is_empty = target.runs(None, 1).await?.is_empty() && target.newest_fact().await? == 0;
+    if begun.as_deref() != Some(name) && !is_empty {
+        return Err(MoveError::NotEmpty);
+    }
+    target.remember(BEGUN, name).await?;
+    for table in &TABLES {
+        let copied = copy(source, target, table).await?;
+        progress(table.name, copied);
+    }
+    target.engine.count_on().await?;
+    let mut tables = Vec::new();
+    for table in &TABLES {
+        let (here, there) = (sum(source, table).await?, sum(target, table).await?);
+        if here != there {
+            return Err(MoveError::Differs {
+                table: table.name,
+                source_rows: here.0,
+                target_rows: there.0,
+            });
+        }
+        tables.push((table.name, here.0));
+    }
+    target.erase_remembered(BEGUN).await?;
+    Ok(Moved { tables })
+}
+
+/// Copies the rows that the target does not have yet; returns how many these were.
+async fn copy(source: &Store, target: &Store, table: &'static Table) -> Result<u64, StoreError> {
+    // What is remembered is written by whoever opens a store; it is little, and copied whole.
+    let mut key = if table.name == "remembered" {
+        first(table)
+    } else {
+        let last = target.fetch_first(Statement::new(table.last)).await?;
+        last.map_or_else(|| first(table), |row| row.cells)
+    };
+    let mut copied = 0;
+    loop {
+        let page = page(source, table, &key).await?;
+        let Some(last) = page.last() else { return Ok(copied) };
+        let behind = last.cells[..table.key.len()].to_vec();
+        let mut transaction = target.engine.begin(Purpose::Write).await?;
+        for row in page {
+            let values = row.cells.into_iter();
+            let insert = Statement {
+                text: table.insert,
+                values: values.collect(),
+            };
+            copied += transaction.execute(insert).await?;
+        }
+        transaction.commit().await?;
+        key = behind;
+    }
+}
+
+/// Counts the rows and sums up what is in them.
+async fn sum(store: &Store, table: &'static Table) -> Result<(u64, [u8; 32]), StoreError> {
+    let (mut rows, mut digest, mut key) = (0, Sha256::new(), first(table));
+    loop {
+        let page = page(store, table, &key).await?;
+        let Some(last) = page.last() else {
+            return Ok((rows, digest.finalize().into()));
+        };
+        key = last.cells[..table.key.len()].to_vec();
+        for row in &page {
+            if is_of_the_store_itself(table, row) {
+                continue;
+            }
+            rows += 1;
+            for cell in &row.cells {
+                add(&mut digest, cell);
+            }
+        }
+    }
+}
+
+/// Tells whether a row says something about the copying alone.
+fn is_of_the_store_itself(table: &Table, row: &Row) -> bool {
+    table.name == "remembered" && row.text(0).is_ok_and(|name| name == BEGUN)
+}
+
+/// Adds a value with its kind and length, so that no two rows read alike.
+fn add(digest: &mut Sha256, cell: &Cell) {
+    let (kind, bytes): (u8, &[u8]) = match cell {
+        Cell::Null => (0, &[]),
+        Cell::Text(text) => (1, text.as_bytes()),
+        Cell::Number(number) => (2, &number.to_be_bytes()),
+        Cell::Bytes(bytes) => (3, bytes),
+    };
+    digest.update([kind]);
+    digest.update((bytes.len() as u64).to_be_bytes());
+    digest.update(bytes);
+}
+
+/// Returns a key before all others.
+fn first(table: &Table) -> Vec<Cell> {
+    let before = |kind: &Kind| match kind {
+        Kind::Text => Cell::Text(String::new()),
+        Kind::Number => Cell::Number(-1),
+    };
+    table.key.iter().map(before).collect()
+}
+
+async fn page(store: &Store, table: &'static Table, key: &[Cell]) -> Result<Vec<Row>, StoreError> {
+    let query = Statement {
+        text: table.page,
+        values: key.to_vec(),
+    };
+    let mut rows = store.fetch(query).await?;
+    // Servers keep no NUL in a text; what is compared is what can be kept.
+    for cell in rows.iter_mut().flat_map(|row| &mut row.cells) {
+        if let Cell::Text(text) = cell
+            && text.contains('\0')
+        {
+            *text = text.replace('\0', "\u{fffd}");
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::tables::LEFT_OUT;
+    use super::*;
+    use crate::conversation::{Message, Usage};
+    use crate::store::tests::{Place as _, TTL, admit, claim, issue, place};
+    use crate::store::{FactFilter, NewFact, sqlite};
+    use crate::task::state::State;
+
+    #[tokio::test]
+    async fn every_table_and_every_column_is_copied() {
+        let folder = sqlite::tests::Folder::new();
+        let store = folder.open().await;
+        let query = "SELECT sqlite_master.name, columns.name FROM sqlite_master, pragma_table_info(sqlite_master.name) AS columns
+                     WHERE sqlite_master.type = 'table' AND sqlite_master.name NOT LIKE 'sqlite_%'
+                     AND sqlite_master.name <> '_sqlx_migrations'";
+        for row in store.fetch(Statement::new(query)).await.unwrap() {
+            let (table, column) = (row.text(0).unwrap(), row.text(1).unwrap());
+            if LEFT_OUT.contains(&table) {
+                continue;
+            }
+            let known = TABLES.iter().find(|known| known.name == table);
+            let known = known.unwrap_or_else(|| panic!("`store migrate` forgets the table {table}"));
+            assert!(
+                known.insert.contains(column),
+                "`store migrate` forgets {table}.{column}"
+            );
+        }
+    }
+
+    /// Fills a store with something in every table.
+    async fn fill(store: &Store) {
+        for number in 0..250 {
+            admit(store, number).await;
+        }
+        let lease = claim(store).await;
+        let said: Vec<_> = (0..450)
+            .map(|number| Message::User {
+                text: format!("line {number} 日本語"),
+            })
+            .collect();
+        store.append(&lease, &json!({ "a": 1 }), &said).await.unwrap();
+        store.ask(lease.run, "pause").await.unwrap();
+        let upload = uuid::Uuid::now_v7();
+        for position in 0..20 {
+            store
+                .add_work_part(&lease, upload, position, vec![7; 1_000])
+                .await
+                .unwrap();
+        }
+        store.complete_work(&lease, upload, &json!(1)).await.unwrap();
+        store.release(&lease, None).await.unwrap();
+        let (lease, _) = store.claim(TTL).await.unwrap().unwrap();
+        store
+            .save(&lease, State::Working, &json!({ "nul": "\u{0}" }))
+            .await
+            .unwrap();
+        let fact = |number: i32| NewFact {
+            at: chrono::Utc::now(),
+            run: None,
+            task: Some(issue(1)),
+            document: format!("{{\"n\":{number}}}"),
+        };
+        let facts: Vec<_> = (0..700).map(fact).collect();
+        store.add_facts(&facts).await.unwrap();
+        store.follow(&issue(900), &issue(1), &Value::Null).await.unwrap();
+        store.pause_all().await.unwrap();
+        store.remember("answers", "some").await.unwrap();
+        let day = chrono::Utc::now().date_naive();
+        store.use_on(day, "near", &Usage::default()).await.unwrap();
+        store
+            .start_automatic_approval("alice", chrono::TimeDelta::minutes(5))
+            .await
+            .unwrap();
+        store.begin_evaluation(uuid::Uuid::now_v7(), &json!({})).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_store_is_copied_whole_goes_on_where_it_was_broken_off_and_is_compared() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let source = file.open().await;
+        fill(&source).await;
+        let target = other.open().await;
+        // Broken off after the second table, as by a kill.
+        target.remember(BEGUN, "the file").await.unwrap();
+        for table in &TABLES[..2] {
+            copy(&source, &target, table).await.unwrap();
+        }
+        let mut told = Vec::new();
+        let moved = move_all(&source, "the file", &target, |table, rows| {
+            told.push((table.to_owned(), rows))
+        });
+        let moved = moved.await.unwrap();
+        assert!(told.contains(&("messages".to_owned(), 0)), "{told:?}");
+        assert!(
+            moved.tables.contains(&("runs", 250)) && moved.tables.contains(&("facts", 700)),
+            "{moved:?}"
+        );
+
+        assert!(target.is_paused().await.unwrap());
+        let newest = source.newest_fact().await.unwrap();
+        assert_eq!(target.newest_fact().await.unwrap(), newest);
+        let number = target.add_facts(&source_fact()).await.unwrap();
+        assert!(number > newest, "numbers go on");
+        let facts = target.facts(0, &FactFilter::All, 10_000).await.unwrap();
+        assert_eq!(facts.len(), 701);
+        let again = move_all(&source, "the file", &target, |_, _| ()).await;
+        assert!(matches!(again, Err(MoveError::NotEmpty)), "{again:?}");
+    }
+
+    fn source_fact() -> [NewFact; 1] {
+        [NewFact {
+            at: chrono::Utc::now(),
+            run: None,
+            task: None,
+            document: "{}".to_owned(),
+        }]
+    }
+
+    #[tokio::test]
+    async fn a_store_in_use_and_a_copy_that_differs_are_refused() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let (source, worker) = (file.open().await, file.open().await);
+        fill(&source).await;
+        let target = other.open().await;
+        let moved = move_all(&source, "the file", &target, |_, _| ()).await;
+        assert!(matches!(moved, Err(MoveError::InUse(_))), "{moved:?}");
+        drop(worker);
+
+        target.remember(BEGUN, "the file").await.unwrap();
+        copy(&source, &target, &TABLES[0]).await.unwrap();
+        let change = Statement::new("UPDATE runs SET title = 'Another'");
+        target.execute(change).await.unwrap();
+        let moved = move_all(&source, "the file", &target, |_, _| ()).await;
+        assert!(
+            matches!(moved, Err(MoveError::Differs { table: "runs", .. })),
+            "{moved:?}"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Errors of the server, in sentences that an operator can act on.
+
+use sqlx::migrate::MigrateError;
+
+use crate::store::StoreError;
+
+/// Tells whether an error says nothing about what was asked, only that the way to the server was
+/// lost, or the server put everybody off: asked again it may well be answered.
+pub(super) fn is_loss(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(said) => said.code().is_some_and(|code| {
+            let is_of_the_connection = code.starts_with("08");
+            // Shut down, crashed, not up yet, too many connections; ended for idling; and what was
+            // rolled back for the sake of another transaction or waited for too long.
+            let passes = ["57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01", "55P03"];
+            is_of_the_connection || passes.contains(&&*code)
+        }),
+        _ => false,
+    }
+}
+
+/// Returns the error for a failure of the database.
+pub(super) fn failed(store: &str, error: sqlx::Error) -> StoreError {
+    let store = store.to_owned();
+    if let Some(reason) = explained(&error) {
+        return StoreError::Unusable { store, reason };
+    }
+    if is_loss(&error) {
+        return StoreError::Away {
+            store,
+            reason: error.to_string(),
+        };
+    }
+    StoreError::Database {
+        store,
+        source: error.into(),
+    }
+}
+
+/// Returns the error for tables that could not be brought up to date.
+pub(super) fn at_migrating(store: &str, error: MigrateError) -> StoreError {
+    let reason = match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => return failed(store, error),
+        MigrateError::VersionMissing(version) => format!(
+            "it was written by a newer version of the program (step {version} is unknown here): update the program on \
+             this machine too"
+        ),
+        other => format!(
+            "its tables are not those of this program ({other}): let `store.url` name a database or a schema of its own"
+        ),
+    };
+    StoreError::Unusable {
+        store: store.to_owned(),
+        reason,
+    }
+}
+
+/// Returns what to do about an error that the operator must fix; `None` for any other.
+fn explained(error: &sqlx::Error) -> Option<String> {
+    if let sqlx::Error::Tls(_) | sqlx::Error::Configuration(_) = error {
+        return Some(format!(
+            "{error}; look at `sslmode` and `sslrootcert` in `store.url`, and at the server's certificate"
+        ));
+    }
+    let said = error.as_database_error()?;
+    let mend = mend(&said.code()?)?;
+    Some(format!("{}; {mend}", said.message()))
+}
+
+fn mend(code: &str) -> Option<&'static str> {
+    match code {
+        "28P01" | "28000" => Some("see that `store.password_file` is the user's password, and what pg_hba.conf says"),
+        "3D000" => Some("make the database (`createdb`), or fix the name at the end of `store.url`"),
+        "3F000" => Some("make the schema, or fix `search_path` in `store.url`"),
+        "42501" => Some("give the user the right to use and create in the database's schema"),
+        "53100" => Some("the server's disk is full: free some space"),
+        "25006" => Some("the server takes no writes, as a standby does: let `store.url` name the primary one"),
+        "42P05" | "26000" => Some(
+            "a connection pooler between gives statements to other sessions; connect to the server itself, or \
+             have the pooler keep a session for each client",
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_password_and_a_missing_database_are_said_with_their_mend() {
+        for (code, word) in [("28P01", "password_file"), ("3D000", "createdb"), ("42P05", "pooler")] {
+            assert!(mend(code).is_some_and(|mend| mend.contains(word)), "{code}");
+        }
+        assert_eq!(mend("23505"), None, "a broken constraint is not the operator's to mend");
+    }
+
+    #[test]
+    fn a_connection_that_is_gone_is_a_loss_and_a_wrong_statement_is_none() {
+        let gone = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(is_loss(&sqlx::Error::Io(gone)));
+        assert!(is_loss(&sqlx::Error::PoolTimedOut));
+        assert!(!is_loss(&sqlx::Error::RowNotFound));
+    }
+}

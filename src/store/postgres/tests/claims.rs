@@ -1,0 +1,166 @@
+//! Claims of several machines at the same moment.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::{Schema, server};
+use crate::store::engine::{Engine, Liveness, Purpose, Transaction};
+use crate::store::postgres::Postgres;
+use crate::store::sql::{Row, Statement};
+use crate::store::tests::{Place as _, TTL, admit, claim, issue};
+use crate::store::{Store, StoreError};
+use crate::task::state::State;
+
+/// The engine with all the time in the world between reading and writing, and without the lock on
+/// claims where that is asked for.
+#[derive(Debug)]
+struct Slow {
+    inner: Postgres,
+    is_locking: bool,
+}
+
+struct SlowTransaction(Box<dyn Transaction>);
+
+#[async_trait]
+impl Engine for Slow {
+    async fn execute(&self, statement: Statement) -> Result<u64, StoreError> {
+        self.inner.execute(statement).await
+    }
+
+    async fn fetch(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        self.inner.fetch(statement).await
+    }
+
+    async fn begin(&self, purpose: Purpose) -> Result<Box<dyn Transaction>, StoreError> {
+        let purpose = if self.is_locking { purpose } else { Purpose::Write };
+        Ok(Box::new(SlowTransaction(self.inner.begin(purpose).await?)))
+    }
+
+    async fn now(&self) -> Result<DateTime<Utc>, StoreError> {
+        self.inner.now().await
+    }
+
+    async fn settle(&self) -> Result<bool, StoreError> {
+        self.inner.settle().await
+    }
+
+    fn liveness(&self) -> &dyn Liveness {
+        self.inner.liveness()
+    }
+}
+
+#[async_trait]
+impl Transaction for SlowTransaction {
+    async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
+        sleep(Duration::from_millis(100)).await;
+        self.0.execute(statement).await
+    }
+
+    async fn fetch(&mut self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        self.0.fetch(statement).await
+    }
+
+    async fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        self.0.commit().await
+    }
+}
+
+/// Has two machines claim at the same moment, where an issue and the request that was opened for it
+/// wait for their branch; returns how many leases came of it.
+async fn leases_at_once(address: &str, is_locking: bool) -> usize {
+    let schema = Schema::on(address);
+    let store = schema.open().await;
+    admit(&store, 1).await;
+    store.follow(&issue(2), &issue(1), &Value::Null).await.unwrap();
+    admit(&store, 2).await;
+    let mut claims = Vec::new();
+    for _ in 0..2 {
+        let inner = schema.engine().await;
+        let machine = Arc::new(Store::over(Slow { inner, is_locking }));
+        let claiming = Arc::clone(&machine);
+        let claim = tokio::spawn(async move { claiming.claim(TTL).await.unwrap() });
+        claims.push((machine, claim));
+    }
+    let mut leases = 0;
+    for (_machine, claim) in claims {
+        leases += usize::from(claim.await.unwrap().is_some());
+    }
+    leases
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_machines_that_claim_at_once_one_gets_the_branch_by_the_lock_alone() {
+    let server = server::start().await;
+    assert_eq!(leases_at_once(&server.address, true).await, 1);
+    assert_eq!(
+        leases_at_once(&server.address, false).await,
+        2,
+        "nothing else keeps two from it"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_workers_claim_a_thousand_runs_once_each() {
+    let server = server::start().await;
+    let schema = Schema::on(&server.address);
+    let store = schema.open().await;
+    for number in 0..1_000 {
+        admit(&store, number).await;
+    }
+    let mut workers = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let store = schema.open().await;
+        workers.spawn(async move {
+            let mut worked = Vec::new();
+            loop {
+                let begun = Instant::now();
+                let Some((lease, run)) = store.claim(TTL).await.unwrap() else {
+                    break worked;
+                };
+                let time = begun.elapsed();
+                store.save(&lease, State::Done, &Value::Null).await.unwrap();
+                worked.push((run.id, time));
+            }
+        });
+    }
+    let claims: Vec<_> = workers.join_all().await.into_iter().flatten().collect();
+    let mut times: Vec<_> = claims.iter().map(|(_, time)| *time).collect();
+    times.sort_unstable();
+    let (median, p95) = (times[times.len() / 2], times[times.len() * 95 / 100]);
+    // A bound for a busy machine; `--no-capture` shows the figures.
+    println!("1,000 claims by 8 workers: median {median:?}, p95 {p95:?}");
+    assert!(p95 < Duration::from_secs(1), "{p95:?}");
+    let mut worked: Vec<_> = claims.into_iter().map(|(run, _)| run).collect();
+    assert_eq!(worked.len(), 1_000);
+    worked.sort();
+    worked.dedup();
+    assert_eq!(worked.len(), 1_000);
+}
+
+#[tokio::test]
+async fn a_machine_s_clock_decides_nothing() {
+    let server = server::start().await;
+    let schema = Schema::on(&server.address);
+    let store = schema.open().await;
+    let now = store.engine.now().await.unwrap();
+    assert!((Utc::now() - now).abs() < chrono::TimeDelta::seconds(5));
+    admit(&store, 1).await;
+    let lease = claim(&store).await;
+    let expiry = "SELECT lease_expires_at - (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT FROM runs";
+    let left: i64 = sqlx::query_scalar(expiry)
+        .fetch_one(&schema.pool().await)
+        .await
+        .unwrap();
+    assert!((50_000_000..=60_000_000).contains(&left), "{left}");
+    store.heartbeat(&lease, TTL * 2).await.unwrap();
+    let left: i64 = sqlx::query_scalar(expiry)
+        .fetch_one(&schema.pool().await)
+        .await
+        .unwrap();
+    assert!((110_000_000..=120_000_000).contains(&left), "{left}");
+}

@@ -1,0 +1,216 @@
+//! Connections that are lost, and sessions that are not.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::{Schema, is_there, server};
+use crate::conversation::Message;
+use crate::store::config::Server;
+use crate::store::postgres::open;
+use crate::store::tests::{Place as _, TTL, admit, claim};
+use crate::store::{Store, StoreError};
+use crate::task::state::State;
+
+/// A way to the server that can be cut: what is under way is lost, and nothing new gets through.
+struct Way {
+    port: u16,
+    is_open: watch::Sender<bool>,
+}
+
+impl Way {
+    /// Leads to the server's socket in this folder.
+    async fn to(folder: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (is_open, opened) = watch::channel(true);
+        let socket = format!("{folder}/.s.PGSQL.5432");
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let mut opened = opened.clone();
+                let socket = socket.clone();
+                tokio::spawn(async move {
+                    if *opened.borrow() {
+                        let _ = Self::pass(client, &socket, &mut opened).await;
+                    }
+                });
+            }
+        });
+        Self { port, is_open }
+    }
+
+    async fn pass(mut client: TcpStream, socket: &str, opened: &mut watch::Receiver<bool>) -> std::io::Result<()> {
+        let mut server = UnixStream::connect(socket).await?;
+        tokio::select! {
+            passed = copy_bidirectional(&mut client, &mut server) => passed.map(|_| ()),
+            _ = opened.wait_for(|is_open| !is_open) => Ok(()),
+        }
+    }
+
+    fn cut(&self) {
+        self.is_open.send_replace(false);
+    }
+
+    fn mend(&self) {
+        self.is_open.send_replace(true);
+    }
+}
+
+/// Returns a store behind a way that can be cut, and the same store without it.
+async fn behind(server: &server::Running, grace: Duration) -> (Schema, Way, Store) {
+    let schema = Schema::on(&server.address);
+    let folder = server.address.split("host=").nth(1).unwrap().split('&').next().unwrap();
+    let way = Way::to(folder).await;
+    let direct = schema.address().await.url;
+    let url = direct.replacen(
+        &format!("host={folder}"),
+        &format!("host=127.0.0.1&port={}", way.port),
+        1,
+    );
+    let store = Store::over(open(&Server::new(&url, None), grace).await.unwrap());
+    (schema, way, store)
+}
+
+fn said(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_lost_for_seconds_is_waited_for_and_nothing_is_written_twice() {
+    let server = server::start().await;
+    let (_schema, way, store) = behind(&server, Duration::from_secs(10)).await;
+    let run = admit(&store, 1).await;
+    let lease = claim(&store).await;
+    let mut expected = Vec::new();
+    for round in 0..6_u64 {
+        let text = format!("message {round}");
+        way.cut();
+        let mending = async {
+            sleep(Duration::from_millis(700)).await;
+            way.mend();
+        };
+        let messages = [said(&text)];
+        let record = json!({ "round": round });
+        let (appended, ()) = tokio::join!(store.append(&lease, &record, &messages), mending);
+        appended.unwrap();
+        expected.extend(messages);
+        // And cut in the middle of many writes, each of which counts once.
+        let cutting = async {
+            sleep(Duration::from_millis(round * 3)).await;
+            way.cut();
+            sleep(Duration::from_millis(200)).await;
+            way.mend();
+        };
+        let writing = async {
+            let mut written = Vec::new();
+            for number in 0..20 {
+                let message = said(&format!("{round}.{number}"));
+                store
+                    .append(&lease, &record, std::slice::from_ref(&message))
+                    .await
+                    .unwrap();
+                written.push(message);
+            }
+            written
+        };
+        let (written, ()) = tokio::join!(writing, cutting);
+        expected.extend(written);
+    }
+    assert_eq!(store.messages(run).await.unwrap(), expected);
+    store.save(&lease, State::Done, &Value::Null).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_session_comes_back_with_its_lock_and_the_run_stays_in_its_hands() {
+    let server = server::start().await;
+    let (schema, way, store) = behind(&server, Duration::from_secs(10)).await;
+    admit(&store, 1).await;
+    let lease = claim(&store).await;
+    let pool = schema.pool().await;
+    assert!(is_there(&pool, store.worker()).await);
+    way.cut();
+    while is_there(&pool, store.worker()).await {
+        sleep(Duration::from_millis(10)).await;
+    }
+    way.mend();
+    while !is_there(&pool, store.worker()).await {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let other = schema.open().await;
+    assert!(other.claim(TTL).await.unwrap().is_none());
+    store.heartbeat(&lease, TTL).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_back_believes_the_others_for_a_while() {
+    let server = server::start().await;
+    let (schema, way, store) = behind(&server, Duration::from_mins(1)).await;
+    admit(&store, 1).await;
+    let other = schema.open().await;
+    let _held = claim(&other).await;
+    let pool = schema.pool().await;
+    way.cut();
+    while is_there(&pool, store.worker()).await {
+        sleep(Duration::from_millis(10)).await;
+    }
+    way.mend();
+    while !is_there(&pool, store.worker()).await {
+        sleep(Duration::from_millis(10)).await;
+    }
+    // The other one's session is gone too, as after a failure of the network between.
+    schema.kill(other).await;
+    assert!(store.claim(TTL).await.unwrap().is_none());
+    assert!(
+        schema.open().await.claim(TTL).await.unwrap().is_some(),
+        "one that was there all the time knows"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_stays_away_is_said_and_not_waited_for_longer_than_a_lease() {
+    let server = server::start().await;
+    let (_schema, way, store) = behind(&server, Duration::from_secs(10)).await;
+    admit(&store, 1).await;
+    let lease = claim(&store).await;
+    way.cut();
+    let begun = Instant::now();
+    let failed = store.heartbeat(&lease, TTL).await;
+    assert!(matches!(failed, Err(StoreError::Away { .. })), "{failed:?}");
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+    way.mend();
+    store.heartbeat(&lease, TTL).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_are_woken_by_new_work_and_by_the_death_of_others() {
+    let server = server::start().await;
+    let schema = Schema::on(&server.address);
+    let (idle, busy) = (schema.open().await, schema.open().await);
+    let mut rung = idle.rung().unwrap();
+    // The connection may have told of itself already.
+    sleep(Duration::from_millis(100)).await;
+    rung.mark_unchanged();
+    admit(&busy, 1).await;
+    tokio::time::timeout(Duration::from_secs(1), rung.changed())
+        .await
+        .unwrap()
+        .unwrap();
+    let _lease = claim(&busy).await;
+    sleep(Duration::from_millis(100)).await;
+    rung.mark_unchanged();
+
+    let begun = Instant::now();
+    drop(busy);
+    let claimed = loop {
+        rung.changed().await.unwrap();
+        if let Some(claimed) = idle.claim(TTL).await.unwrap() {
+            break claimed;
+        }
+    };
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    drop(claimed);
+}
