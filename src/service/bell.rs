@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn looks_are_rarer_while_deliveries_come_but_not_after_one() {
-        let (bell, usual) = (Bell::new(), Duration::from_secs(60));
+        let (bell, usual) = (Bell::new(), Duration::from_mins(1));
         assert_eq!(bell.pause(usual, false), usual);
         bell.has_delivered();
         assert_eq!(bell.pause(usual, false), usual * RARER);

@@ -16,8 +16,8 @@ pub struct Request {
 }
 
 impl Store {
-    /// Stores a request for whoever works on the run, now or later. The words are the caller's; `by`
-    /// is the name of the person, where it is known.
+    /// Stores a request for whoever works on the run, now or later. The words are the caller's;
+    /// `by` is the name of the person, where it is known.
     pub async fn ask(&self, run: RunId, request: &str, by: Option<&str>) -> Result<(), StoreError> {
         let insert = Statement::new(
             "INSERT INTO requests (id, run, request, asked_by) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING",

@@ -119,7 +119,8 @@ impl Server {
         })
     }
 
-    /// Returns the address that people open, and the file with the token if it is the program's own.
+    /// Returns the address that people open, and the file with the token if it is the program's
+    /// own.
     pub fn invitation(&self) -> String {
         let config = self.web.service.config();
         let url = config

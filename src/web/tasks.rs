@@ -15,8 +15,8 @@ const LONGEST_TEXT: usize = 50_000;
 const LONGEST_KEY: usize = 200;
 
 impl Web {
-    /// Opens an issue for a task; returns whether it is new. The same key of the same user opens one
-    /// issue, also where the program was killed in between; with another task it is refused.
+    /// Opens an issue for a task; returns whether it is new. The same key of the same user opens
+    /// one issue, also where the program was killed in between; with another task it is refused.
     pub(super) async fn open_task(
         &self,
         visitor: &Visitor,

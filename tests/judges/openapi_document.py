@@ -27,7 +27,7 @@ OpenAPIV31SpecValidator(document).validate()
 
 
 def check(schema, value):
-    Draft202012Validator({**schema, "components": document["components"]}).validate(value)
+    Draft202012Validator({"allOf": [schema], "components": document["components"]}).validate(value)
 
 
 checked = 0

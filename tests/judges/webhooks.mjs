@@ -6,7 +6,7 @@ import { strict as assert } from "node:assert";
 
 const { JUDGES, DASHBOARD, GITHUB_SECRET, GITLAB_SECRET } = process.env;
 const require = createRequire(`${JUDGES}/node_modules/`);
-const { sign, verify } = await import(require.resolve("@octokit/webhooks-methods"));
+const { sign, verify } = await import(`${JUDGES}/node_modules/@octokit/webhooks-methods/dist-node/index.js`);
 const { Webhook } = require("standardwebhooks");
 const families = ["api.github.com", "ghes-31", "ghes-32", "ghes-33", "ghes-34", "ghes-35"];
 

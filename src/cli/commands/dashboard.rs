@@ -45,8 +45,8 @@ pub async fn show(config: Option<&Path>, listen: Option<SocketAddr>) -> ExitCode
         .await
 }
 
-/// Answers requests beside the work of `serve`, where the configuration has an address for it. If it
-/// cannot be listened on that is said, and the work goes on without.
+/// Answers requests beside the work of `serve`, where the configuration has an address for it. If
+/// it cannot be listened on that is said, and the work goes on without.
 pub(super) async fn beside(service: &Arc<Service>, work: Work, stop: &Stop) {
     let is_service = work.produces && work.consumes;
     let Some(address) = service.config().http.address().filter(|_| is_service) else {

@@ -2,6 +2,7 @@
 //! platform does in the same way is done here.
 
 mod examine;
+mod issues;
 mod labels;
 mod search;
 
@@ -204,18 +205,7 @@ impl<P: Platform> TaskSource for Host<P> {
     }
 
     async fn open_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<OpenedIssue, ForgeError> {
-        let opened = self.platform.post_issue(repository, issue).await;
-        let (number, url) = opened.map_err(|failure| {
-            let what = format!("opening an issue in {repository}");
-            self.refused(failure, &what, Right::WriteIssues, repository)
-        })?;
-        let address = ItemAddress {
-            kind: ItemKind::Issue,
-            number,
-            repository,
-        };
-        let task = self.platform.settings().task(address);
-        Ok(OpenedIssue { task, url })
+        self.new_issue(repository, issue).await
     }
 
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {

@@ -19,7 +19,7 @@ use crate::web::server::Peer;
 /// Largest body of a request, but for webhooks.
 const LARGEST: usize = 256 * 1024;
 /// Time for a request and its answer; the stream of events begins within it.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// The field of a form, and the header of a script on a page, that has the session's form token.
 const FORM_FIELD: &str = "form_token";
 const FORM_HEADER: HeaderName = HeaderName::from_static("x-form-token");
@@ -45,7 +45,8 @@ pub(in crate::web) async fn frame(request: Request, next: Next) -> Response {
         (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        // Under `no-referrer` browsers send `Origin: null` with a form of this server's own.
+        (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ] {

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::config::http::Http;
 
@@ -55,7 +55,7 @@ impl Addresses {
 
     /// Tells whether a request that changes something was sent by a page of this server.
     pub(in crate::web) fn is_own_origin(&self, headers: &HeaderMap) -> bool {
-        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         if site.is_some_and(|site| site != b"same-origin") {
             return false;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
@@ -119,7 +119,7 @@ pub(super) async fn open_task(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let task: NewTask = asked::body(&headers, &body)?;
-    let key = headers.get("idempotency-key").map(|key| key.to_str());
+    let key = headers.get("idempotency-key").map(HeaderValue::to_str);
     let key = key
         .transpose()
         .map_err(|_| Problem::bad_request("`Idempotency-Key` must be plain text"))?;

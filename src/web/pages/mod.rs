@@ -138,10 +138,6 @@ impl<'a> Shown<'a> {
 }
 
 /// Formats a time for people.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the template engine asks for this signature"
-)]
 fn when(text: String) -> String {
     DateTime::parse_from_rfc3339(&text).map_or(text, |time| time.to_utc().format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }

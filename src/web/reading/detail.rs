@@ -9,6 +9,7 @@ use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::{PausedBy, Record};
 use crate::journal::fact::{Entry, Fact};
 use crate::review::rounds::{Opinion, ReviewLoop};
+use crate::review::score::Score;
 use crate::service::Service;
 use crate::store::{FactFilter, NumberedFact, Run, StoreError};
 use crate::task::id::RunId;
@@ -187,7 +188,7 @@ fn question(record: &Record) -> Option<String> {
 
 fn reviews(record: &Record) -> Vec<ReviewView> {
     let scores = |rounds: &ReviewLoop| -> Vec<Option<f64>> {
-        let score = |opinion: &Opinion| opinion.score().map(|score| score.value());
+        let score = |opinion: &Opinion| opinion.score().map(Score::value);
         rounds.rounds().iter().map(|round| score(&round.opinion)).collect()
     };
     [("plan", &record.reviewed.plan), ("result", &record.reviewed.result)]

@@ -68,6 +68,10 @@ async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the
     assert_eq!(stopped.status(), StatusCode::OK);
     let shown = issue.until(|issue| issue.labels() == ["coding agent stopped"]);
     program.until(&world, shown).await;
+    super::until("the end in the store", async || {
+        door.json(&format!("/api/runs/{run}")).await["state"] == "stopped"
+    })
+    .await;
     let again = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
     problem(again, StatusCode::CONFLICT).await;
     ends(program, &world).await;

@@ -166,7 +166,7 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     greets(world.model.plans(plan()));
     let (mut program, door) = opened(&world, &["serve"]).await;
     let cookie = door.logs_in(ALICE).await.unwrap();
-    let page = door.page("/new", &cookie).await.text().await.unwrap();
+    let page = door.text("/new", &cookie).await;
     assert!(page.contains("github:acme/widgets"), "{page}");
     let token = form_token(&page);
     let key = page
@@ -208,7 +208,7 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     let detail = door.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["steps"][0]["description"], "greet the reader", "{detail:#}");
     assert!(detail["change"].as_str().unwrap().contains("/pull/"), "{detail:#}");
-    let page = door.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
+    let page = door.text(&format!("/runs/{run}"), &cookie).await;
     assert!(page.contains("README.md") && page.contains("+Hello"), "{page}");
     let figures = door.json("/api/stats?days=7").await;
     assert_eq!(figures["ended"]["done"], 1, "{figures:#}");
