@@ -22,7 +22,10 @@ impl Replaced {
     }
 }
 
+/// A variable need not be set in the section of a source of tasks that is not used: the shipped
+/// example names the token of one that many people do not have. Its value is empty then.
 pub(super) fn replace(value: &mut Value, environment: Variables<'_>, faults: &mut Faults) -> Replaced {
+    let unused = unused_sources(value);
     let mut replaced = Replaced::default();
     walk(
         value,
@@ -33,10 +36,25 @@ pub(super) fn replace(value: &mut Value, environment: Variables<'_>, faults: &mu
                 *text = expanded;
             }
             Ok(None) => {}
+            Err(_) if path.first().is_some_and(|section| unused.contains(&section.as_str())) => text.clear(),
             Err(reason) => faults.add(path.clone(), reason),
         },
     );
     replaced
+}
+
+/// Returns the sections of sources that `task_sources` leaves out; none where a variable in it may
+/// name them.
+fn unused_sources(value: &Value) -> Vec<&'static str> {
+    let named: Vec<&str> = match value.get("task_sources").and_then(Value::as_array) {
+        Some(named) => named.iter().filter_map(Value::as_str).collect(),
+        None => return Vec::new(),
+    };
+    if named.iter().any(|name| name.contains("${")) {
+        return Vec::new();
+    }
+    let sections = ["github", "gitlab"].into_iter();
+    sections.filter(|section| !named.contains(section)).collect()
 }
 
 fn walk(value: &mut Value, path: &mut KeyPath, visit: &mut dyn FnMut(&KeyPath, &mut String)) {

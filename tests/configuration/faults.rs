@@ -88,6 +88,21 @@ fn a_file_that_is_not_there_is_one_sentence() {
 }
 
 #[test]
+fn a_variable_in_the_section_of_a_source_that_is_not_used_need_not_be_set() {
+    let other = "github: {token: '${NO_SUCH_TOKEN}', repositories: [a/b]}\n";
+    let used = "gitlab: {token: '${TOKEN}', projects: [a/b]}\n";
+    let with = |sources: &str| Given::file(&format!("task_sources: {sources}\n{other}{used}")).with("TOKEN", "a-token");
+    with("[gitlab]").loads();
+    for sources in ["[github, gitlab]", "['${NO_SUCH_SOURCE:-gitlab}']"] {
+        let faults = with(sources).faults();
+        assert!(
+            faults.contains("github.token: the environment variable NO_SUCH_TOKEN"),
+            "{faults}"
+        );
+    }
+}
+
+#[test]
 fn what_a_variable_holds_is_never_shown() {
     let given = with_github("consumers: ${TOKEN}\nllm: {provider: '${TOKEN}'}\n").with("TOKEN", "hunter2");
     let faults = given.faults();
