@@ -79,8 +79,8 @@ pub(super) const TABLES: [Table; 12] = [
     ),
     table!(
         "requests",
-        "id, run, request",
-        "$1, $2, $3",
+        "id, run, request, asked_by",
+        "$1, $2, $3, $4",
         "id",
         "$1",
         "id DESC",
@@ -168,6 +168,16 @@ pub(super) const TABLES: [Table; 12] = [
         "id DESC",
         &[Text],
         "100"
+    ),
+    table!(
+        "once",
+        "name, at, value",
+        "$1, $2, $3",
+        "name",
+        "$1",
+        "name DESC",
+        &[Text],
+        "200"
     ),
 ];
 
