@@ -55,7 +55,7 @@ macro_rules! table {
 use Kind::{Number, Text};
 
 /// All tables but that of the migrations.
-pub(super) const TABLES: [Table; 12] = [
+pub(super) const TABLES: [Table; 13] = [
     table!(
         "runs",
         "id, task, title, state, record, created_at, updated_at, finished_at, not_before, lease_token, lease_worker, \

@@ -116,7 +116,7 @@ impl Pictures {
         let Some(run) = entry.subject.run else { return };
         let is_in_period = since.is_none_or(|since| entry.at >= since);
         match &entry.fact {
-            Fact::Claimed => {
+            Fact::Claimed { .. } => {
                 self.begun.entry(run).or_insert(entry.at);
             }
             Fact::StageChanged { to, .. } if to.is_final() => {
