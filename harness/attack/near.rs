@@ -72,7 +72,7 @@ pub fn far_models(model: &Model) -> Value {
     let named = |address: &str, name: &str| {
         json!({
             "provider": "openai", "base_url": address, "model": name, "api_key": canary::MODEL_KEY,
-            "function_calling": false, "context_length": 32768,
+            "context_length": 32768,
         })
     };
     json!({
