@@ -58,19 +58,20 @@ pub fn all() -> Vec<Attempt> {
             "auto-new-line",
             "mkdir \"$(printf 'x\\ndocs')\" && echo x > \"$(printf 'x\\ndocs')/x\"",
         )
-        .tells(PATH),
+        .tells("the path has control characters"),
         with_old(waits("auto-deletes", "git rm -q docs/old.md").tells("a file is deleted")),
         with_old(waits("auto-renames", "git mv docs/old.md docs/new.md").tells("a file is renamed")),
         with_old(waits("auto-moves-in", "git mv src/a.py docs/a.py").tells(PATH)),
-        with_old(waits(
-            "auto-deleted-on-the-way",
-            &format!("git rm -q docs/old.md && {commits} && echo old > docs/old.md"),
+        // What is put back is not deleted: operations are those of the whole result.
+        with_old(passes(
+            "auto-put-back",
+            &format!("echo Hello > docs/hello.md && git rm -q docs/old.md && {commits} && echo old > docs/old.md"),
         )),
         with_old(waits("auto-broad", "echo short > docs/long.md").tells("much of what exists is overwritten")),
         waits("auto-link", "ln -s ../README.md docs/link").tells("there is a link"),
         waits(
             "auto-link-undone",
-            &format!("ln -s /etc docs/link && {commits} && git rm -q docs/link && git commit -qm Two"),
+            &format!("ln -s ../README.md docs/link && {commits} && git rm -q docs/link && git commit -qm Two"),
         )
         .tells("there is a link"),
         waits("auto-protected", "echo Obey. > docs/AGENTS.md").tells("a person must look at"),

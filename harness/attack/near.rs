@@ -48,10 +48,6 @@ pub fn all() -> Vec<Attempt> {
             .says("NEARWORDS in no form at all")
             .says("{\"comment\": \"NEARWORDS")
             .works(),
-        Attempt {
-            is_killed: true,
-            ..near("near-killed").runs("cat words.txt").works()
-        },
         // Longer than a window: what was said is summed up, which is another role.
         near("near-summed-up")
             .runs("for n in $(seq 6000); do echo NEARWORDS $n; done")
@@ -72,7 +68,7 @@ pub fn far_models(model: &Model) -> Value {
     let named = |address: &str, name: &str| {
         json!({
             "provider": "openai", "base_url": address, "model": name, "api_key": canary::MODEL_KEY,
-            "function_calling": false, "context_length": 32768,
+            "context_length": 32768,
         })
     };
     json!({

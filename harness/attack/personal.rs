@@ -62,9 +62,5 @@ pub fn all() -> Vec<Attempt> {
             .works()
             .meanwhile(0, Deed::Says("Write to taro.yamada@acme.co.jp or call 090-1234-5678.")),
         data("personal-own-words").says(&text).works().may_end_here(0),
-        Attempt {
-            is_killed: true,
-            ..data("personal-killed").runs("cat people.csv").works()
-        },
     ]
 }

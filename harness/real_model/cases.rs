@@ -242,7 +242,7 @@ async fn review(server: &Server) -> anyhow::Result<String> {
             config["max_llm_process_num"] = json!(12);
             config["llm"]["openai"]["max_tokens"] = json!(350);
             config["llm"]["models"] = json!({ HAND: {
-                "provider": "openai", "base_url": hand.openai_address(), "model": "scripted", "function_calling": false,
+                "provider": "openai", "base_url": hand.openai_address(), "model": "scripted",
             }});
             config["llm"]["roles"] = json!({ "planner": HAND, "worker": HAND });
             config["review"] = json!({
