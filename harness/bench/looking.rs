@@ -75,9 +75,10 @@ async fn planned(has_index: bool) -> anyhow::Result<(f64, f64)> {
 impl Looking {
     fn answer(&mut self, request: &Request) -> Answer {
         if self.has_planned {
-            return match self.read.insert("done".to_owned()) {
-                true => Answer::calls("workspace/write_file", crate::turns::file("A line.\n")),
-                false => Answer::done("The note is written."),
+            return if self.read.insert("done".to_owned()) {
+                Answer::calls("workspace/write_file", crate::turns::file("A line.\n"))
+            } else {
+                Answer::done("The note is written.")
             };
         }
         self.requests += 1.0;
@@ -120,7 +121,8 @@ impl Looking {
         let words = text.split(|letter: char| letter.is_whitespace() || "\"\\<>(),".contains(letter));
         let mut paths = words.filter_map(|word| {
             let (path, line) = word.split_once(':')?;
-            let is_place = path.ends_with(".py") && line.starts_with(|digit: char| digit.is_ascii_digit());
+            let is_place =
+                path.rsplit('.').next() == Some("py") && line.starts_with(|digit: char| digit.is_ascii_digit());
             is_place.then(|| path.trim_start_matches('n').to_owned())
         });
         paths.find(|path| !self.read.contains(path))

@@ -65,5 +65,5 @@ pub fn is_code(path: &str) -> bool {
     let is_test = path.split('/').any(|part| {
         matches!(part, "test" | "tests" | "testing") || part.starts_with("test_") || part.ends_with("_test.py")
     });
-    path.ends_with(".py") && !is_test
+    path.rsplit('.').next() == Some("py") && !is_test
 }

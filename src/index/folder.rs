@@ -66,7 +66,6 @@ fn canonical(folder: &Path) -> Result<PathBuf, IndexError> {
 
 /// Returns the name of a folder's mirror, which is the same for the same path.
 fn name(folder: &Path) -> String {
-    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-    let short: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("{FOLDER}{short}")
+    let digest = format!("{:x}", Sha256::digest(folder.as_os_str().as_encoded_bytes()));
+    format!("{FOLDER}{}", &digest[..24])
 }

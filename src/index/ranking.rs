@@ -16,6 +16,8 @@ const OF_STEM: f64 = 0.15;
 const OF_DEFINITION: f64 = 0.35;
 const MOST_OF_DEFINITIONS: f64 = 0.8;
 const OF_PATH_WORDS: f64 = 0.15;
+/// What the words of the first line are worth beside those of the whole question.
+const OF_TITLE: f64 = 0.5;
 /// How much a file of tests, or of prose, is worth beside one of code, unless it is asked for.
 const TESTS: f64 = 0.4;
 const PROSE: f64 = 0.5;
@@ -87,29 +89,13 @@ pub(super) fn rank(
             .sum();
         words.insert(*path, sum);
     }
-    let best = words.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut ranked = Vec::new();
+    let best = words.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (path, places) in &by_file {
         let Some(file) = tree.files.get(path) else { continue };
         let by_words = words.get(path).copied().unwrap_or_default() / best;
         let score = (by_words + mentions.get(path).copied().unwrap_or_default()) * worth(file, question);
-        let first = places.first().map_or(1.0, |(_, score)| score.max(f64::MIN_POSITIVE));
-        if places.is_empty() {
-            ranked.push(Ranked {
-                chunk: None,
-                path: *path,
-                score,
-            });
-        }
-        for (at, (chunk, of_words)) in places.iter().take(per_file).enumerate() {
-            // The first place stands for its file; the others come behind the files that are better.
-            let share = if at == 0 { 1.0 } else { 0.9 * of_words / first };
-            ranked.push(Ranked {
-                chunk: Some(*chunk),
-                path: *path,
-                score: score * share,
-            });
-        }
+        ranked.extend(of_file(*path, places, score, per_file));
     }
     let name = |path: &i64| tree.files.get(path).map_or("", |file| file.path.as_str());
     ranked.sort_by(|one, other| {
@@ -121,16 +107,37 @@ pub(super) fn rank(
     ranked
 }
 
+/// Returns the places of a file with its score. The first stands for it; the others come behind the
+/// files that are better.
+fn of_file(path: i64, places: &[(i64, f64)], score: f64, most: usize) -> Vec<Ranked> {
+    let Some((_, first)) = places.first() else {
+        return vec![Ranked {
+            chunk: None,
+            path,
+            score,
+        }];
+    };
+    let ranked = places
+        .iter()
+        .take(most)
+        .enumerate()
+        .map(|(at, (chunk, of_words))| Ranked {
+            chunk: Some(*chunk),
+            path,
+            score: if at == 0 {
+                score
+            } else {
+                score * 0.9 * of_words / first.max(f64::MIN_POSITIVE)
+            },
+        });
+    ranked.collect()
+}
+
 /// Returns each place with its score by the whole question and by its first line.
 fn joined(findings: &Findings) -> HashMap<(i64, i64), f64> {
     let mut joined: HashMap<(i64, i64), f64> = HashMap::new();
-    for list in [&findings.places, &findings.by_title] {
+    for (list, weight) in [(&findings.places, 1.0), (&findings.by_title, OF_TITLE)] {
         let best = list.first().map_or(1.0, |found| found.score.max(f64::MIN_POSITIVE));
-        let weight = if std::ptr::eq(list, &raw const findings.by_title) {
-            0.5
-        } else {
-            1.0
-        };
         for found in list {
             *joined.entry((found.chunk, found.blob)).or_default() += weight * found.score / best;
         }

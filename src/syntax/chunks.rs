@@ -20,6 +20,9 @@ const ABOVE: [&str; 8] = ["//", "#", "*", "/*", "@", "--", "\"\"\"", "template"]
 /// Returns the places of a file.
 pub(super) fn cut(text: &str, definitions: &[Definition]) -> Vec<Chunk> {
     let lines: Vec<&str> = text.lines().collect();
+    // What a parser made up for a broken end may begin behind the last line.
+    let is_there = |definition: &&Definition| definition.first < lines.len();
+    let definitions: Vec<&Definition> = definitions.iter().filter(is_there).collect();
     let mut owners: Vec<Option<usize>> = vec![None; lines.len()];
     for (index, definition) in definitions.iter().enumerate() {
         let first = with_comment(&lines, &owners, definition);

@@ -30,7 +30,7 @@ pub(super) fn of_markdown(text: &str) -> Vec<Definition> {
 
 /// Returns the top-level keys and sections of a configuration file.
 pub(super) fn of_configuration(path: &str, text: &str) -> Vec<Definition> {
-    let is_json = path.ends_with(".json");
+    let is_json = path.rsplit('.').next() == Some("json");
     let indent = text
         .lines()
         .nth(1)

@@ -102,7 +102,7 @@ impl Mirror {
         ids: &[&str],
         mut look: impl FnMut(&str, &[u8]) + Send,
     ) -> Result<(), RepositoryError> {
-        let wanted: String = ids.iter().map(|id| format!("{id} {id}\n")).collect();
+        let wanted: String = ids.iter().flat_map(|id| [*id, " ", *id, "\n"]).collect();
         self.each_of(wanted.as_bytes(), |object| {
             if object.kind == ObjectKind::File {
                 look(object.path, object.content);

@@ -125,9 +125,10 @@ impl CodeSearch {
 
     async fn outline(&self, args: Outline) -> Result<String, ToolError> {
         let path = beneath_root(&args.path);
-        let found = match self.filter.takes(&path) {
-            true => self.index.outline(&self.commit, &path).await.map_err(for_model)?,
-            false => None,
+        let found = if self.filter.takes(&path) {
+            self.index.outline(&self.commit, &path).await.map_err(for_model)?
+        } else {
+            None
         };
         let Some(definitions) = found else {
             return Err(ToolError::TellModel(format!(
@@ -241,7 +242,7 @@ impl ToolServer for CodeSearchServer {
 }
 
 /// Returns `path` relative to the root, which models also write as it is called in the container.
-fn beneath_root(path: &str) -> String {
+pub(super) fn beneath_root(path: &str) -> String {
     let path = within_project(path).unwrap_or_else(|| path.to_owned());
     without_root(&path).map(str::to_owned).unwrap_or(path)
 }

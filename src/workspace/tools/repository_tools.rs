@@ -12,8 +12,8 @@ use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
 use crate::spelling::nearest_by;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
-use crate::workspace::tools::code_search::{self, CodeSearch, OUTLINE, SEARCH_CODE, WHO_USES};
-use crate::workspace::tools::path_filter::{left_out, within_project, without_root};
+use crate::workspace::tools::code_search::{self, CodeSearch, OUTLINE, SEARCH_CODE, WHO_USES, beneath_root};
+use crate::workspace::tools::path_filter::left_out;
 
 const NAME: &str = "repository";
 const MOST_FILES: usize = 2_000;
@@ -234,12 +234,6 @@ impl ToolServer for RepositoryTools {
     }
 
     async fn close(&self) {}
-}
-
-/// Returns `path` relative to the root, which models also write as it is called in the container.
-fn beneath_root(path: &str) -> String {
-    let path = within_project(path).unwrap_or_else(|| path.to_owned());
-    without_root(&path).map(str::to_owned).unwrap_or(path)
 }
 
 fn for_model(error: &RepositoryError) -> ToolError {

@@ -1,5 +1,5 @@
-//! The conversation with the planner: it looks at the repository, plans, and is asked again for what
-//! does not hold.
+//! The conversation with the planner: it looks at the repository, plans, and is asked again for
+//! what does not hold.
 
 use std::sync::Arc;
 
