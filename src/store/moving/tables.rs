@@ -172,4 +172,5 @@ pub(super) const TABLES: [Table; 12] = [
 ];
 
 /// Tables whose content is of the moment: who has a turn now.
+#[cfg(test)]
 pub(super) const LEFT_OUT: [&str; 1] = ["turns"];
