@@ -367,8 +367,8 @@ pub enum ConfigCommand {
 pub enum StoreCommand {
     /// Copy the store in the file to a PostgreSQL database, and compare the two
     ///
-    /// Stop all workers first. Broken off, it goes on where it was at the next call. The file is left as
-    /// it was.
+    /// Stop all workers first. Broken off, it goes on where it was at the next call. The file is
+    /// left as it was.
     Migrate(MoveStore),
 }
 

@@ -215,6 +215,10 @@ fn expect_one_of_everything(world: &World, issue: &Item, story: &dyn Fn() -> Str
     assert_eq!(headlines.len(), 2, "{}", story());
     assert!(headlines[0].contains("Done: how it went"), "{headlines:?}");
     assert!(headlines[1].starts_with("### ✅ Done: http"), "{headlines:?}");
+    if !world.state_dir().join("coding-agent.db").exists() {
+        // A server has let go of the locks of the dead itself.
+        return;
+    }
     let locks: Vec<_> = std::fs::read_dir(world.state_dir().join("workers"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())

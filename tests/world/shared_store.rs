@@ -158,7 +158,7 @@ async fn a_store_that_was_moved_has_all_runs_and_works_on_each_once() {
     world.moves_to("second");
     let status = world.command(&["status"]).await;
     assert!(
-        status.stdout.contains("widgets#1") && status.stdout.contains("widgets#2"),
+        status.stdout.contains("widgets#1") && status.stdout.contains("widgets#3"),
         "{status:?}"
     );
     assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
@@ -166,7 +166,7 @@ async fn a_store_that_was_moved_has_all_runs_and_works_on_each_once() {
     let ended = world.run().await;
     assert_eq!(
         ended.stdout,
-        "github:acme/widgets#2: done\n",
+        "github:acme/widgets#3: done\n",
         "{ended:?}\n{}",
         world.story()
     );

@@ -217,8 +217,8 @@ async fn attend(link: &Link, worker: Uuid, mut listener: PgListener, state: &Sta
     }
 }
 
-/// Tells whether there are runs of the dead, or runs that have just become due. Fails if the session
-/// does not hold its lock: a listener reconnects by itself where nobody notices.
+/// Tells whether there are runs of the dead, or runs that have just become due. Fails if the
+/// session does not hold its lock: a listener reconnects by itself where nobody notices.
 async fn has_work(link: &Link, worker: Uuid, listener: &mut PgListener) -> Result<bool, sqlx::Error> {
     let query = sqlx::query_as::<_, (bool, bool)>(
         "WITH clock AS (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT AS now),

@@ -1,10 +1,10 @@
 //! What is PostgreSQL's own: sessions, lost connections, claims that would run side by side. All
 //! else is in the suite of the store, which `make test-postgres` plays with a server too.
 
+mod server; // the server they need
 mod claims;
 mod connections;
 mod poolers;
-mod server;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
