@@ -81,10 +81,8 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Resul
         "command_executor": installation::with(installation::executor()?, &json!({ "timeout_seconds": LONGEST_COMMAND })),
     }))?;
     let title = trajectory.task.lines().next().unwrap_or("Mend it");
-    repository
-        .open_issue(title)
-        .body(&trajectory.task)
-        .label("coding agent");
+    let issue = repository.open_issue(title);
+    issue.body(&trajectory.task).label("coding agent");
 
     let begun = Instant::now();
     let mut command = tokio::process::Command::from(installation.command(&["run"])?);
@@ -99,7 +97,6 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Resul
     let took = begun.elapsed();
 
     let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let pull = github.pulls().into_iter().next();
     let (unlike_files, without_pull) = match pull {
         Some(pull) => {
@@ -109,12 +106,21 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Resul
                 &["diff", "--full-index", "--no-renames", &base, &pull.head_commit()],
             )?;
             (
-                unlike(&difference::read(&trajectory.submission), &difference::read(&ours)),
+                unlike(
+                    &without_the_images(difference::read(&trajectory.submission), trajectory),
+                    &difference::read(&ours),
+                ),
                 None,
             )
         }
         None if trajectory.submission.trim().is_empty() => (BTreeMap::new(), None),
-        None => (BTreeMap::new(), Some(said.trim().to_owned())),
+        None => {
+            let comment = issue.comments_of(github.bot()).pop();
+            let said = comment.unwrap_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned());
+            let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+            let why = lines.by_ref().take(2).collect::<Vec<_>>().join(" ");
+            (BTreeMap::new(), Some(why))
+        }
     };
     let called = installation.journal();
     let called = called.iter().filter(|fact| fact["fact"] == "tool_called");
@@ -198,6 +204,21 @@ fn judged(trajectory: &Trajectory, heard: Heard, is_commit_found: bool) -> Vec<(
         Some((step.clone(), judgement))
     });
     judged.collect()
+}
+
+/// Leaves out the files that no command of the recording names: they were changed, or built, when
+/// the recorded image was made, and only got into its difference.
+fn without_the_images(mut files: BTreeMap<String, Changed>, trajectory: &Trajectory) -> BTreeMap<String, Changed> {
+    files.retain(|path, _| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_built = path.starts_with("build/");
+        !is_built
+            && trajectory
+                .steps
+                .iter()
+                .any(|step| step.action.in_words().contains(name))
+    });
+    files
 }
 
 /// Names each file whose content is not the recorded one.

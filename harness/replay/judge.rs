@@ -174,6 +174,9 @@ fn meddling(text: &str, status: Option<i32>, step: &Step) -> Meddling {
     }
 }
 
+/// Why a program was not run: it came with the recorded image, as what runs code does.
+pub const LACKING: &str = "a program that the image has not";
+
 /// Names a reason that lies in the recorded machine, for outputs that are not alike.
 fn reason(step: &Step, output: &str, meddling: Meddling) -> Option<&'static str> {
     let command = step.action.command().unwrap_or_default();
@@ -189,7 +192,7 @@ fn reason(step: &Step, output: &str, meddling: Meddling) -> Option<&'static str>
         return Some("runs code, in another environment than the recorded one");
     }
     if output.contains("command not found") {
-        return Some("a program that the image has not");
+        return Some(LACKING);
     }
     if mentions(&["site-packages", "miniconda", "/usr/lib/python", "dist-packages"]) {
         return Some("looks at the recorded image, outside of the repository");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::case::Played;
-use crate::judge::{Judgement, Meddling, Verdict, runs_code};
+use crate::judge::{Judgement, LACKING, Meddling, Verdict, runs_code};
 use crate::trajectory::{Step, Trajectory};
 
 /// Longest command in a list, in characters.
@@ -151,7 +151,7 @@ impl Sums {
         let is_same = matches!(judgement.verdict, Verdict::Same | Verdict::SameButForOrder);
         self.refused += usize::from(judgement.meddling == Meddling::Refused);
         self.unexplained += usize::from(matches!(judgement.verdict, Verdict::Unlike | Verdict::OtherStatus));
-        if step.action.command().is_some_and(runs_code) {
+        if step.action.command().is_some_and(runs_code) || judgement.reason == LACKING {
             self.code += 1;
             self.code_same += usize::from(is_same);
             return;

@@ -1,5 +1,5 @@
-//! What came of one task with one way of working, and the file that remembers it, so that a measurement that was broken off goes
-//! on.
+//! What came of one task with one way of working, and the file that remembers it, so that a
+//! measurement that was broken off goes on.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

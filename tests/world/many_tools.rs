@@ -123,7 +123,7 @@ async fn what_is_offered_natively_stays_the_same_after_a_description() {
             "parameters": { "type": "object", "additionalProperties": true },
         })
     );
-    assert_eq!(of("workspace__read_file")["parameters"]["required"], json!(["path"]));
+    assert_eq!(of("read_file")["parameters"]["required"], json!(["path"]));
     let result = |place: usize| match requests[place].messages.last() {
         Some(Said::Result(_, text)) => text.clone(),
         other => panic!("no result: {other:?}"),

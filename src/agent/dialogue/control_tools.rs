@@ -96,14 +96,14 @@ impl ToolServer for ControlTools {
             specs.push(own_spec::<FinishSubtask>(
                 NAME,
                 "finish_subtask",
-                "Ticks a subtask; call it along with the next step.",
+                "Ticks a subtask, beside the next step.",
             ));
             specs.push(own_spec::<RevisePlan>(NAME, "revise_plan", "Asks for a better plan."));
         }
         specs.push(own_spec::<AddSetUp>(
             NAME,
             "add_set_up",
-            "Adds a set-up command for the new container in which the result is checked.",
+            "Adds a set-up command for the container of the checks.",
         ));
         if self.may_ask {
             specs.push(own_spec::<AskPeople>(

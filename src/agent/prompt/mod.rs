@@ -106,9 +106,7 @@ pub fn network(config: &environment::Config, environment: &environment::Environm
     }
     let named = named.join(", ");
     match config.network.during {
-        During::Always => format!(
-            "Network: only through the proxy that is set in the environment, and only to {named}; anything else is refused."
-        ),
+        During::Always => format!("Network: only to {named}, through the proxy in the environment."),
         During::Setup => format!(
             "Network: only while the plan's set-up commands run, and only to {named}. It is closed now: what is missing cannot be installed any more."
         ),

@@ -3,6 +3,7 @@
 mod first_sight; // what the worker sees of the project at once
 mod fresh_start; // a conversation that begins anew from the facts
 mod offline; // a model that wants from the network what it cannot get
+mod untouched; // a model that says done and has touched nothing
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ use crate::llm::config::role::Role;
 use crate::task::state::Signal;
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::set_up::dependencies;
+use untouched::Untouched;
 
 /// Beginnings of the names of the program's own tools.
 const OWN_SERVERS: [&str; 3] = ["workspace/", "repository/", "agent/"];
@@ -89,6 +91,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut breaker = Breaker::new(run.claim.services.settings.planning.circuit_breaker.tool_failures);
     let mut is_advised = false;
     let mut attempts = Attempts::default();
+    let mut untouched = Untouched::of(run);
     loop {
         commands::hear(run, chat).await?;
         if waits_for_approval(run, chat).await? {
@@ -101,6 +104,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         let (has_failures, was_cut_off) = (called.has_failures(), called.was_cut_off());
         let noticed = (watch.judge(&called.results), breaker.judge(&called.carried_out));
         attempts.note(&called.results);
+        untouched.note(&called.results);
         give_results(run, chat, called)?;
         if turn.done && has_failures {
             dialogue::tell(&run.claim, chat, DONE_TOO_EARLY);
@@ -110,7 +114,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
                 dialogue::save(&mut run.claim, chat).await?;
                 continue;
             }
-            if !reminds_of_the_rules(run, chat).await? {
+            if !untouched.sends_back(run, chat)? && !reminds_of_the_rules(run, chat).await? {
                 run.claim.record.worked.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
                 return Ok(Signal::Finished);
             }

@@ -15,6 +15,7 @@ use crate::agent::workspace::large_files;
 use crate::agent::workspace::set_up;
 use crate::agent::workspace::source;
 use crate::agent::workspace::submodules;
+use crate::conversation::ToolSpec;
 use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
@@ -97,7 +98,7 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         // The error comes only now because an open workspace is needed to save the work so far.
         return Err(interruption);
     }
-    let specs = run.claim.unless_stopped(toolbox.specs()).await?;
+    let specs = described(&run.claim.unless_stopped(toolbox.specs()).await?);
     if let Some(opened) = &mut run.workspace.open {
         opened.specs = specs;
     }
@@ -118,6 +119,16 @@ async fn code_search(run: &mut Run) -> Result<Option<Arc<dyn ToolServer>>, Inter
     };
     let code = code_index::open(&mut run.claim, &mirror, &base.commit).await?;
     Ok(code.map(|code| -> Arc<dyn ToolServer> { Arc::new(CodeSearchServer(code)) }))
+}
+
+/// Tools that do what others do as well. They work for a model that calls them and are not
+/// described: a description is paid for in every request.
+const UNDESCRIBED: [&str; 3] = ["workspace/list_files", "workspace/insert", "workspace/undo_edit"];
+
+/// Returns the tools that are described to the model.
+fn described(specs: &[ToolSpec]) -> Arc<[ToolSpec]> {
+    let is_described = |spec: &&ToolSpec| !UNDESCRIBED.contains(&spec.name.as_str());
+    specs.iter().filter(is_described).cloned().collect()
 }
 
 /// Records that the container is complete, so that a later process does not reuse a partial one.

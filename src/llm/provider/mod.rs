@@ -101,10 +101,10 @@ impl Prompt<'_> {
         };
         let done = NativeFunction {
             name: DONE.to_owned(),
-            description: "Say that all of the work is finished.",
+            description: "All of the work is finished.",
             schema: Cow::Owned(json!({
                 "type": "object",
-                "properties": { "comment": { "type": "string", "description": "What was done" } },
+                "properties": { "comment": { "type": "string" } },
                 "required": ["comment"],
             })),
         };

@@ -1,6 +1,7 @@
 //! Converts tool names, `server/tool`, to the form of providers, `[a-zA-Z0-9_-]{1,64}`, and back.
 
 use crate::conversation::ToolSpec;
+use crate::conversation::decode::DONE;
 
 const MAX_LENGTH: usize = 64;
 
@@ -13,11 +14,24 @@ pub(crate) fn our_name(tools: &[ToolSpec], called: &str) -> String {
         .map_or_else(|| called.replacen("__", "/", 1), |tool| tool.name.clone())
 }
 
-/// Returns the provider's form of `name`: `server__tool`, or, if that would be too long, odd or
-/// ambiguous, a shortened form with a check sum. The form depends on the name alone, so a resumed
-/// conversation is written the same.
+/// The servers whose tools go without their names: they are called most, and each call is repeated
+/// in every later request.
+const UNNAMED: [&str; 2] = ["workspace/", "agent/"];
+/// The tool that most calls are for, and the short name that models know it by.
+const SHELL: (&str, &str) = ("workspace/execute_command", "bash");
+
+/// Returns the provider's form of `name`: `server__tool`, the tool alone for the program's own, or,
+/// if that would be too long, odd or ambiguous, a shortened form with a check sum. The form depends
+/// on the name alone, so a resumed conversation is written the same.
 pub(crate) fn on_the_wire(name: &str) -> String {
-    let (server, tool) = name.split_once('/').unwrap_or(("", name));
+    if name == SHELL.0 {
+        return SHELL.1.to_owned();
+    }
+    let short = UNNAMED
+        .iter()
+        .find_map(|server| name.strip_prefix(server))
+        .filter(|tool| !tool.contains('/') && *tool != DONE);
+    let (server, tool) = short.map_or_else(|| name.split_once('/').unwrap_or(("", name)), |tool| ("", tool));
     let plain = |part: &str| {
         part.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
@@ -71,7 +85,10 @@ mod tests {
 
     #[test]
     fn plain_names_stay_readable_and_odd_ones_stay_apart() {
-        assert_eq!(on_the_wire("workspace/write_file"), "workspace__write_file");
+        assert_eq!(on_the_wire("workspace/write_file"), "write_file");
+        assert_eq!(on_the_wire("agent/revise_plan"), "revise_plan");
+        assert_eq!(on_the_wire("workspace/execute_command"), "bash");
+        assert_eq!(on_the_wire("time/now"), "time__now");
         assert_eq!(on_the_wire("done"), "done");
         assert_ne!(on_the_wire("a__b/c"), on_the_wire("a/b__c"));
         assert_ne!(on_the_wire("a/b.c"), on_the_wire("a/b_c"));
@@ -84,6 +101,8 @@ mod tests {
             let wire = on_the_wire(&name);
             prop_assert!((1..=MAX_LENGTH).contains(&wire.len()));
             prop_assert!(wire.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'));
+            let own = format!("workspace/{}", name.replace('/', "-"));
+            prop_assert_eq!(our_name(&[tool(&own)], &on_the_wire(&own)), own);
             prop_assert_eq!(our_name(&[tool(&name)], &wire), name);
         }
     }

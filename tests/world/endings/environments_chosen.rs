@@ -275,3 +275,35 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
     assert_eq!(world.github.pulls()[0].file("README.md").as_deref(), Some("Hello\n"));
     world.finish().await;
 }
+
+#[tokio::test]
+async fn without_planning_a_model_that_touches_nothing_is_not_done() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({"enabled": false}));
+    world.model.done("All is well.").done("It really is.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(issue.labels(), ["coding agent failed"], "{ended:?}");
+    let comment = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(comment.contains("has called no tool"), "{comment}");
+    let told = world.model.requests()[1].seen.clone();
+    assert!(told.contains("`done` did not count: no tool was called"), "{told}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn without_planning_a_model_that_was_sent_back_goes_to_work() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({"enabled": false}));
+    world.model.done("All is well.");
+    greets(world.model.script());
+    let issue = greeting(&world);
+
+    world.run().await;
+
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(world.github.pulls()[0].file("README.md").as_deref(), Some("Hello\n"));
+    world.finish().await;
+}

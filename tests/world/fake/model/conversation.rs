@@ -141,7 +141,16 @@ impl Request {
             Some(rest) => rest.len() == 9 && rest[1..].bytes().all(|byte| byte.is_ascii_hexdigit()),
             None => false,
         };
-        self.offered.iter().map(String::as_str).find(fits)
+        let offered = || self.offered.iter().map(String::as_str);
+        // The program's own tools go without their server's name, and the shell has a short one.
+        let alone = match tool.split_once('/') {
+            Some(("workspace", "execute_command")) => Some("bash"),
+            Some(("workspace" | "agent", alone)) => Some(alone),
+            _ => None,
+        };
+        offered()
+            .find(fits)
+            .or_else(|| offered().find(|name| Some(*name) == alone))
     }
 
     pub fn can_call(&self, tool: &str) -> bool {
