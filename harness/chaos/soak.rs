@@ -29,6 +29,9 @@ const OPEN_AT_ONCE: usize = 12;
 /// The longest time in which no task may come to its end.
 const PATIENCE: Duration = Duration::from_mins(5);
 
+/// The requests that the fake GitHub answers: more than the tasks need.
+const REQUESTS: u64 = 10_000_000;
+
 /// How slowly the model answers.
 const THINKING: u64 = 100;
 
@@ -55,6 +58,9 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
     })
     .await?;
     site.pace.store(THINKING, Ordering::Relaxed);
+    // Some 150 tasks in a quarter of an hour use up what GitHub answers in an hour. What happens then
+    // is the subject of other rounds; here no task would end any more.
+    site.github.rate_limited(REQUESTS, Duration::from_hours(24));
     let mut tally = Tally::default();
     let (jobs, mut wrong) = match worked(&site, count, &mut random, &mut tally).await {
         Ok(jobs) => (jobs, Vec::new()),
