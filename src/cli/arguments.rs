@@ -374,7 +374,7 @@ pub enum StoreCommand {
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct MoveStore {
-    /// The database, as postgres://user@host:5432/database [default: `store.url`]
+    /// The database, as `postgres://user@host:5432/database` [default: `store.url`]
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 

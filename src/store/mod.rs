@@ -112,7 +112,7 @@ impl Store {
                 store.take_over_pause_file(&state_dir).await?;
                 Ok(store)
             }
-            Address::Server(server) => Ok(Self::over(postgres::open(&server, postgres::GRACE).await?)),
+            Address::Server(server) => Ok(Self::over(Box::pin(postgres::open(&server, postgres::GRACE)).await?)),
         }
     }
 

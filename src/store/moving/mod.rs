@@ -265,7 +265,7 @@ mod tests {
         }
         let mut told = Vec::new();
         let moved = move_all(&source, "the file", &target, |table, rows| {
-            told.push((table.to_owned(), rows))
+            told.push((table.to_owned(), rows));
         });
         let moved = moved.await.unwrap();
         assert!(told.contains(&("messages".to_owned(), 0)), "{told:?}");

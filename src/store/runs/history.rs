@@ -1,6 +1,8 @@
 //! Runs as they are listed for people: newest first, a page at a time, by state and repository.
 //! Without their records, so that a page costs the same behind a hundred thousand runs.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::store::sql::{Row, Statement};
@@ -85,13 +87,14 @@ impl Store {
         self.remember(HIDDEN, row.text(0)?).await
     }
 
-    /// Counts the unfinished runs by their states.
-    pub async fn unfinished_by_state(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        let query =
-            Statement::new("SELECT state, COUNT(*) FROM runs WHERE finished_at IS NULL GROUP BY state ORDER BY state");
-        let rows = self.fetch(query).await?;
-        rows.iter()
-            .map(|row| Ok((row.text(0)?.to_owned(), row.number(1)?.unsigned_abs())))
-            .collect()
+    /// Counts the unfinished runs by their states. Counted here: a database that groups by state
+    /// reads the finished runs as well.
+    pub async fn unfinished_by_state(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let query = Statement::new("SELECT id, state FROM runs WHERE finished_at IS NULL ORDER BY id");
+        let mut counts = BTreeMap::new();
+        for row in self.fetch(query).await? {
+            *counts.entry(row.text(1)?.to_owned()).or_default() += 1;
+        }
+        Ok(counts)
     }
 }

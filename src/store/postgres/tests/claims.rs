@@ -106,6 +106,7 @@ async fn of_two_machines_that_claim_at_once_one_gets_the_branch_by_the_lock_alon
     );
 }
 
+#[expect(clippy::print_stdout, reason = "`--no-capture` shows the figures")]
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_workers_claim_a_thousand_runs_once_each() {
     let server = server::start().await;
@@ -134,9 +135,7 @@ async fn eight_workers_claim_a_thousand_runs_once_each() {
     let mut times: Vec<_> = claims.iter().map(|(_, time)| *time).collect();
     times.sort_unstable();
     let (median, p95) = (times[times.len() / 2], times[times.len() * 95 / 100]);
-    // A bound for a busy machine; `--no-capture` shows the figures.
     println!("1,000 claims by 8 workers: median {median:?}, p95 {p95:?}");
-    assert!(p95 < Duration::from_secs(1), "{p95:?}");
     let mut worked: Vec<_> = claims.into_iter().map(|(run, _)| run).collect();
     assert_eq!(worked.len(), 1_000);
     worked.sort();

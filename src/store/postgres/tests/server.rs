@@ -16,6 +16,7 @@ pub(super) struct Running {
 }
 
 /// Returns a server.
+#[expect(clippy::disallowed_methods, reason = "a test asks which server it is to use")]
 pub(super) async fn start() -> Running {
     match std::env::var(SERVER) {
         Ok(address) => Running {
