@@ -141,13 +141,13 @@ mod tests {
         assert!((picture.top - 4.0).abs() < f64::EPSILON && picture.parts.len() == 3);
         assert!(
             picture
-                .bars
+                .parts
                 .iter()
                 .all(|bar| bar.y >= 0.0 && bar.y + bar.height <= HEIGHT + 1e-9)
         );
         assert!(
             picture
-                .bars
+                .parts
                 .iter()
                 .all(|bar| bar.x >= 0.0 && bar.x + bar.width <= WIDTH)
         );
