@@ -213,19 +213,17 @@ impl Index {
 /// Returns some lines of a text; the end of many is left out, and that is said.
 pub(super) fn excerpt(text: &str, first: usize, last: usize) -> String {
     let mut shown = String::new();
-    let mut lines = text
+    let lines = text
         .lines()
         .skip(first.saturating_sub(1))
         .take((last + 1).saturating_sub(first));
-    let mut taken = 0;
-    for line in lines.by_ref() {
+    for (taken, line) in lines.enumerate() {
         if taken == MOST_LINES || shown.len() + line.len() > MOST_BYTES {
             let _ = writeln!(shown, "[{} more lines]", 1 + last.saturating_sub(first + taken));
             break;
         }
         shown.push_str(line);
         shown.push('\n');
-        taken += 1;
     }
     shown
 }
