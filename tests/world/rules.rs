@@ -80,6 +80,13 @@ async fn the_rules_of_the_base_branch_reach_planner_and_worker_the_nearest_last(
     web/AGENTS.md
     </data-FENCE>
 
+    The files of the project, as they are before the work:
+
+    README.md:
+    <data-FENCE>
+    # widgets
+    </data-FENCE>
+
     The plan:
     - task-1: greet
 

@@ -43,7 +43,14 @@ pub(super) async fn blocks(run: &mut Run) -> Result<String, Interruption> {
         let mut texts = Vec::new();
         for file in files.iter().filter(is_shown) {
             let bytes = mirror.file(&base.commit, &file.path, size).await?.unwrap_or_default();
-            if let Ok(text) = String::from_utf8(bytes) {
+            // What the project asks of the model stands in the system prompt.
+            let is_rule = |text: &str| {
+                let mut rules = claim.record.planned.rules.texts.iter();
+                rules.any(|rule| rule.path == file.path || rule.text.trim() == text.trim())
+            };
+            if let Ok(text) = String::from_utf8(bytes)
+                && !is_rule(&text)
+            {
                 texts.push((file.path.clone(), text));
             }
         }
