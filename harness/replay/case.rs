@@ -100,9 +100,9 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Resul
     let pull = github.pulls().into_iter().next();
     let (unlike_files, without_pull) = match pull {
         Some(pull) => {
-            let bare = repository.git().path().to_owned();
+            let remote = repository.git().path().to_owned();
             let ours = git(
-                &bare,
+                &remote,
                 &["diff", "--full-index", "--no-renames", &base, &pull.head_commit()],
             )?;
             (

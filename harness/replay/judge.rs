@@ -153,11 +153,10 @@ fn is_gap(line: &str) -> bool {
 
 /// Returns the lines of one end of an output but for the one at the gap, which may be a part.
 fn whole(lines: &[String], is_head: bool) -> &[String] {
-    match (lines, is_head) {
-        ([], _) => lines,
-        ([rest @ .., _], true) => rest,
-        ([_, rest @ ..], false) => rest,
-    }
+    let Some(last) = lines.len().checked_sub(1) else {
+        return lines;
+    };
+    if is_head { &lines[..last] } else { &lines[1..] }
 }
 
 fn meddling(text: &str, status: Option<i32>, step: &Step) -> Meddling {

@@ -112,10 +112,12 @@ fn found_in(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
     for entry in entries {
         let path = entry?.path();
-        let name = path.to_string_lossy().into_owned();
+        let has = |extension: &str| path.extension().is_some_and(|end| end == extension);
+        let is_trajectory =
+            has("traj") || has("json") && path.with_extension("").extension().is_some_and(|end| end == "traj");
         if path.is_dir() {
             found_in(&path, found)?;
-        } else if name.ends_with(".traj") || name.ends_with(".traj.json") {
+        } else if is_trajectory {
             found.push(path);
         }
     }

@@ -374,7 +374,7 @@ pub enum StoreCommand {
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct MoveStore {
-    /// The database, as `postgres://user@host:5432/database` [default: `store.url`]
+    /// Address of the database, without a password [default: `store.url`]
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 

@@ -112,7 +112,11 @@ impl Store {
                 store.take_over_pause_file(&state_dir).await?;
                 Ok(store)
             }
-            Address::Server(server) => Ok(Self::over(Box::pin(postgres::open(&server, postgres::GRACE)).await?)),
+            Address::Server(server) => {
+                // On the heap, since what opens a file would carry its size about.
+                let opening = Box::pin(postgres::open(&server, postgres::GRACE));
+                Ok(Self::over(opening.await?))
+            }
         }
     }
 
@@ -166,7 +170,7 @@ impl Store {
 
 /// Looks whether a database on a server can be worked with; returns a sentence about it.
 pub async fn examine(server: &Server) -> Result<String, StoreError> {
-    postgres::examine(server).await
+    Box::pin(postgres::examine(server)).await
 }
 
 /// Attempts at something that the loss of a connection broke off. Each waits for the connection by

@@ -43,7 +43,10 @@ pub(super) trait Place: Send + Sync {
 }
 
 /// Returns a place of the engine that is tested: a file, or where the variable names one, a server.
-#[expect(clippy::disallowed_methods, reason = "a test asks which server it is to use")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`make test-postgres` names the server in a variable"
+)]
 pub(super) fn place() -> Box<dyn Place> {
     match std::env::var(postgres::tests::SERVER) {
         Ok(server) => Box::new(postgres::tests::Schema::on(&server)),

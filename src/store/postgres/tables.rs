@@ -12,7 +12,7 @@ use crate::store::StoreError;
 
 static STEPS: Migrator = sqlx::migrate!("src/store/sqlite/migrations");
 
-/// A word of the steps, and what stands for it here. Texts are compared byte by byte, as SQLite
+/// A word of the steps, and what stands for it here. Texts are compared byte by byte, as `SQLite`
 /// does: in the order of a language ids would not stand in the order of their age.
 const WORDS: [(&str, &str); 3] = [
     (

@@ -16,7 +16,10 @@ pub(super) struct Running {
 }
 
 /// Returns a server.
-#[expect(clippy::disallowed_methods, reason = "a test asks which server it is to use")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`make test-postgres` names the server in a variable"
+)]
 pub(super) async fn start() -> Running {
     match std::env::var(SERVER) {
         Ok(address) => Running {
