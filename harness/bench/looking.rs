@@ -11,7 +11,6 @@ use std::sync::Mutex;
 use anyhow::Context;
 use serde_json::json;
 
-use crate::economy::count;
 use crate::fake::model::{Answer, Model, Plan, Request};
 use crate::figure::Figure;
 use crate::sent;

@@ -106,7 +106,6 @@ async fn of_two_machines_that_claim_at_once_one_gets_the_branch_by_the_lock_alon
     );
 }
 
-#[expect(clippy::print_stdout, reason = "`--no-capture` shows the figures")]
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::print_stdout, reason = "figures for whoever asks for the output of the test")]
 async fn eight_workers_claim_a_thousand_runs_once_each() {
