@@ -233,7 +233,7 @@ async fn done_beside_a_failing_call_does_not_count() {
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     -----
-    {"previous_output":[{"is_error":true,"output":"there is no tool workspace/no_such_tool; there are workspace/execute_command, workspace/list_files, workspace/read_file, workspace/write_file, workspace/str_replace, workspace/insert, workspace/undo_edit, agent/finish_subtask, agent/revise_plan, agent/add_set_up, agent/ask_people"}]}
+    {"previous_output":[{"is_error":true,"output":"there is no tool workspace/no_such_tool; there are workspace/execute_command, workspace/list_files, workspace/read_file, workspace/write_file, workspace/str_replace, workspace/insert, workspace/undo_edit, agent/finish_subtask, agent/revise_plan, agent/add_set_up, agent/ask_people, repository/search_code"}]}
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     "#);
