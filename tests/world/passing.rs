@@ -2,19 +2,33 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use sqlx::SqlitePool;
+use sqlx::{PgPool, SqlitePool};
 
 use crate::world::World;
+
+/// Does something with the database of a world, a file or one on a server.
+macro_rules! in_store {
+    ($world:expr, $pool:ident => $what:expr) => {
+        if let Some(url) = $world.store_url() {
+            let $pool = PgPool::connect(&url).await.unwrap();
+            $what;
+            $pool.close().await;
+        } else {
+            let url = format!("sqlite://{}", $world.state_dir().join("coding-agent.db").display());
+            let $pool = SqlitePool::connect(&url).await.unwrap();
+            $what;
+            $pool.close().await;
+        }
+    };
+}
 
 impl World {
     /// Makes the runs that were put back due now.
     pub async fn make_everything_due(&self) {
-        let pool = self.store().await;
-        sqlx::query("UPDATE runs SET not_before = NULL")
-            .execute(&pool)
-            .await
-            .unwrap();
-        pool.close().await;
+        in_store!(self, pool => {
+            let update = sqlx::query("UPDATE runs SET not_before = NULL").execute(&pool);
+            update.await.unwrap();
+        });
     }
 
     /// Changes the saved records of all runs.
@@ -29,24 +43,24 @@ impl World {
 
     /// Adds a fact about the only run, as a process on another machine would.
     pub async fn add_fact(&self, mut fact: Value) {
-        let pool = self.store().await;
-        let (run, task): (String, String) = sqlx::query_as("SELECT id, task FROM runs")
-            .fetch_one(&pool)
-            .await
-            .unwrap();
         let now = Utc::now();
-        fact["at"] = json!(now);
-        fact["run"] = json!(run);
-        fact["task"] = json!(task);
-        sqlx::query("INSERT INTO facts (at, run, task, fact) VALUES ($1, $2, $3, $4)")
-            .bind(now.timestamp_micros())
-            .bind(run)
-            .bind(task)
-            .bind(fact.to_string())
-            .execute(&pool)
-            .await
-            .unwrap();
-        pool.close().await;
+        in_store!(self, pool => {
+            let (run, task): (String, String) = sqlx::query_as("SELECT id, task FROM runs")
+                .fetch_one(&pool)
+                .await
+                .unwrap();
+            fact["at"] = json!(now);
+            fact["run"] = json!(run);
+            fact["task"] = json!(task);
+            sqlx::query("INSERT INTO facts (at, run, task, fact) VALUES ($1, $2, $3, $4)")
+                .bind(now.timestamp_micros())
+                .bind(run)
+                .bind(task)
+                .bind(fact.to_string())
+                .execute(&pool)
+                .await
+                .unwrap();
+        });
     }
 
     /// Adds facts of runs that there were before, each with its time; the store must be there.
@@ -84,24 +98,15 @@ impl World {
         .await;
     }
 
-    async fn store(&self) -> SqlitePool {
-        let url = format!("sqlite://{}", self.state_dir().join("coding-agent.db").display());
-        SqlitePool::connect(&url).await.unwrap()
-    }
-
     async fn rewrite(&self, select: &'static str, update: &'static str, change: impl Fn(&mut Value)) {
-        let pool = self.store().await;
-        let rows: Vec<(String, String)> = sqlx::query_as(select).fetch_all(&pool).await.unwrap();
-        for (key, document) in rows {
-            let mut document: Value = serde_json::from_str(&document).unwrap();
-            change(&mut document);
-            sqlx::query(update)
-                .bind(key)
-                .bind(document.to_string())
-                .execute(&pool)
-                .await
-                .unwrap();
-        }
-        pool.close().await;
+        in_store!(self, pool => {
+            let rows: Vec<(String, String)> = sqlx::query_as(select).fetch_all(&pool).await.unwrap();
+            for (key, document) in rows {
+                let mut document: Value = serde_json::from_str(&document).unwrap();
+                change(&mut document);
+                let update = sqlx::query(update).bind(key).bind(document.to_string());
+                update.execute(&pool).await.unwrap();
+            }
+        });
     }
 }

@@ -105,6 +105,11 @@ pub(super) fn store_of_all() -> Option<Value> {
 }
 
 impl World {
+    /// Returns the address of the database on a server that is the store, if it is not a file.
+    pub fn store_url(&self) -> Option<String> {
+        self.config["store"]["url"].as_str().map(str::to_owned)
+    }
+
     /// Makes the program the one of another machine: with a state folder and logs of its own.
     pub fn moves_to(&mut self, machine: &str) {
         self.configure(|config| {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::sync::Barrier;
+use tokio::time::{sleep, timeout};
 
 use super::{Schema, server};
 use crate::store::engine::{Engine, Liveness, Purpose, Transaction};
@@ -16,15 +17,18 @@ use crate::store::tests::{Place as _, TTL, admit, claim, issue};
 use crate::store::{Store, StoreError};
 use crate::task::state::State;
 
-/// The engine with all the time in the world between reading and writing, and without the lock on
-/// claims where that is asked for.
+/// The engine with a pause between reading and writing. Without the lock on claims it is as long as
+/// the other machine needs to have read as well.
 #[derive(Debug)]
 struct Slow {
     inner: Postgres,
-    is_locking: bool,
+    unlocked: Option<Arc<Barrier>>,
 }
 
-struct SlowTransaction(Box<dyn Transaction>);
+struct SlowTransaction {
+    inner: Box<dyn Transaction>,
+    unlocked: Option<Arc<Barrier>>,
+}
 
 #[async_trait]
 impl Engine for Slow {
@@ -37,8 +41,15 @@ impl Engine for Slow {
     }
 
     async fn begin(&self, purpose: Purpose) -> Result<Box<dyn Transaction>, StoreError> {
-        let purpose = if self.is_locking { purpose } else { Purpose::Write };
-        Ok(Box::new(SlowTransaction(self.inner.begin(purpose).await?)))
+        let purpose = if self.unlocked.is_none() {
+            purpose
+        } else {
+            Purpose::Write
+        };
+        Ok(Box::new(SlowTransaction {
+            inner: self.inner.begin(purpose).await?,
+            unlocked: self.unlocked.clone(),
+        }))
     }
 
     async fn now(&self) -> Result<DateTime<Utc>, StoreError> {
@@ -57,16 +68,21 @@ impl Engine for Slow {
 #[async_trait]
 impl Transaction for SlowTransaction {
     async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
-        sleep(Duration::from_millis(100)).await;
-        self.0.execute(statement).await
+        match self.unlocked.take() {
+            None => sleep(Duration::from_millis(100)).await,
+            Some(both) => {
+                let _ = timeout(Duration::from_secs(10), both.wait()).await;
+            }
+        }
+        self.inner.execute(statement).await
     }
 
     async fn fetch(&mut self, statement: Statement) -> Result<Vec<Row>, StoreError> {
-        self.0.fetch(statement).await
+        self.inner.fetch(statement).await
     }
 
     async fn commit(self: Box<Self>) -> Result<(), StoreError> {
-        self.0.commit().await
+        self.inner.commit().await
     }
 }
 
@@ -78,10 +94,11 @@ async fn leases_at_once(address: &str, is_locking: bool) -> usize {
     admit(&store, 1).await;
     store.follow(&issue(2), &issue(1), &Value::Null).await.unwrap();
     admit(&store, 2).await;
+    let unlocked = (!is_locking).then(|| Arc::new(Barrier::new(2)));
     let mut claims = Vec::new();
     for _ in 0..2 {
-        let inner = schema.engine().await;
-        let machine = Arc::new(Store::over(Slow { inner, is_locking }));
+        let (inner, unlocked) = (schema.engine().await, unlocked.clone());
+        let machine = Arc::new(Store::over(Slow { inner, unlocked }));
         let claiming = Arc::clone(&machine);
         let claim = tokio::spawn(async move { claiming.claim(TTL).await.unwrap() });
         claims.push((machine, claim));
