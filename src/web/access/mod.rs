@@ -125,13 +125,11 @@ impl Access {
         if !self.attempts.may_try(peer) {
             return Err(Refusal::TooOften);
         }
-        match self.users.with_token(token) {
-            Some((name, may)) => Ok((name.to_owned(), may)),
-            None => {
-                self.attempts.was_wrong(peer);
-                Err(Refusal::Wrong)
-            }
+        if let Some((name, may)) = self.users.with_token(token) {
+            return Ok((name.to_owned(), may));
         }
+        self.attempts.was_wrong(peer);
+        Err(Refusal::Wrong)
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Bars {
     height: f64,
     /// What the tallest bar stands for.
     top: f64,
-    bars: Vec<Bar>,
+    parts: Vec<Bar>,
 }
 
 /// A part of a bar.
@@ -79,7 +79,7 @@ fn draw(columns: &[(String, Vec<(&'static str, f64)>)], is_stacked: bool) -> Bar
         width: WIDTH,
         height: HEIGHT,
         top,
-        bars,
+        parts: bars,
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn runs_by_day(days: &[Day]) -> Bars {
         .map(|day| {
             let parts = [("done", day.done), ("failed", day.failed), ("stopped", day.stopped)];
             let parts = parts.into_iter().map(|(kind, value)| (kind, count(value)));
-            (day.day.clone(), parts.collect())
+            (day.date.clone(), parts.collect())
         })
         .collect();
     draw(&columns, true)
@@ -107,7 +107,7 @@ pub(super) fn durations(days: &[Day]) -> Bars {
         .iter()
         .map(|day| {
             let parts = vec![("p50", minutes(day.p50_seconds)), ("p95", minutes(day.p95_seconds))];
-            (day.day.clone(), parts)
+            (day.date.clone(), parts)
         })
         .collect();
     draw(&columns, false)
@@ -132,26 +132,26 @@ mod tests {
     #[test]
     fn bars_stay_within_the_picture_and_show_their_share() {
         let day = |name: usize, done, failed| Day {
-            day: format!("2026-11-{name:02}"),
+            date: format!("2026-11-{name:02}"),
             done,
             failed,
             ..Day::default()
         };
         let picture = runs_by_day(&[day(1, 3, 1), day(2, 0, 2), day(3, 0, 0)]);
-        assert!((picture.top - 4.0).abs() < f64::EPSILON && picture.bars.len() == 3);
+        assert!((picture.top - 4.0).abs() < f64::EPSILON && picture.parts.len() == 3);
         assert!(
             picture
-                .bars
+                .parts
                 .iter()
                 .all(|bar| bar.y >= 0.0 && bar.y + bar.height <= HEIGHT + 1e-9)
         );
         assert!(
             picture
-                .bars
+                .parts
                 .iter()
                 .all(|bar| bar.x >= 0.0 && bar.x + bar.width <= WIDTH)
         );
-        assert!((picture.bars[0].height - HEIGHT * 0.75).abs() < 1e-9);
-        assert!(draw(&[], true).bars.is_empty());
+        assert!((picture.parts[0].height - HEIGHT * 0.75).abs() < 1e-9);
+        assert!(draw(&[], true).parts.is_empty());
     }
 }

@@ -37,7 +37,7 @@ pub(in crate::web) struct Figures {
 /// The runs that ended on a day.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(in crate::web) struct Day {
-    pub(in crate::web) day: String,
+    pub(in crate::web) date: String,
     pub(in crate::web) done: usize,
     pub(in crate::web) failed: usize,
     pub(in crate::web) stopped: usize,
@@ -57,10 +57,13 @@ pub(in crate::web) struct ModelCost {
     pub(in crate::web) cost_usd: Option<f64>,
 }
 
-/// What was made last, by the days of the period.
+/// When figures were made, and the figures, by the days of their period.
+type Kept = HashMap<Option<u32>, (Instant, Arc<Figures>)>;
+
+/// What was made last.
 #[derive(Default)]
 pub(in crate::web) struct Reports {
-    kept: Mutex<HashMap<Option<u32>, (Instant, Arc<Figures>)>>,
+    kept: Mutex<Kept>,
 }
 
 impl Reports {
@@ -155,7 +158,7 @@ impl Pictures {
         let days = std::mem::take(&mut self.ended).into_iter();
         let days = days.map(|(date, (mut day, mut durations))| {
             durations.sort_unstable();
-            day.day = date.to_string();
+            day.date = date.to_string();
             day.p50_seconds = at_percent(&durations, 50);
             day.p95_seconds = at_percent(&durations, 95);
             day

@@ -1,5 +1,6 @@
 //! Webhooks: real ones start work at once, and no other does anything.
 
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, Mac};
@@ -16,7 +17,10 @@ fn signature(body: &str) -> String {
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
     mac.update(body.as_bytes());
     let digest = mac.finalize().into_bytes();
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = digest.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
     format!("sha256={hex}")
 }
 
