@@ -38,7 +38,6 @@ fn deliveries_that_others_published_and_signed_are_taken_and_no_other() {
         String::from_utf8_lossy(&output.stderr),
     );
     assert!(output.status.success(), "{said}\n{complained}");
-    println!("{said}");
     let taken: usize = said.split_whitespace().next().unwrap().parse().unwrap();
     assert!(taken > 300, "{said}");
 }

@@ -39,7 +39,8 @@ impl Reader {
                             .map(|text| text.trim().to_owned())
                     };
                     let found = (field("id:"), field("data:"));
-                    self.text = rest.to_owned();
+                    let rest = rest.to_owned();
+                    self.text = rest;
                     if let (Some(id), Some(data)) = found {
                         return (id.parse().unwrap(), serde_json::from_str(&data).unwrap());
                     }

@@ -103,7 +103,6 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
     assert_eq!(outcome(taken).await, "taken");
     let claimed = issue.until(|issue| issue.labels() == ["coding agent processing"]);
     program.until(&world, claimed).await;
-    println!("webhook to label: {:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
     program.until(&world, done).await;
