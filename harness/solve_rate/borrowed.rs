@@ -13,10 +13,10 @@ use crate::task::{Files, Language, Task};
 
 /// Faults, as a piece of code and what takes its place. The first that is found is planted.
 const FAULTS: [(&str, &str); 12] = [
-    (" <= ", " < "),
-    (" >= ", " > "),
-    (" < ", " <= "),
-    (" > ", " >= "),
+    (" <= ", " > "),
+    (" >= ", " < "),
+    (" < ", " >= "),
+    (" > ", " <= "),
     (" == ", " != "),
     (" + 1", " + 2"),
     (" - 1", " - 2"),
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn faults_are_planted_by_rule() {
-        assert_eq!(planted("if a <= b and c:").as_deref(), Some("if a < b and c:"));
+        assert_eq!(planted("if a <= b and c:").as_deref(), Some("if a > b and c:"));
         assert_eq!(planted("pass"), None);
     }
 
