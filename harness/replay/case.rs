@@ -153,7 +153,7 @@ async fn model_of(trajectory: &Trajectory, heard: &Arc<Mutex<Heard>>) -> Model {
         .collect();
     let heard = Arc::clone(heard);
     Model::answering(move |request| {
-        if !request.offered.iter().any(|tool| tool.contains("execute_command")) {
+        if request.offered_name("workspace/execute_command").is_none() {
             return Answer::plans(Plan::of(&["do what was recorded"]).in_environment("python"));
         }
         let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@ const PATIENCE: &str = "120";
 /// The longest life of a container, in seconds, should nobody remove it.
 const LIFE: &str = "21600";
 /// The longest time for anything that is asked of the engine.
-const ENGINE: Duration = Duration::from_secs(300);
+const ENGINE: Duration = Duration::from_mins(5);
 
 pub struct Bench {
     container: String,

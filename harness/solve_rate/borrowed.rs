@@ -1,6 +1,6 @@
-//! Tasks that others wrote, by path: QuixBugs (`QUIXBUGS`, a checkout) and HumanEval (`HUMANEVAL`,
-//! its `.jsonl` or `.jsonl.gz`), whose solutions get one fault each by fixed rules. Neither is kept
-//! here.
+//! Tasks that others wrote, by path: `QUIXBUGS` is a checkout of the programs of that name,
+//! `HUMANEVAL` the `.jsonl` or `.jsonl.gz` of the problems of that name, whose solutions get one
+//! fault each by fixed rules. Neither is kept here.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -13,10 +13,10 @@ use crate::task::{Files, Language, Task};
 
 /// Faults, as a piece of code and what takes its place. The first that is found is planted.
 const FAULTS: [(&str, &str); 12] = [
-    (" <= ", " < "),
-    (" >= ", " > "),
-    (" < ", " <= "),
-    (" > ", " >= "),
+    (" <= ", " > "),
+    (" >= ", " < "),
+    (" < ", " >= "),
+    (" > ", " <= "),
     (" == ", " != "),
     (" + 1", " + 2"),
     (" - 1", " - 2"),
@@ -106,11 +106,11 @@ fn of_human_eval(text: &str) -> Vec<Task> {
     let tasks = problems.filter_map(|problem| {
         let field = |name: &str| problem[name].as_str();
         let (prompt, solution) = (field("prompt")?, field("canonical_solution")?);
-        let (test, entry) = (field("test")?, field("entry_point")?);
+        let (checks, entry) = (field("test")?, field("entry_point")?);
         let name = field("task_id")?.to_lowercase().replace('/', "-");
         let faulty = planted(solution)?;
         let hidden = format!(
-            "import unittest\n\nfrom program import *\nfrom program import {entry}\n\n{test}\n\nclass Hidden(unittest.TestCase):\n    \
+            "import unittest\n\nfrom program import *\nfrom program import {entry}\n\n{checks}\n\nclass Hidden(unittest.TestCase):\n    \
              def test_all(self):\n        check({entry})\n"
         );
         Some(borrowed(
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn faults_are_planted_by_rule() {
-        assert_eq!(planted("if a <= b and c:").as_deref(), Some("if a < b and c:"));
+        assert_eq!(planted("if a <= b and c:").as_deref(), Some("if a > b and c:"));
         assert_eq!(planted("pass"), None);
     }
 

@@ -16,8 +16,8 @@ pub fn share(part: usize, all: usize) -> (f64, f64, f64) {
 }
 
 /// Returns how likely a difference as large as this one is by chance: of the tasks that only one of
-/// two solved, `one` were solved by the first and `other` by the second (the exact test by McNemar,
-/// two-sided).
+/// two solved, `one` were solved by the first and `other` by the second (the exact test of
+/// pairs, two-sided).
 pub fn chance(one: usize, other: usize) -> f64 {
     let all = one + other;
     let fewer = one.min(other);

@@ -133,6 +133,6 @@ mod tests {
             files_in("```\nx\n```", &task(&["a.py"])),
             [("a.py".to_owned(), "x\n".to_owned())]
         );
-        assert_eq!(files_in("../up.py\n```\nx\n```", &two), []);
+        assert_eq!(files_in("a/../../up.py\n```\nx\n```", &two), []);
     }
 }
