@@ -8,7 +8,7 @@ use crate::class::Class;
 fn held_off(name: &'static str, tries: &str) -> Attempt {
     let command = format!(
         "n=0; for d in /proc/[0-9]*; do [ \"$(cat $d/comm 2>/dev/null)\" = coding-agent-ex ] || continue; p=${{d#/proc/}}; n=$((n+1)); \
-         if ( {tries} ) 2>/dev/null; then echo got in at $p; exit 1; fi; done; [ $n -gt 1 ]"
+         if ( {tries} ) 2>/dev/null; then echo got in at $p; exit 1; fi; done; [ $n -gt 0 ]"
     );
     Attempt::new(Class::Hose, name, End::Delivered)
         .succeeds(&command)
