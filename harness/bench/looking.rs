@@ -52,9 +52,11 @@ async fn planned(has_index: bool) -> anyhow::Result<(f64, f64)> {
         Err(_) => Answer::done("broken"),
     })
     .await;
-    let site = Site::new(&model)
-        .await?
-        .configured(|config| config["index"] = json!({ "enabled": has_index }))?;
+    let site = Site::new(&model).await?.configured(|config| {
+        config["index"] = json!({ "enabled": has_index });
+        // Without the index it takes more than the planner has by default.
+        config["planning"] = json!({ "max_look_turns": 100 });
+    })?;
     let files = project();
     let files: Vec<(&str, &str)> = files
         .iter()
