@@ -1,17 +1,24 @@
 //! From a question to the places that answer it, with their text.
 
+mod question; // what a question names
+mod ranking; // which files and places answer best
+mod reranking; // the best places again, by their meaning
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
-use super::question::Question;
-use super::ranking::{Defined, Findings, Found, Ranked, rank};
 use super::tree::Tree;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
 use crate::syntax::words;
+use question::Question;
+pub(super) use ranking::is_test;
+use ranking::{Defined, Findings, Found, Ranked, rank};
+pub use reranking::Reranker;
 
 /// Words of a question that are searched for: the rarest. The others stand everywhere.
 const MOST_WORDS: usize = 48;
@@ -34,7 +41,7 @@ pub struct Wanted<'w> {
 }
 
 /// A place that answers a question.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Hit {
     pub path: String,
     /// First and last line as `L3-L9`.
@@ -56,10 +63,18 @@ impl Index {
         let tree = self.tree(commit).await?;
         let question = Question::read(wanted.question);
         let findings = self.find(&question, &tree).await?;
-        let takes = |path: &str| path.starts_with(wanted.path_prefix) && (wanted.takes)(path);
+        let left_out = self.left_out();
+        let takes = |path: &str| path.starts_with(wanted.path_prefix) && !left_out.holds(path) && (wanted.takes)(path);
         let mut ranked = rank(&tree, &question, &findings, &takes, PER_FILE);
-        ranked.truncate(wanted.top_k);
-        self.shown(&tree, &ranked).await
+        let Some(reranker) = self.reranker() else {
+            ranked.truncate(wanted.top_k);
+            return self.shown(&tree, &ranked).await;
+        };
+        ranked.truncate(wanted.top_k.max(reranking::MOST));
+        let hits = self.shown(&tree, &ranked).await?;
+        let mut hits = reranker.reordered(wanted.question, hits).await;
+        hits.truncate(wanted.top_k);
+        Ok(hits)
     }
 
     async fn find(&self, question: &Question, tree: &Tree) -> Result<Findings, IndexError> {

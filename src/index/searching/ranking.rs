@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::question::Question;
-use super::tree::{File, Tree};
+use crate::index::tree::{File, Tree};
 use crate::syntax::Language;
 
 /// What the second, third ... best place of a file adds to its best.
@@ -253,7 +253,7 @@ fn worth(file: &File, question: &Question) -> f64 {
 }
 
 /// True for a file of tests, by its path.
-pub(super) fn is_test(path: &str) -> bool {
+pub(in crate::index) fn is_test(path: &str) -> bool {
     path.split('/').any(|part| {
         let stem = part.split('.').next().unwrap_or(part);
         matches!(part, "test" | "tests" | "testing" | "spec" | "__tests__" | "testdata")
