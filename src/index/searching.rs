@@ -22,8 +22,10 @@ pub use reranking::Reranker;
 
 /// Words of a question that are searched for: the rarest. The others stand everywhere.
 const MOST_WORDS: usize = 48;
-/// Places that are looked at, of all commits that are kept.
-const MOST_FOUND: i64 = 600;
+/// Places that are looked at, of all commits that are kept, and of the one that is searched: the
+/// others have most of it as well, in other versions.
+const MOST_LOOKED_AT: i64 = 2_400;
+const MOST_FOUND: usize = 600;
 /// Places of one file in an answer.
 const PER_FILE: usize = 3;
 /// Lines and bytes of the text of a place.
@@ -81,8 +83,8 @@ impl Index {
         let all = self.best_words(&question.words).await?;
         let title: Vec<&str> = question.title.keys().map(String::as_str).collect();
         Ok(Findings {
-            places: self.places(&all).await?,
-            by_title: self.places(&title).await?,
+            places: self.places(&all, tree).await?,
+            by_title: self.places(&title, tree).await?,
             definitions: self.defined(question, tree).await?,
             paths: self.paths(&all).await?,
         })
@@ -110,13 +112,13 @@ impl Index {
         Ok(weighed.into_iter().map(|(_, word)| word).collect())
     }
 
-    async fn places(&self, words: &[&str]) -> Result<Vec<Found>, IndexError> {
+    async fn places(&self, words: &[&str], tree: &Tree) -> Result<Vec<Found>, IndexError> {
         let rows = sqlx::query(
             "SELECT f.rowid, f.rank, c.blob FROM (SELECT rowid, rank FROM words WHERE words MATCH ? AND rank MATCH \
              'bm25(3.0, 1.0)' ORDER BY rank LIMIT ?) f JOIN chunk c ON c.id = f.rowid ORDER BY f.rank",
         )
         .bind(any_of(words))
-        .bind(MOST_FOUND)
+        .bind(MOST_LOOKED_AT)
         .fetch_all(self.pool())
         .await
         .map_err(|error| self.failed(&error))?;
@@ -126,13 +128,14 @@ impl Index {
             // The smaller, the better.
             score: -row.get::<f64, _>(1),
         });
-        Ok(found.collect())
+        let of_commit = found.filter(|found| tree.by_blob.contains_key(&found.blob));
+        Ok(of_commit.take(MOST_FOUND).collect())
     }
 
     async fn paths(&self, words: &[&str]) -> Result<HashMap<i64, f64>, IndexError> {
         let rows = sqlx::query("SELECT rowid, rank FROM path_words WHERE path_words MATCH ? ORDER BY rank LIMIT ?")
             .bind(any_of(words))
-            .bind(MOST_FOUND)
+            .bind(MOST_LOOKED_AT)
             .fetch_all(self.pool())
             .await
             .map_err(|error| self.failed(&error))?;

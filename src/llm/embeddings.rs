@@ -42,9 +42,12 @@ async fn embedded(connection: &Connection, texts: &[Clean]) -> Result<Vec<Vec<f3
     };
     let texts: Vec<String> = texts
         .iter()
-        .map(|text| match connection.masks_personal_data {
-            true => masked(text.as_str()),
-            false => text.as_str().to_owned(),
+        .map(|text| {
+            if connection.masks_personal_data {
+                masked(text.as_str())
+            } else {
+                text.as_str().to_owned()
+            }
         })
         .collect();
     let body = json!({ "model": info.model, "input": texts, "encoding_format": "float" });

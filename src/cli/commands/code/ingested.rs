@@ -76,7 +76,7 @@ fn below(root: &Path, paths: Vec<String>) -> Result<Vec<String>, String> {
         inside
             .and_then(Path::to_str)
             .filter(|inside| !inside.is_empty())
-            .map_or(path.clone(), str::to_owned)
+            .map_or_else(|| path.clone(), str::to_owned)
     });
     Ok(relative.collect())
 }
