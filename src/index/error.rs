@@ -20,7 +20,7 @@ pub enum IndexError {
 
 const FULL: &str = "the disk is full: free some space";
 /// `SQLITE_IOERR_SHMSIZE`.
-const SHARED_MEMORY: u32 = 10 | (19 << 8);
+const SHARED_MEMORY: u32 = 4_874;
 
 impl IndexError {
     pub(super) fn of(file: &Path, error: &sqlx::Error) -> Self {

@@ -46,7 +46,8 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
         state_dir: config.state_dir.clone(),
     };
     let (reader, writer) = stdio_pipes();
-    match evaluation::serve(reviewer, target_score, config.store(), folders, reader, writer).await {
+    let served = evaluation::serve(reviewer, target_score, config.store(), folders, reader, writer);
+    match Box::pin(served).await {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {
             complain(redactor.clean(&format!("{error:#}")));
