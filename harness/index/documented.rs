@@ -1,77 +1,182 @@
-//! Functions by their own documentation: pairs that are cut from the repositories themselves, so
-//! that there are thousands of them where no issues are at hand.
+//! Functions by their own documentation: thousands of pairs that are cut from the Python packages
+//! which this machine has installed, for where no issues are at hand.
 //!
-//! The documentation stands in the function's own text, which makes this easier than an issue: it
-//! shows what is lost between the parts of the index, not how well it understands people.
+//! The documentation is taken out of the files before they are indexed, so that what is asked is
+//! not what stands there. A sentence that documents several functions is left out.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use coding_agent::index::Wanted;
+use anyhow::Context;
+use coding_agent::index::{Config, FolderIndex, Wanted};
+use coding_agent::repository;
 
+use super::issues::{files, is_code};
 use super::judge::{HEAD, Score};
-use super::opened::{Opened, git, newest};
 
-/// Most questions of one repository.
-const MOST: usize = 400;
+/// Most files that are indexed, and questions that are asked of them.
+const MOST_FILES: usize = 3_000;
+const MOST_QUESTIONS: usize = 2_000;
+const LARGEST: u64 = 512 * 1024;
 /// Fewest and most letters of a sentence that is a question.
 const LENGTH: std::ops::RangeInclusive<usize> = 30..=160;
+/// Most lines of a documentation.
+const LONGEST: usize = 400;
+const PLACES: usize = 30;
+
+/// A function, and the first sentence of its documentation.
+struct Pair {
+    question: String,
+    path: String,
+    /// Of the `def`, from 1.
+    line: usize,
+}
 
 /// Looks for Python functions by the first sentence of their documentation.
-pub async fn measure(repositories: &[PathBuf]) -> anyhow::Result<()> {
-    let mut score = Score::default();
-    for repository in repositories {
-        let Some(commit) = newest(repository, 1)?.pop() else {
+pub async fn measure() -> anyhow::Result<()> {
+    let sources = installed();
+    if sources.is_empty() {
+        println!("\nNo functions are looked for by their documentation: this machine has no Python with packages.");
+        return Ok(());
+    }
+    let (state, folder) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let mut pairs = Vec::new();
+    for (file, path) in &sources {
+        let Ok(text) = std::fs::read_to_string(file) else {
             continue;
         };
-        let listed = git(repository, &["ls-tree", "-r", "--name-only", commit.as_str()])?;
-        let files: Vec<&str> = listed.lines().filter(|path| super::issues::is_code(path)).collect();
-        let mut pairs = Vec::new();
-        for path in files {
-            if pairs.len() >= MOST {
-                break;
-            }
-            // The largest files of a snapshot may be missing.
-            if let Ok(text) = git(repository, &["show", &format!("{commit}:{path}")]) {
-                pairs.extend(sentences(&text).into_iter().map(|sentence| (sentence, path.to_owned())));
-            }
-        }
-        pairs.truncate(MOST);
-        if pairs.is_empty() {
-            continue;
-        }
-        let opened = Opened::of(repository).await?;
-        for (question, path) in &pairs {
-            let wanted = Wanted {
-                question,
-                top_k: 30,
-                path_prefix: "",
-                takes: &|_| true,
-            };
-            let mut files: Vec<String> = Vec::new();
-            for hit in opened.index.search(&commit, &wanted).await? {
-                if !files.contains(&hit.path) {
-                    files.push(hit.path);
-                }
-            }
-            score.take(&files, std::slice::from_ref(path));
-        }
+        let (without, found) = cut(&text);
+        let copy = folder.path().join(path);
+        std::fs::create_dir_all(copy.parent().context("a file lies in a folder")?)?;
+        std::fs::write(copy, without)?;
+        pairs.extend(found.into_iter().map(|(question, line)| Pair {
+            question,
+            path: path.clone(),
+            line,
+        }));
+    }
+    let pairs = unique(pairs);
+    let opened = FolderIndex::open(
+        &Config::default(),
+        &repository::Config::default(),
+        state.path(),
+        folder.path(),
+    )
+    .await?;
+    let (mut by_file, mut by_function) = (Score::default(), Score::default());
+    for pair in &pairs {
+        let wanted = Wanted {
+            question: &pair.question,
+            top_k: PLACES,
+            path_prefix: "",
+            takes: &|_| true,
+        };
+        let hits = opened.search(&wanted).await?;
+        by_file.take_place(files(&hits).iter().position(|path| *path == pair.path));
+        by_function.take_place(
+            hits.iter()
+                .position(|hit| hit.path == pair.path && (hit.first..=hit.last).contains(&pair.line)),
+        );
     }
     println!(
-        "\nFiles by the first sentence of a function's documentation\n\n{HEAD}\n{}",
-        score.row("index, all files")
+        "\nFunctions by the first sentence of their documentation, which was taken out of the {} indexed files\n\n{HEAD}\n{}\n{}",
+        sources.len(),
+        by_file.row("index, the file"),
+        by_function.row("index, the function")
     );
     Ok(())
 }
 
-/// Returns the first sentences of documentation, in three quotes below a `def`.
-fn sentences(text: &str) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let pairs = lines
-        .windows(2)
-        .filter(|pair| pair[0].trim_start().starts_with("def ") && pair[0].ends_with(':'));
-    let sentences = pairs.filter_map(|pair| {
-        let sentence = pair[1].trim().strip_prefix("\"\"\"")?;
-        Some(sentence.trim_end_matches("\"\"\"").trim().to_owned())
-    });
-    sentences.filter(|sentence| LENGTH.contains(&sentence.len())).collect()
+/// Returns Python files of installed packages, with the paths under which they are indexed.
+fn installed() -> Vec<(PathBuf, String)> {
+    let asked = Command::new("python3")
+        .args(["-c", "import sys; print('\\n'.join(sys.path))"])
+        .output();
+    let Ok(asked) = asked else { return Vec::new() };
+    let printed = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let mut files = Vec::new();
+    for (number, root) in printed.lines().filter(|line| line.starts_with('/')).enumerate() {
+        let root = Path::new(root);
+        let mut found = Vec::new();
+        find(root, &mut found);
+        found.sort();
+        for file in found {
+            let below = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+            if is_code(&below) && !below.contains("site-packages") {
+                files.push((file, format!("{number}/{below}")));
+            }
+        }
+    }
+    files.truncate(MOST_FILES);
+    files
+}
+
+fn find(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            find(&entry.path(), found);
+        } else if kind.is_file()
+            && entry.path().extension().is_some_and(|end| end == "py")
+            && entry.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST)
+        {
+            found.push(entry.path());
+        }
+    }
+}
+
+/// Returns a file without the documentation of its functions, on as many lines, and the first
+/// sentences with the lines of their functions.
+fn cut(text: &str) -> (String, Vec<(String, usize)>) {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for at in 1..lines.len() {
+        let (above, line) = (lines[at - 1], lines[at].trim_start());
+        let is_function = above.trim_start().starts_with("def ") && above.trim_end().ends_with(':');
+        let Some(rest) = line.strip_prefix("\"\"\"").filter(|_| is_function) else {
+            continue;
+        };
+        let last = if rest.contains("\"\"\"") {
+            Some(at)
+        } else {
+            (at + 1..lines.len().min(at + LONGEST)).find(|line| lines[*line].contains("\"\"\""))
+        };
+        let Some(last) = last else { continue };
+        let sentence = rest.split("\"\"\"").next().unwrap_or_default().trim();
+        if LENGTH.contains(&sentence.chars().count()) {
+            found.push((sentence.to_owned(), at));
+        }
+        // What is within three quotes at the beginning of a body is its documentation.
+        lines[at..=last].fill("");
+    }
+    (lines.join("\n") + "\n", found)
+}
+
+/// Returns the pairs whose sentence is there once, evenly chosen where there are too many.
+fn unique(pairs: Vec<Pair>) -> Vec<Pair> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for pair in &pairs {
+        *counts.entry(pair.question.clone()).or_default() += 1;
+    }
+    let once: Vec<Pair> = pairs
+        .into_iter()
+        .filter(|pair| counts.get(&pair.question) == Some(&1))
+        .collect();
+    let step = once.len().div_ceil(MOST_QUESTIONS).max(1);
+    once.into_iter().step_by(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn documentation_is_cut_out_and_lines_stay_where_they_are() {
+        let text = "def one(a):\n    \"\"\"Returns the first of them, or nothing at all.\n\n    More.\n    \"\"\"\n    return a\n\n\nclass A:\n    def two(self):\n        \"\"\"Short.\"\"\"\n        return 2\n";
+        let (without, found) = cut(text);
+        assert_eq!(found, [("Returns the first of them, or nothing at all.".to_owned(), 1)]);
+        assert_eq!(without.lines().count(), text.lines().count());
+        assert!(!without.contains("\"\"\"") && without.contains("    return a\n") && without.contains("return 2"));
+    }
 }

@@ -2,8 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use coding_agent::index::Wanted;
+use coding_agent::index::evidence;
+use coding_agent::index::{Hit, Index, Reranker, Wanted};
+use coding_agent::llm::config::Config;
+use coding_agent::llm::models::Models;
+use coding_agent::plan::evidence::Citation;
+use coding_agent::repository::CommitId;
+use coding_agent::secret::Redactor;
+use serde_json::json;
 
 use super::cases::{Issue, variable};
 use super::judge::{HEAD, Score};
@@ -11,6 +19,25 @@ use super::opened::Opened;
 
 /// Places of an answer; each file has at most three.
 const PLACES: usize = 60;
+/// Places of each answer that are cited, as a plan cites them.
+const CITED: usize = 5;
+
+/// What was reached.
+#[derive(Default)]
+struct Measured {
+    /// Over the code without tests, and over everything.
+    code: Score,
+    everything: Score,
+    /// The code again, every other issue: weights are chosen on the first half and confirmed on the
+    /// second.
+    halves: [Score; 2],
+    /// Places that were cited, and those that exist at their commit.
+    cited: usize,
+    there: usize,
+    /// The code again, reordered by the model of EMBEDDINGS.
+    reranker: Option<Reranker>,
+    reordered: Score,
+}
 
 /// Looks for the files of each issue, over the code without tests and over everything.
 pub async fn measure(issues: &[Issue]) -> anyhow::Result<()> {
@@ -18,46 +45,119 @@ pub async fn measure(issues: &[Issue]) -> anyhow::Result<()> {
     for issue in issues {
         by_repository.entry(&issue.folder).or_default().push(issue);
     }
-    let (mut code, mut everything) = (Score::default(), Score::default());
+    let mut measured = Measured {
+        reranker: reranker()?,
+        ..Measured::default()
+    };
+    let mut number = 0;
     for (folder, issues) in by_repository {
         let opened = Opened::of(folder).await?;
         for issue in issues {
-            let commit = issue.commit.parse()?;
-            for (score, takes) in [
-                (&mut code, is_code as fn(&str) -> bool),
-                (&mut everything, |_: &str| true),
-            ] {
-                let wanted = Wanted {
-                    question: &issue.text,
-                    top_k: PLACES,
-                    path_prefix: "",
-                    takes: &takes,
-                };
-                let hits = opened.index.search(&commit, &wanted).await?;
-                let mut files: Vec<String> = Vec::new();
-                for hit in hits {
-                    if !files.contains(&hit.path) {
-                        files.push(hit.path);
-                    }
-                }
-                if variable("SHOW").is_some() {
-                    let place = files.iter().position(|path| issue.gold.contains(path));
-                    println!(
-                        "{} {place:?} gold {:?} first {:?}",
-                        issue.id,
-                        issue.gold,
-                        &files[..files.len().min(3)]
-                    );
-                }
-                score.take(&files, &issue.gold);
-            }
+            measured.take(&opened, issue, number).await?;
+            number += 1;
         }
     }
     println!("\nFiles by the text of an issue that they were changed for\n\n{HEAD}");
-    println!("{}", code.row("index, Python files without tests"));
-    println!("{}", everything.row("index, all files"));
+    for (score, name) in [
+        (&measured.code, "index, Python files without tests"),
+        (&measured.halves[0], "of these, the half on which weights were chosen"),
+        (&measured.halves[1], "of these, the half on which they were confirmed"),
+        (&measured.everything, "index, all files"),
+    ] {
+        println!("{}", score.row(name));
+    }
+    if measured.reranker.is_some() {
+        println!(
+            "{}",
+            measured
+                .reordered
+                .row("index, Python files without tests, reordered by embeddings")
+        );
+    }
     println!("| *target* | | .50 | | .82 | .90 | .65 |");
+    println!(
+        "\nPlaces of these answers that exist at their commit: {} of {}",
+        measured.there, measured.cited
+    );
     Ok(())
+}
+
+/// Returns the model that EMBEDDINGS and MODEL name.
+fn reranker() -> anyhow::Result<Option<Reranker>> {
+    let (Some(url), Some(model)) = (variable("EMBEDDINGS"), variable("MODEL")) else {
+        return Ok(None);
+    };
+    let models = json!({"vectors": {"provider": "openai", "base_url": url, "model": model}});
+    let mut config: Config = serde_json::from_value(json!({ "models": models }))?;
+    config.embeddings = Some("vectors".to_owned());
+    let model = Models::new(&config)?.embedder(None);
+    Ok(model.map(|model| Reranker {
+        model,
+        redactor: Arc::new(Redactor::default()),
+    }))
+}
+
+impl Measured {
+    async fn take(&mut self, opened: &Opened, issue: &Issue, number: usize) -> anyhow::Result<()> {
+        let commit = issue.commit.parse()?;
+        let hits = found(&opened.index, &commit, issue, &is_code).await?;
+        let files = files(&hits);
+        if variable("SHOW").is_some() {
+            let place = files.iter().position(|path| issue.gold.contains(path));
+            let first = &files[..files.len().min(3)];
+            println!("{} {place:?} gold {:?} first {first:?}", issue.id, issue.gold);
+        }
+        self.code.take(&files, &issue.gold);
+        self.halves[number % 2].take(&files, &issue.gold);
+        for hit in hits.iter().take(CITED) {
+            self.cited += 1;
+            let holds = evidence::cited(&opened.mirror, &commit, &citation(hit)).await?.is_ok();
+            self.there += usize::from(holds);
+        }
+        let hits = found(&opened.index, &commit, issue, &|_| true).await?;
+        self.everything.take(&self::files(&hits), &issue.gold);
+        if let Some(reranker) = &self.reranker {
+            let index = opened.index.clone().reordered_by(Some(reranker.clone()));
+            let hits = found(&index, &commit, issue, &is_code).await?;
+            self.reordered.take(&self::files(&hits), &issue.gold);
+        }
+        Ok(())
+    }
+}
+
+async fn found(
+    index: &Index,
+    commit: &CommitId,
+    issue: &Issue,
+    takes: &(dyn Fn(&str) -> bool + Send + Sync),
+) -> anyhow::Result<Vec<Hit>> {
+    let wanted = Wanted {
+        question: &issue.text,
+        top_k: PLACES,
+        path_prefix: "",
+        takes,
+    };
+    Ok(index.search(commit, &wanted).await?)
+}
+
+/// Returns the files of places, each once, best first.
+pub fn files(hits: &[Hit]) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for hit in hits {
+        if !files.contains(&hit.path) {
+            files.push(hit.path.clone());
+        }
+    }
+    files
+}
+
+/// Cites a place as a plan does.
+fn citation(hit: &Hit) -> Citation {
+    Citation {
+        path: hit.path.clone(),
+        lines: format!("{}-{}", hit.first, hit.last),
+        why: String::new(),
+    }
 }
 
 /// True for a file that counts where the files of tests, documents and others do not.

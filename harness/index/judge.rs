@@ -9,7 +9,12 @@ pub struct Score {
 impl Score {
     /// Counts a list: the place of the first file that is right.
     pub fn take(&mut self, list: &[String], right: &[String]) {
-        self.ranks.push(list.iter().position(|path| right.contains(path)));
+        self.take_place(list.iter().position(|path| right.contains(path)));
+    }
+
+    /// Counts a list by the place of the first that is right, from 0.
+    pub fn take_place(&mut self, place: Option<usize>) {
+        self.ranks.push(place);
     }
 
     pub fn within(&self, places: usize) -> f64 {

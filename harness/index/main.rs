@@ -3,8 +3,8 @@
 //!
 //! The judge is a table: for each issue the files that its resolution changed. An answer counts by
 //! the place of the first of them. Nothing of it needs a model, so that two runs give the same
-//! figures. Where the issues or the repositories are not there, functions of a repository are
-//! looked for by their own documentation.
+//! figures. Beside them, and where they are not there, functions of installed packages are looked
+//! for by their own documentation.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,
@@ -50,7 +50,7 @@ async fn measure() -> anyhow::Result<()> {
         issues::measure(&issues).await?;
         grep::measure(&issues)?;
     }
-    documented::measure(&repositories).await?;
+    documented::measure().await?;
     speed::measure(&repositories).await?;
     renames::measure(&repositories).await
 }

@@ -1,10 +1,11 @@
 //! The code index of a run's base commit. A run that cannot have it goes on without, and says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
-use crate::index::Index;
+use crate::index::{Index, Reranker};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::workspace::tools::code_search::CodeSearch;
@@ -25,7 +26,8 @@ pub(crate) async fn open(
     let filling =
         async { Ok::<_, Interruption>(tokio::time::timeout(LONGEST, Index::open_at(&config, mirror, commit)).await) };
     let reason = match claim.unless_stopped(filling).await? {
-        Ok(Ok(index)) => {
+        Ok(Ok((index, _))) => {
+            let index = index.reordered_by(reranker(claim));
             let files = &claim.record.planned.rules.files;
             return Ok(Some(CodeSearch::new(index, commit.clone(), files)));
         }
@@ -34,6 +36,16 @@ pub(crate) async fn open(
     };
     without(claim, &reason);
     Ok(None)
+}
+
+/// Returns the model that reorders places by their meaning, if one is configured.
+fn reranker(claim: &Claim) -> Option<Reranker> {
+    let services = &claim.services;
+    let model = services.models.embedder(claim.record.request.local_only.as_deref())?;
+    Some(Reranker {
+        model,
+        redactor: Arc::clone(&services.redactor),
+    })
 }
 
 /// Notes that the run goes on without the index.

@@ -58,7 +58,8 @@ const MCP_HELP: &str = "\
 Evaluate documents for other programs, as an MCP server on stdin and stdout.
 
 Its tools evaluate_document and evaluate_documents ask the reviewer that the configuration names whether a \
-plan or another document is ready, and answer with a score from 0 to 10 and what stands in the way. Put \
+plan or another document is ready, and answer with a score from 0 to 10 and what stands in the way. \
+search_code, ingest_code and prune_code search the code index of a folder, and say what is in it. Put \
 `coding-agent mcp` into the MCP configuration of the program that writes the documents.";
 
 /// Label an issue on GitHub or GitLab, get a verified pull request.
@@ -247,6 +248,30 @@ pub enum IndexCommand {
     },
     /// Install git hooks that mark the repository as changed
     InstallHook,
+    /// Take files and folders in now, also ones that were left out, and say what is known of them
+    Ingest {
+        /// Files, and folders with all that is in them, below the root
+        #[arg(value_name = "PATH", required_unless_present = "diff")]
+        paths: Vec<String>,
+
+        /// File with what changed, as JSON: added, modified, deleted and renamed ({from, to}); - for stdin
+        #[arg(long, value_name = "FILE")]
+        diff: Option<PathBuf>,
+
+        /// Print JSON: `files` with their places, `gone`, and how many were `parsed`
+        #[arg(long)]
+        json: bool,
+    },
+    /// Leave files and folders out of every answer, until they are taken in again
+    Prune {
+        /// Files, and folders with all that is in them, below the root
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<String>,
+
+        /// Print JSON: `paths`, and how many `files` that are
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

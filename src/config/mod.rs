@@ -243,6 +243,7 @@ impl Config {
         };
         config.name_trigger_labels();
         config.llm.masks_personal_data = config.secret.pii == PersonalData::Mask;
+        config.llm.embeddings = config.index.embedder().map(str::to_owned);
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
         config.resolve_paths(folder);

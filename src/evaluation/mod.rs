@@ -1,6 +1,6 @@
 //! Evaluates documents for other programs: an MCP server with the tools `evaluate_document` and
-//! `evaluate_documents`, which ask the configured reviewer, and `search_code`, which searches the
-//! code index of a folder.
+//! `evaluate_documents`, which ask the configured reviewer, and `search_code`, `ingest_code` and
+//! `prune_code`, which work on the code index of a folder.
 //!
 //! Every error is one of JSON-RPC's, with a text for people in `data.formatted`. A call that its
 //! client cancels ends at the reviewer, too. The protocol's versions are those that rmcp knows,
@@ -36,7 +36,7 @@ use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
 use history::History;
 pub use searching::Folders;
-use searching::SEARCH_CODE;
+use searching::{INGEST_CODE, PRUNE_CODE, SEARCH_CODE};
 
 /// Longest request that is read.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
@@ -126,13 +126,14 @@ impl Evaluations {
         Ok(evaluations)
     }
 
-    async fn search(
+    async fn on_index(
         &self,
+        tool: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         tokio::select! {
-            found = self.folders.search(arguments, &self.reviewer.redactor) => found.map(Into::into),
+            found = self.folders.call(tool, arguments, &self.reviewer.redactor) => found.map(Into::into),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
         }
     }
@@ -192,7 +193,7 @@ impl ServerHandler for Evaluations {
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items({
             let mut tools = arguments::tools();
-            tools.push(searching::tool());
+            tools.extend(searching::tools());
             tools
         }))
     }
@@ -206,9 +207,16 @@ impl ServerHandler for Evaluations {
         let asked = match request.name.as_ref() {
             EVALUATE_DOCUMENT => arguments::one(arguments)?,
             EVALUATE_DOCUMENTS => arguments::several(arguments)?,
-            SEARCH_CODE => return self.search(arguments, &context).await,
+            tool @ (SEARCH_CODE | INGEST_CODE | PRUNE_CODE) => return self.on_index(tool, arguments, &context).await,
             other => {
-                let names = [EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS, SEARCH_CODE].join(", ");
+                let names = [
+                    EVALUATE_DOCUMENT,
+                    EVALUATE_DOCUMENTS,
+                    SEARCH_CODE,
+                    INGEST_CODE,
+                    PRUNE_CODE,
+                ]
+                .join(", ");
                 return Err(ErrorData::invalid_params(
                     format!("there is no tool {other}; there are {names}"),
                     None,

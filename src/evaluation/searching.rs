@@ -1,6 +1,7 @@
-//! The tool `search_code`: the places of a folder that fit a question best, for other programs.
+//! The tools of the code index: the places of a folder that fit a question best, and which paths
+//! are in the index or left out of it, for other programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, JsonObject, Tool};
@@ -9,11 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::answer;
 use super::arguments::{read, schema};
-use crate::index::{self, FolderIndex, Hit, IndexError, Wanted};
+use crate::index::{self, FolderIndex, Hit, IndexError, Ingest, Ingested, NotDone, Pruned, Reranker, Wanted};
 use crate::repository;
 use crate::secret::Redactor;
 
 pub(super) const SEARCH_CODE: &str = "search_code";
+pub(super) const INGEST_CODE: &str = "ingest_code";
+pub(super) const PRUNE_CODE: &str = "prune_code";
 
 /// Places of an answer that names no number, and of any.
 const PLACES: usize = 8;
@@ -22,6 +25,8 @@ const MOST_PLACES: usize = 50;
 /// What is needed to search folders.
 pub struct Folders {
     pub index: index::Config,
+    /// What reorders places by their meaning, if something does.
+    pub reranker: Option<Reranker>,
     pub repository: repository::Config,
     pub state_dir: PathBuf,
 }
@@ -40,25 +45,83 @@ struct SearchCode {
     path_prefix: Option<String>,
 }
 
+/// Arguments of `ingest_code`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct IngestCode {
+    /// The folder; the current one of the server when left out.
+    project_path: Option<PathBuf>,
+    /// Files, and folders with all that is in them.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// What changed, in the place of `paths` or beside them.
+    diff: Option<index::Diff>,
+}
+
+/// Arguments of `prune_code`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PruneCode {
+    /// The folder; the current one of the server when left out.
+    project_path: Option<PathBuf>,
+    /// Files, and folders with all that is in them.
+    paths: Vec<String>,
+}
+
 /// The places, best first.
 #[derive(Debug, Serialize)]
 struct Chunks {
     chunks: Vec<Hit>,
 }
 
-pub(super) fn tool() -> Tool {
-    Tool::new(
-        SEARCH_CODE,
-        "Find the functions, classes and sections of a project that fit a question best, with path and lines.",
-        schema::<SearchCode>(),
-    )
+pub(super) fn tools() -> [Tool; 3] {
+    [
+        Tool::new(
+            SEARCH_CODE,
+            "Find the functions, classes and sections of a project that fit a question best, with path and lines.",
+            schema::<SearchCode>(),
+        ),
+        Tool::new(
+            INGEST_CODE,
+            "Bring files of a project into its code index now, also ones that were left out, and say what is known of them.",
+            schema::<IngestCode>(),
+        )
+        .with_raw_output_schema(schema::<Ingested>()),
+        Tool::new(
+            PRUNE_CODE,
+            "Leave files and folders of a project out of every search, until they are brought in again.",
+            schema::<PruneCode>(),
+        )
+        .with_raw_output_schema(schema::<Pruned>()),
+    ]
 }
 
 impl Folders {
-    pub(super) async fn search(&self, arguments: JsonObject, redactor: &Redactor) -> Result<CallToolResult, ErrorData> {
+    /// Answers a call of one of the tools.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        redactor: &Redactor,
+    ) -> Result<CallToolResult, ErrorData> {
+        match tool {
+            SEARCH_CODE => self.search(arguments, redactor).await,
+            INGEST_CODE => self.ingest(arguments, redactor).await,
+            _ => self.prune(arguments, redactor).await,
+        }
+    }
+
+    async fn search(&self, arguments: JsonObject, redactor: &Redactor) -> Result<CallToolResult, ErrorData> {
         let asked: SearchCode = read(arguments)?;
-        let chunks = self.found(&asked).await;
-        let chunks = chunks.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let opened = self.open(asked.project_path.as_deref()).await?;
+        let opened = opened.reordered_by(self.reranker.clone());
+        let wanted = Wanted {
+            question: &asked.query,
+            top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
+            path_prefix: asked.path_prefix.as_deref().unwrap_or_default(),
+            takes: &|_| true,
+        };
+        let chunks = opened.search(&wanted).await.map_err(broken)?;
         let text: Vec<String> = chunks
             .iter()
             .map(|hit| format!("{}#{} {} {}\n{}", hit.path, hit.span, hit.kind, hit.name, hit.text))
@@ -66,15 +129,46 @@ impl Folders {
         Ok(answer::result(&Chunks { chunks }, &text.join("\n"), redactor))
     }
 
-    async fn found(&self, asked: &SearchCode) -> Result<Vec<Hit>, IndexError> {
-        let folder = asked.project_path.clone().unwrap_or_else(|| ".".into());
-        let opened = FolderIndex::open(&self.index, &self.repository, &self.state_dir, &folder).await?;
-        let wanted = Wanted {
-            question: &asked.query,
-            top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
-            path_prefix: asked.path_prefix.as_deref().unwrap_or_default(),
-            takes: &|_| true,
+    async fn ingest(&self, arguments: JsonObject, redactor: &Redactor) -> Result<CallToolResult, ErrorData> {
+        let asked: IngestCode = read(arguments)?;
+        let opened = self.open(asked.project_path.as_deref()).await?;
+        let wanted = Ingest {
+            paths: asked.paths,
+            diff: asked.diff,
         };
-        opened.index.search(&opened.commit, &wanted).await
+        let ingested = opened.ingest(&wanted).await.map_err(not_done)?;
+        let text = format!(
+            "{} files are in the index, {} were parsed, {} are not there",
+            ingested.files.len(),
+            ingested.parsed,
+            ingested.gone.len()
+        );
+        Ok(answer::result(&ingested, &text, redactor))
+    }
+
+    async fn prune(&self, arguments: JsonObject, redactor: &Redactor) -> Result<CallToolResult, ErrorData> {
+        let asked: PruneCode = read(arguments)?;
+        let opened = self.open(asked.project_path.as_deref()).await?;
+        let pruned = opened.prune(&asked.paths).await.map_err(not_done)?;
+        let text = format!("{} files are left out of every search", pruned.files);
+        Ok(answer::result(&pruned, &text, redactor))
+    }
+
+    async fn open(&self, folder: Option<&Path>) -> Result<FolderIndex, ErrorData> {
+        let folder = folder.unwrap_or(Path::new("."));
+        let opened = FolderIndex::open(&self.index, &self.repository, &self.state_dir, folder).await;
+        opened.map_err(broken)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
+fn broken(error: IndexError) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+fn not_done(error: NotDone) -> ErrorData {
+    match error {
+        NotDone::Unfit(reason) => ErrorData::invalid_params(reason, None),
+        NotDone::Index(error) => broken(error),
     }
 }

@@ -18,6 +18,10 @@ pub enum IndexError {
     Repository(#[from] RepositoryError),
 }
 
+const FULL: &str = "the disk is full: free some space";
+/// `SQLITE_IOERR_SHMSIZE`.
+const SHARED_MEMORY: u32 = 4_874;
+
 impl IndexError {
     pub(super) fn of(file: &Path, error: &sqlx::Error) -> Self {
         let file = file.display().to_string();
@@ -29,7 +33,9 @@ impl IndexError {
         let mend = match code.map(|code| code & 0xff) {
             Some(1 | 11 | 26) => return Self::Damaged { file, reason },
             Some(5 | 6) => "another process keeps it locked; it is used again when that has ended",
-            Some(13) => "the disk is full: free some space",
+            // The second code: the memory that the processes share got no room on a full disk.
+            Some(13) => FULL,
+            _ if code == Some(SHARED_MEMORY) => FULL,
             Some(3 | 8 | 14) => "this user may not write there: give it the right to, or remove the file",
             Some(10) => "the disk gave an input/output error: look at the system's log",
             _ => return Self::Unusable { file, reason },

@@ -61,8 +61,12 @@ fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
     let cited = lines.join("\n");
     let names: Vec<&str> = citation.names().collect();
     let is_there = |name: &str| {
-        let here = words::identifiers(&cited);
-        words::identifiers(name).iter().all(|part| here.contains(part))
+        let (here, parts) = (words::identifiers(&cited), words::identifiers(name));
+        // Words of a language without spaces are no identifiers, and stand within others.
+        if parts.is_empty() {
+            return cited.contains(name);
+        }
+        parts.iter().all(|part| here.contains(part))
     };
     match names.first() {
         Some(first) if !names.iter().any(|name| is_there(name)) => Err(Fault::WithoutName((*first).to_owned())),
@@ -74,7 +78,7 @@ fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
 mod tests {
     use super::{Citation, Fault, check};
 
-    const TEXT: &str = "import os\n\ndef greet(name):\n    return os.name\n";
+    const TEXT: &str = "import os\n\ndef greet(name):\n    return os.name\n\n# 再試行の回数\n";
 
     fn of(lines: &str, why: &str) -> Result<String, Fault> {
         check(
@@ -94,11 +98,16 @@ mod tests {
             Ok("def greet(name):\n    return os.name".to_owned())
         );
         assert_eq!(of("L3-L4", "returns the wrong name").map(|text| text.len()), Ok(35));
-        assert_eq!(of("3-9", "").unwrap_err(), Fault::NoLines(4));
+        assert_eq!(of("3-9", "").unwrap_err(), Fault::NoLines(6));
         assert_eq!(
             of("1", "`greet` is here").unwrap_err(),
             Fault::WithoutName("greet".to_owned())
         );
         assert_eq!(of("", "`os.name`"), Ok(TEXT.trim_end().to_owned()));
+        assert_eq!(
+            of("3", "`再試行` の回数").unwrap_err(),
+            Fault::WithoutName("再試行".to_owned())
+        );
+        assert_eq!(of("6", "`再試行` の回数"), Ok("# 再試行の回数".to_owned()));
     }
 }

@@ -9,6 +9,8 @@ use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::config::Config;
+use super::left_out::LeftOut;
+use super::searching::Reranker;
 use super::{Index, IndexError};
 use crate::repository::mirror::Mirror;
 
@@ -64,6 +66,8 @@ impl Index {
             mirror: mirror.clone(),
             config: config.clone(),
             pool,
+            left_out: LeftOut::of(mirror.path()),
+            reranker: None,
             trees: Arc::new(Mutex::new(HashMap::new())),
         })
     }
@@ -84,6 +88,21 @@ impl Index {
 
     pub(super) fn pool(&self) -> &SqlitePool {
         &self.pool
+    }
+
+    /// Has the best places by words reordered by their meaning.
+    #[must_use]
+    pub fn reordered_by(mut self, reranker: Option<Reranker>) -> Self {
+        self.reranker = reranker;
+        self
+    }
+
+    pub(super) fn reranker(&self) -> Option<&Reranker> {
+        self.reranker.as_ref()
+    }
+
+    pub(super) fn left_out(&self) -> &LeftOut {
+        &self.left_out
     }
 
     pub(super) fn config(&self) -> &Config {

@@ -58,11 +58,12 @@ const GENERATED: [&str; 10] = [
 ];
 
 impl Index {
-    /// Opens the index of a mirror and brings it up to a commit. A damaged one is made anew.
-    pub async fn open_at(config: &Config, mirror: &Mirror, commit: &CommitId) -> Result<Self, IndexError> {
+    /// Opens the index of a mirror and brings it up to a commit; returns what that came to, too. A
+    /// damaged one is made anew.
+    pub async fn open_at(config: &Config, mirror: &Mirror, commit: &CommitId) -> Result<(Self, Filled), IndexError> {
         let index = Self::open(config, mirror).await?;
         match index.fill(commit).await {
-            Ok(_) => Ok(index),
+            Ok(filled) => Ok((index, filled)),
             Err(IndexError::Damaged { reason, .. }) => {
                 tracing::warn!(
                     "the code index of {} is damaged and is made anew: {reason}",
@@ -71,8 +72,8 @@ impl Index {
                 index.close().await;
                 Self::discard(mirror);
                 let index = Self::open(config, mirror).await?;
-                index.fill(commit).await?;
-                Ok(index)
+                let filled = index.fill(commit).await?;
+                Ok((index, filled))
             }
             Err(error) => Err(error),
         }
@@ -140,7 +141,14 @@ impl Index {
             .bind(row.get::<i64, _>(0))
             .execute(self.pool())
             .await;
-        noted.map_err(|error| self.failed(&error))?;
+        // Another process that writes for long, or a full disk, is no reason to go without what is
+        // there: the commit only looks less used than it is.
+        if let Err(error) = noted.map_err(|error| self.failed(&error)) {
+            if matches!(error, IndexError::Damaged { .. }) {
+                return Err(error);
+            }
+            tracing::debug!("the use of the code index was not noted: {error}");
+        }
         Ok(Some(usize::try_from(row.get::<i64, _>(1)).unwrap_or_default()))
     }
 

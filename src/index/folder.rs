@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::config::Config;
+use super::filling::Filled;
+use super::ingesting::{Ingest, Ingested, NotDone, Pruned};
+use super::searching::{Hit, Reranker, Wanted};
 use super::{Index, IndexError};
 use crate::repository::mirror::Mirror;
 use crate::repository::{self, CommitId, RepositoryError};
@@ -22,6 +25,8 @@ pub struct FolderIndex {
     pub index: Index,
     pub commit: CommitId,
     pub folder: PathBuf,
+    /// What it took to bring it up to date.
+    pub filled: Filled,
 }
 
 impl FolderIndex {
@@ -34,10 +39,37 @@ impl FolderIndex {
     ) -> Result<Self, IndexError> {
         let folder = canonical(folder)?;
         let (mirror, commit) = Mirror::snapshot(repository, state_dir, &name(&folder), &folder).await?;
-        let index = Index::open_at(config, &mirror, &commit).await?;
+        let (index, filled) = Index::open_at(config, &mirror, &commit).await?;
         // It is there only where the hook is.
         let _ = std::fs::remove_file(folder.join(".git").join(MARK));
-        Ok(Self { index, commit, folder })
+        Ok(Self {
+            index,
+            commit,
+            folder,
+            filled,
+        })
+    }
+
+    /// Has the best places by words reordered by their meaning.
+    #[must_use]
+    pub fn reordered_by(mut self, reranker: Option<Reranker>) -> Self {
+        self.index = self.index.reordered_by(reranker);
+        self
+    }
+
+    /// Returns the places of the folder that answer a question best.
+    pub async fn search(&self, wanted: &Wanted<'_>) -> Result<Vec<Hit>, IndexError> {
+        self.index.search(&self.commit, wanted).await
+    }
+
+    /// Takes paths in, see [`Index::ingest`].
+    pub async fn ingest(&self, asked: &Ingest) -> Result<Ingested, NotDone> {
+        self.index.ingest(&self.commit, self.filled, asked).await
+    }
+
+    /// Leaves paths out, see [`Index::prune`].
+    pub async fn prune(&self, paths: &[String]) -> Result<Pruned, NotDone> {
+        self.index.prune(&self.commit, paths).await
     }
 
     /// Returns the file of a folder's index, if there is one.

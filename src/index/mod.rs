@@ -10,13 +10,13 @@
 pub mod config; // the section `index`
 mod error; // why there is no answer
 mod tree; // the files of a commit, as the index knows them
+mod left_out; // paths that somebody pruned
 mod file; // the database: tables, opening, making anew
 mod parsed; // a file of the repository as rows of the database
 mod filling; // bringing the index up to a commit
-mod question; // what a question names
-mod ranking; // which files and places answer best
 mod searching; // from a question to places with their text
 mod names; // definitions, uses, and what is referred to most
+mod ingesting; // paths that are taken in, or left out
 mod folder; // the index of a plain folder
 pub mod evidence; // whether cited places exist
 
@@ -24,8 +24,9 @@ pub use config::Config;
 pub use error::IndexError;
 pub use filling::{Counts, Filled};
 pub use folder::{FOLDER, FolderIndex, MARK};
+pub use ingesting::{Diff, Ingest, Ingested, NotDone, Pruned, TakenIn};
 pub use names::{Definition, Use};
-pub use searching::{Hit, Wanted};
+pub use searching::{Hit, Reranker, Wanted};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex};
 use sqlx::SqlitePool;
 
 use crate::repository::mirror::Mirror;
+use left_out::LeftOut;
 use tree::Tree;
 
 /// The open index of one mirror.
@@ -41,6 +43,8 @@ pub struct Index {
     mirror: Mirror,
     config: Config,
     pool: SqlitePool,
+    left_out: LeftOut,
+    reranker: Option<Reranker>,
     /// The files of the commits that were asked about, by the id of the commit.
     trees: Arc<Mutex<HashMap<String, Arc<Tree>>>>,
 }

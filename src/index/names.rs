@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::ranking::is_test;
-use super::searching::{is_part, qualified};
+use super::searching::{is_part, is_test, qualified};
 use super::{Index, IndexError};
 use crate::repository::CommitId;
 
@@ -82,7 +81,10 @@ impl Index {
             .fetch_all(self.pool())
             .await
             .map_err(|error| self.failed(&error))?;
-        Ok(rows.iter().map(definition).collect())
+        let definitions = rows.iter().map(definition);
+        Ok(definitions
+            .filter(|found| !self.left_out().holds(&found.path))
+            .collect())
     }
 
     /// Returns the lines that use a name, without those that define it, tests last.
@@ -102,7 +104,7 @@ impl Index {
             .iter()
             .flat_map(|row| tree.with_content(row.get(0)))
             .map(|(_, file)| (file.path.as_str(), file.object.as_str()))
-            .filter(|(path, _)| takes(path))
+            .filter(|(path, _)| takes(path) && !self.left_out().holds(path))
             .collect();
         files.sort_by_key(|(path, _)| (is_test(path), path.to_owned()));
         files.truncate(MOST_FILES);
@@ -160,7 +162,7 @@ impl Index {
         let is_clear = |name: &str| places.get(last_part(name)).is_some_and(|count| *count <= 2);
         let clear = found
             .iter()
-            .filter(|(found, _)| is_clear(&found.name) && !is_test(&found.path));
+            .filter(|(found, _)| is_clear(&found.name) && !is_test(&found.path) && !self.left_out().holds(&found.path));
         Ok(clear.take(limit).cloned().collect())
     }
 }

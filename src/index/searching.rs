@@ -1,27 +1,41 @@
 //! From a question to the places that answer it, with their text.
 
+mod question; // what a question names
+mod ranking; // which files and places answer best
+mod reranking; // the best places again, by their meaning
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 
-use super::question::Question;
-use super::ranking::{Defined, Findings, Found, Ranked, rank};
 use super::tree::Tree;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
 use crate::syntax::words;
+use question::Question;
+pub(super) use ranking::is_test;
+use ranking::{Defined, Findings, Found, Ranked, rank};
+pub use reranking::Reranker;
 
 /// Words of a question that are searched for: the rarest. The others stand everywhere.
 const MOST_WORDS: usize = 48;
-/// Places that are looked at, of all commits that are kept.
-const MOST_FOUND: i64 = 600;
+/// How often a word counts at most that a question repeats.
+const MOST_TIMES: usize = 3;
+/// Places that are looked at, of all commits that are kept, and of the one that is searched: the
+/// others have most of it as well, in other versions.
+const MOST_LOOKED_AT: i64 = 2_400;
+const MOST_FOUND: usize = 600;
 /// Places of one file in an answer.
 const PER_FILE: usize = 3;
 /// Lines and bytes of the text of a place.
 const MOST_LINES: usize = 60;
 const MOST_BYTES: usize = 4 * 1024;
+
+/// A word of a question, and how often it counts.
+type Word<'q> = (&'q str, usize);
 
 /// What is wanted of a search.
 pub struct Wanted<'w> {
@@ -34,7 +48,7 @@ pub struct Wanted<'w> {
 }
 
 /// A place that answers a question.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Hit {
     pub path: String,
     /// First and last line as `L3-L9`.
@@ -56,52 +70,71 @@ impl Index {
         let tree = self.tree(commit).await?;
         let question = Question::read(wanted.question);
         let findings = self.find(&question, &tree).await?;
-        let takes = |path: &str| path.starts_with(wanted.path_prefix) && (wanted.takes)(path);
+        let left_out = self.left_out();
+        let takes = |path: &str| path.starts_with(wanted.path_prefix) && !left_out.holds(path) && (wanted.takes)(path);
         let mut ranked = rank(&tree, &question, &findings, &takes, PER_FILE);
-        ranked.truncate(wanted.top_k);
-        self.shown(&tree, &ranked).await
+        let Some(reranker) = self.reranker() else {
+            ranked.truncate(wanted.top_k);
+            return self.shown(&tree, &ranked).await;
+        };
+        ranked.truncate(wanted.top_k.max(reranking::MOST));
+        let hits = self.shown(&tree, &ranked).await?;
+        let mut hits = reranker.reordered(wanted.question, hits).await;
+        hits.truncate(wanted.top_k);
+        Ok(hits)
     }
 
     async fn find(&self, question: &Question, tree: &Tree) -> Result<Findings, IndexError> {
         let all = self.best_words(&question.words).await?;
-        let title: Vec<&str> = question.title.keys().map(String::as_str).collect();
+        let mut title: Vec<Word<'_>> = question.title.keys().map(|word| (word.as_str(), 1)).collect();
+        title.sort_unstable();
         Ok(Findings {
-            places: self.places(&all).await?,
-            by_title: self.places(&title).await?,
+            places: self.places(&all, tree).await?,
+            by_title: self.places(&title, tree).await?,
             definitions: self.defined(question, tree).await?,
             paths: self.paths(&all).await?,
         })
     }
 
-    /// Returns the words of a question that tell most: rare ones, and those that it repeats.
-    async fn best_words<'q>(&self, counts: &'q HashMap<String, usize>) -> Result<Vec<&'q str>, IndexError> {
+    /// Returns the words of a question that tell most, rare ones and those that it repeats, each with
+    /// how often it counts.
+    async fn best_words<'q>(&self, counts: &'q HashMap<String, usize>) -> Result<Vec<Word<'q>>, IndexError> {
         let list = serde_json::to_string(&counts.keys().collect::<Vec<_>>()).unwrap_or_default();
         let rows = sqlx::query("SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))")
             .bind(list)
             .fetch_all(self.pool())
             .await
             .map_err(|error| self.failed(&error))?;
-        let mut weighed: Vec<(f64, &str)> = rows
+        let mut weighed: Vec<(f64, Word<'q>)> = rows
             .iter()
             .filter_map(|row| {
                 let (word, count) = counts.get_key_value(row.get::<&str, _>(0))?;
                 #[expect(clippy::cast_precision_loss, reason = "counts of words and places")]
                 let (places, count) = (row.get::<i64, _>(1) as f64, *count as f64);
-                Some(((1.0 + count.ln()) / (1.0 + places).ln(), word.as_str()))
+                let weight = 1.0 + count.ln();
+                // A whole number, since a query can only repeat a word.
+                let times = if weight < 1.5 {
+                    1
+                } else if weight < 2.5 {
+                    2
+                } else {
+                    MOST_TIMES
+                };
+                Some((weight / (1.0 + places).ln(), (word.as_str(), times)))
             })
             .collect();
-        weighed.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
+        weighed.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
         weighed.truncate(MOST_WORDS);
         Ok(weighed.into_iter().map(|(_, word)| word).collect())
     }
 
-    async fn places(&self, words: &[&str]) -> Result<Vec<Found>, IndexError> {
+    async fn places(&self, words: &[Word<'_>], tree: &Tree) -> Result<Vec<Found>, IndexError> {
         let rows = sqlx::query(
             "SELECT f.rowid, f.rank, c.blob FROM (SELECT rowid, rank FROM words WHERE words MATCH ? AND rank MATCH \
              'bm25(3.0, 1.0)' ORDER BY rank LIMIT ?) f JOIN chunk c ON c.id = f.rowid ORDER BY f.rank",
         )
         .bind(any_of(words))
-        .bind(MOST_FOUND)
+        .bind(MOST_LOOKED_AT)
         .fetch_all(self.pool())
         .await
         .map_err(|error| self.failed(&error))?;
@@ -111,13 +144,14 @@ impl Index {
             // The smaller, the better.
             score: -row.get::<f64, _>(1),
         });
-        Ok(found.collect())
+        let of_commit = found.filter(|found| tree.by_blob.contains_key(&found.blob));
+        Ok(of_commit.take(MOST_FOUND).collect())
     }
 
-    async fn paths(&self, words: &[&str]) -> Result<HashMap<i64, f64>, IndexError> {
+    async fn paths(&self, words: &[Word<'_>]) -> Result<HashMap<i64, f64>, IndexError> {
         let rows = sqlx::query("SELECT rowid, rank FROM path_words WHERE path_words MATCH ? ORDER BY rank LIMIT ?")
             .bind(any_of(words))
-            .bind(MOST_FOUND)
+            .bind(MOST_LOOKED_AT)
             .fetch_all(self.pool())
             .await
             .map_err(|error| self.failed(&error))?;
@@ -237,11 +271,13 @@ pub(super) fn qualified(parent: &str, name: &str) -> String {
 }
 
 /// Returns the query for any of these words. They have no quotes, but could be operators.
-fn any_of(words: &[&str]) -> String {
+fn any_of(words: &[Word<'_>]) -> String {
     let mut query = String::new();
-    for word in words.iter().filter(|word| !word.contains('"')) {
-        let separator = if query.is_empty() { "" } else { " OR " };
-        let _ = write!(query, "{separator}\"{word}\"");
+    for (word, times) in words.iter().filter(|(word, _)| !word.contains('"')) {
+        for _ in 0..*times {
+            let separator = if query.is_empty() { "" } else { " OR " };
+            let _ = write!(query, "{separator}\"{word}\"");
+        }
     }
     if query.is_empty() {
         // No word is written so.

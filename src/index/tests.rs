@@ -4,7 +4,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{Config, Filled, Hit, Index, IndexError, Wanted};
+use super::{Config, Filled, Hit, Index, IndexError, Ingest, Wanted};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 
@@ -155,6 +155,40 @@ async fn what_is_not_committed_is_found_and_what_is_deleted_is_not() {
 }
 
 #[tokio::test]
+async fn what_is_left_out_is_in_no_answer_and_an_index_that_is_made_anew_knows_it() {
+    let world = World::new();
+    world.write("net/sessions.py", SESSIONS);
+    world.write("vendor/copy.py", &format!("{SESSIONS}# A copy.\n"));
+    world.write("app.py", "from net.sessions import Session\n\nSession().send()\n");
+    world.commit();
+    let (index, commit) = world.open().await;
+    let filled = index.fill(&commit).await.unwrap();
+    let pruned = index.prune(&commit, &["vendor".to_owned()]).await.unwrap();
+    assert_eq!((pruned.paths, pruned.files), (vec!["vendor".to_owned()], 1));
+    Index::discard(index.mirror());
+    let (index, _) = world.open().await;
+    let found = search(&index, &commit, "closing a connection").await;
+    assert!(found.iter().all(|hit| hit.path != "vendor/copy.py"), "{found:?}");
+    let definitions = index.definitions(&commit, "close_adapter").await.unwrap();
+    assert_eq!(definitions.len(), 1, "{definitions:?}");
+    let asked = Ingest {
+        paths: vec!["vendor/copy.py".to_owned(), "nothing.py".to_owned()],
+        diff: None,
+    };
+    let ingested = index.ingest(&commit, filled, &asked).await.unwrap();
+    assert_eq!(ingested.gone, ["nothing.py"]);
+    assert_eq!(
+        (
+            ingested.files[0].path.as_str(),
+            ingested.files[0].places,
+            ingested.parsed
+        ),
+        ("vendor/copy.py", 4, 3)
+    );
+    assert_eq!(index.definitions(&commit, "close_adapter").await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn outlines_definitions_and_uses_are_those_of_the_commit() {
     let world = World::new();
     world.write("net/sessions.py", SESSIONS);
@@ -220,6 +254,28 @@ async fn a_damaged_or_lost_file_is_made_anew() {
     assert!(!file.exists());
     let index = Index::open(&Config::default(), &mirror).await.unwrap();
     assert_eq!(best(&search(&index, &commit, "one thing").await).0, "a.py");
+}
+
+#[tokio::test]
+async fn another_form_of_the_tables_is_a_file_of_its_own_and_earlier_ones_go() {
+    let world = World::new();
+    world.write("a.py", "def one_thing():\n    pass\n");
+    world.commit();
+    let (mirror, commit) = world.snapshot().await;
+    let beside = |name: &str| mirror.path().join(name);
+    let later = beside("code-index-999.sqlite");
+    for name in [
+        "code-index-0.sqlite",
+        "code-index-0.sqlite-wal",
+        "code-index-999.sqlite",
+    ] {
+        std::fs::write(beside(name), "of another program").unwrap();
+    }
+    let index = Index::open(&Config::default(), &mirror).await.unwrap();
+    assert_eq!(best(&search(&index, &commit, "one thing").await).0, "a.py");
+    assert!(!beside("code-index-0.sqlite").exists() && !beside("code-index-0.sqlite-wal").exists());
+    // A later program may work beside this one.
+    assert_eq!(std::fs::read_to_string(later).unwrap(), "of another program");
 }
 
 #[tokio::test]

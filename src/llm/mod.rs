@@ -15,4 +15,5 @@ mod window_estimate; // share of the window; whether a prompt was cut
 pub mod chat; // one conversation
 pub mod model; // the model of a role
 pub mod models; // all models, by role
+mod embeddings; // texts as vectors
 pub mod window_measurement; // how much of a long prompt arrives

@@ -34,6 +34,10 @@ impl Model {
         }
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
     /// Returns the model's name in the configuration.
     pub fn name(&self) -> &str {
         &self.connection.name

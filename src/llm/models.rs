@@ -26,6 +26,8 @@ pub struct Models {
     programs: BTreeMap<String, CommandModel>,
     /// The one of the provider's own section, for roles that name no other.
     own: Arc<Connection>,
+    /// The one that turns texts into vectors.
+    embedder: Option<Arc<Connection>>,
     roles: Roles,
     /// The names of those that are ever asked.
     used: Vec<String>,
@@ -47,10 +49,15 @@ impl Models {
             connect(config, name, &mut connections, 0)?;
         }
         let own = connect(config, OWN, &mut connections, 0)?;
+        let embedder = match &config.embeddings {
+            Some(name) => Some(connect(config, name, &mut connections, 0)?),
+            None => None,
+        };
         Ok(Self {
             connections,
             programs,
             own,
+            embedder,
             roles: config.roles.clone(),
             used,
             local_only: LocalOnlyRules::new(config),
@@ -97,6 +104,16 @@ impl Models {
             }),
             None => Ok(Critic::Program(program.clone())),
         }
+    }
+
+    /// Returns the model that turns texts into vectors, if there is one. For confidential work it
+    /// refuses to send to a server that is not local, as in [`Self::of`].
+    pub fn embedder(&self, local_only: Option<&str>) -> Option<Model> {
+        let model = Model::new(Arc::clone(self.embedder.as_ref()?), Role::Planner);
+        Some(match self.demand(local_only) {
+            Some(demand) => model.restricted_by(self.local_only.resolver(demand)),
+            None => model,
+        })
     }
 
     /// Returns each program that is ever asked in the place of a model.

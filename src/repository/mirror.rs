@@ -96,6 +96,28 @@ impl Mirror {
         }
     }
 
+    /// Returns the newest commit of the main branch as it was fetched last: the one of that name, or
+    /// else the branch that changed last. The forge knows which it is, and is not asked.
+    pub async fn main_commit(&self) -> Result<Option<CommitId>, RepositoryError> {
+        for name in ["main", "master"] {
+            if let Some(commit) = self.branch(name).await? {
+                return Ok(Some(commit));
+            }
+        }
+        let newest = self
+            .git("looking for the newest branch")
+            .args([
+                "for-each-ref",
+                "--sort=-committerdate",
+                "--count=1",
+                "--format=%(objectname)",
+                "refs/heads/",
+            ])
+            .text()
+            .await?;
+        Ok(newest.trim().parse().ok())
+    }
+
     /// Returns true if there is any branch.
     pub async fn has_branches(&self) -> Result<bool, RepositoryError> {
         let first = self

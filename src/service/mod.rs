@@ -29,6 +29,7 @@ use crate::config::Config;
 use crate::environment::EngineAccess;
 use crate::forge::{ForgeError, Post};
 use crate::gateway::upstream::Upstream;
+use crate::index::Reranker;
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::models::Models;
@@ -146,6 +147,22 @@ impl Service {
             forges.any(|connected| host == Some(connected.forge.name().as_str()))
         };
         all.filter(|entry| connected(entry) && !entry.ends_with("/*")).collect()
+    }
+
+    /// Returns the model that reorders places of the code index by their meaning, if there is one.
+    pub fn reranker(&self) -> Option<Reranker> {
+        Some(Reranker {
+            model: self.services.models.embedder(None)?,
+            redactor: Arc::clone(&self.services.redactor),
+        })
+    }
+
+    /// Tells whether the configuration names a repository, which is written with its host before it.
+    pub fn works_on(&self, repository: &str) -> bool {
+        repository.split_once(':').is_some_and(|(host, name)| {
+            let mut forges = self.forges.all();
+            forges.any(|connected| connected.forge.name().as_str() == host && connected.forge.works_on(name))
+        })
     }
 
     /// Has the forges looked at now, because one of them said that something happened.

@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::Service;
 use crate::agent::record::sections::KEPT_PLANS;
 use crate::forge::ForgeError;
+use crate::index;
 use crate::journal::erasing::{self, Names};
 use crate::repository::mirror::Mirror;
 use crate::repository::retention::Prune;
@@ -152,6 +153,15 @@ impl Service {
             match self.tidy_mirror(&mirror, unused).await {
                 Ok(is_removed) => removed += usize::from(is_removed),
                 Err(error) => tracing::warn!(mirror = %mirror.path().display(), "it could not be tidied: {error:#}"),
+            }
+        }
+        // Nobody's work is in the copy of a folder that somebody searched.
+        let copies = Mirror::locals(&settings.state_dir).into_iter();
+        for name in copies.filter(|name| name.starts_with(index::FOLDER)) {
+            let copy = Mirror::of_folder(&settings.repository, &settings.state_dir, &name);
+            match copy.remove_unused(unused).await {
+                Ok(is_removed) => removed += usize::from(is_removed),
+                Err(error) => tracing::warn!(mirror = %copy.path().display(), "it could not be removed: {error}"),
             }
         }
         Ok(removed)

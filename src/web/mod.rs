@@ -13,6 +13,7 @@ mod hub; // facts as they come, for many readers
 mod reading; // what is shown, made of the store
 mod acting; // what people do, by the ways of the command line
 mod tasks; // starting a task
+mod code; // places of the repositories that are worked on
 mod api; // for scripts
 mod hooks; // webhooks of the forges
 mod metrics; // figures for Prometheus
@@ -55,6 +56,8 @@ struct Web {
     meters: Meters,
     /// The requests for tasks under way: those with one key go one after the other.
     asking: tokio::sync::Mutex<()>,
+    /// The requests that work on a code index: one may have a whole repository to read.
+    indexing: tokio::sync::Mutex<()>,
     /// Ends the streams of events.
     closing: CancellationToken,
 }
@@ -107,6 +110,7 @@ impl Server {
             reports: Reports::default(),
             meters: Meters::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
             asking: tokio::sync::Mutex::default(),
+            indexing: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),
             examination: Examination::default(),
             host,

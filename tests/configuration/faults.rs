@@ -170,6 +170,14 @@ fn models_that_cannot_be_are_refused() {
             "llm.roles.planner: names the model `cloud`, and llm.models is empty",
         ),
         (
+            "{index: {embeddings: vektors}, llm: {models: {vectors: {provider: ollama, model: m}}}}",
+            "index.embeddings: names the model `vektors`, which llm.models does not have; did you mean `vectors`?",
+        ),
+        (
+            "{index: {embeddings: vectors}, llm: {models: {vectors: {provider: anthropic, model: m, api_key: k}}}}",
+            "index.embeddings: names `vectors`, whose provider has no embeddings",
+        ),
+        (
             "llm: {models: {llm: {provider: ollama, model: m}}}",
             "llm.models.llm: is no name for a model",
         ),

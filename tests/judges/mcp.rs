@@ -69,9 +69,18 @@ async fn the_python_sdk_has_documents_evaluated() {
     let (folder, model, (address, ended)) = (TempDir::new().unwrap(), model().await, hanging());
     let config = configuration(&folder, "config.yaml", &model.openai_address());
     let hanging = configuration(&folder, "hanging.yaml", &address);
+    let project = folder.path().join("project");
+    fs::create_dir_all(project.join("net")).unwrap();
+    let source = "def close_adapter(pool):\n    \"\"\"Closes the pooled connections.\"\"\"\n    pool.close()\n";
+    fs::write(project.join("net/sessions.py"), source).unwrap();
     judge(
         "mcp_sdk.py",
-        &[("PROGRAM", PROGRAM), ("CONFIG", &config), ("HANGING", &hanging)],
+        &[
+            ("PROGRAM", PROGRAM),
+            ("CONFIG", &config),
+            ("HANGING", &hanging),
+            ("PROJECT", project.to_str().unwrap()),
+        ],
     );
     ended
         .recv_timeout(Duration::ZERO)

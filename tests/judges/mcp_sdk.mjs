@@ -20,7 +20,13 @@ async function connected(config) {
 
 const client = await connected(process.env.CONFIG);
 const { tools } = await client.listTools();
-assert.deepEqual(tools.map((tool) => tool.name).sort(), ["evaluate_document", "evaluate_documents", "search_code"]);
+assert.deepEqual(tools.map((tool) => tool.name).sort(), [
+  "evaluate_document",
+  "evaluate_documents",
+  "ingest_code",
+  "prune_code",
+  "search_code",
+]);
 
 // The SDK checks structured content against the tool's output schema.
 const heard = [];
@@ -63,6 +69,6 @@ const call = hanging.callTool({ name: "evaluate_document", arguments: { content:
 });
 setTimeout(() => giveUp.abort(), 3000);
 await assert.rejects(call);
-assert.equal((await hanging.listTools()).tools.length, 3);
+assert.equal((await hanging.listTools()).tools.length, 5);
 await new Promise((done) => setTimeout(done, 2000));
 await hanging.close();

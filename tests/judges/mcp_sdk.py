@@ -16,7 +16,13 @@ def server(config):
 
 async def judge(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == {"evaluate_document", "evaluate_documents", "search_code"}, tools
+    assert set(tools) == {
+        "evaluate_document",
+        "evaluate_documents",
+        "search_code",
+        "ingest_code",
+        "prune_code",
+    }, tools
     assert tools["evaluate_document"].input_schema["required"] == ["content"]
 
     heard = []
@@ -58,9 +64,40 @@ async def judge(client):
             raise AssertionError((name, arguments, answer))
 
 
+async def judge_index(client):
+    project = os.environ["PROJECT"]
+    arguments = {"query": "where are pooled connections closed", "project_path": project, "top_k": 1}
+    found = await client.call_tool("search_code", arguments)
+    chunk = found.structured_content["chunks"][0]
+    assert (chunk["path"], chunk["span"], chunk["name"]) == ("net/sessions.py", "L1-L3", "close_adapter"), chunk
+    assert "def close_adapter" in chunk["text"] and chunk["score"] > 0, chunk
+
+    pruned = await client.call_tool("prune_code", {"project_path": project, "paths": ["net"]})
+    assert pruned.structured_content == {"paths": ["net"], "files": 1}, pruned
+    assert (await client.call_tool("search_code", arguments)).structured_content["chunks"] == []
+    diff = {"modified": ["net/sessions.py"], "renamed": [{"from": "old.py", "to": "net/sessions.py"}]}
+    taken = await client.call_tool("ingest_code", {"project_path": project, "diff": diff})
+    expected = {"files": [{"path": "net/sessions.py", "places": 1}], "gone": ["old.py"], "parsed": 0}
+    assert taken.structured_content == expected, taken
+    assert (await client.call_tool("search_code", arguments)).structured_content == found.structured_content
+
+    for name, wrong in [
+        ("search_code", {"query": "x", "folder": "/"}),
+        ("ingest_code", {"project_path": project}),
+        ("prune_code", {"project_path": project, "paths": ["../elsewhere"]}),
+    ]:
+        try:
+            answer = await client.call_tool(name, wrong)
+        except MCPError as error:
+            assert error.error.code == -32602, (name, wrong, error.error)
+        else:
+            raise AssertionError((name, wrong, answer))
+
+
 async def main():
     async with Client(server(os.environ["CONFIG"])) as client:
         await judge(client)
+        await judge_index(client)
         print("newest", client.session.protocol_version)
     async with stdio_client(server(os.environ["CONFIG"])) as (reader, writer):
         async with ClientSession(reader, writer) as session:
@@ -74,7 +111,7 @@ async def main():
         assert scope.cancelled_caught
         print("cancelled")
         tools = await client.list_tools()
-        assert len(tools.tools) == 3
+        assert len(tools.tools) == 5
         await anyio.sleep(2)
 
 

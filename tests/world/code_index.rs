@@ -1,6 +1,10 @@
 //! Plans that rest on the code index: what the planner is shown, the evidence it gives, and runs
 //! that go on without an index.
 
+mod meaning;
+mod operations;
+mod trouble;
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -135,10 +139,12 @@ async fn a_plan_rests_on_places_that_the_program_has_looked_up() {
 }
 
 #[tokio::test]
-async fn a_japanese_issue_finds_japanese_places() {
+async fn japanese_issues_and_comments_find_japanese_places() {
     let world = World::start().await;
     grown(&world);
-    greets(world.model.script().plans(plan()));
+    let wrong = json!([{"path": "docs/guide.md", "lines": "3", "why": "`認証の失敗` の説明"}]);
+    let right = json!([{"path": "docs/guide.md", "lines": "1-3", "why": "`再試行の回数` の説明"}]);
+    greets(world.model.script().plans(citing(wrong)).plans(citing(right)));
     let issue = world
         .github
         .open_issue("接続の再試行の回数を増やす")
@@ -148,7 +154,23 @@ async fn a_japanese_issue_finds_japanese_places() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
-    let first = world.model.requests()[0].first_user_message();
+    let requests = world.model.requests();
+    let first = requests[0].first_user_message();
+    assert!(first.contains("docs/guide.md:1-3 section 接続の再試行"), "{first}");
+    // Words without spaces between them are looked up in the cited lines, too.
+    let doubted = requests[1].last_user_message();
+    assert!(doubted.contains("`認証の失敗` does not stand there"), "{doubted}");
+    let work = requests[2].first_user_message();
+    assert!(work.contains("docs/guide.md:1-3 (`再試行の回数` の説明):"), "{work}");
+    let told: String = issue.comments_of(world.github.bot()).concat();
+    assert!(told.contains("docs/guide.md#L1-L3"), "{told}");
+    // What people said below an item is searched for like the item itself.
+    greets(world.model.script().plans(plan()));
+    let issue = world.github.open_issue("設定を見直す");
+    issue.comment("alice", "接続の再試行の回数は三回にしてください。");
+    issue.label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let first = world.model.requests()[requests.len()].first_user_message();
     assert!(first.contains("docs/guide.md:1-3 section 接続の再試行"), "{first}");
     world.finish().await;
 }

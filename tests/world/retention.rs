@@ -191,9 +191,28 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
     let lock = std::fs::File::open(host.join("acme/widgets.git.lock")).unwrap();
     let long_ago = SystemTime::now() - Duration::from_hours(61 * 24);
     lock.set_modified(long_ago).unwrap();
+    // Copies of folders that somebody searched are kept for as long.
+    let mut copies = Vec::new();
+    for name in ["old", "new"] {
+        let folder = world.folder().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("a.py"), "def one():\n    pass\n").unwrap();
+        let searched = world
+            .command(&["search", "one", "--root", folder.to_str().unwrap()])
+            .await;
+        assert_eq!(searched.code, Some(0), "{searched:?}");
+        let all = std::fs::read_dir(mirrors.join("local")).unwrap().flatten();
+        let new = all
+            .map(|entry| entry.path())
+            .find(|path| path.extension().is_some_and(|end| end == "git") && !copies.contains(path));
+        copies.extend(new);
+    }
+    let lock = std::fs::File::open(copies[0].with_added_extension("lock")).unwrap();
+    lock.set_modified(long_ago).unwrap();
 
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
 
+    assert!(!copies[0].exists() && copies[1].exists(), "{copies:?}");
     assert_eq!(tasks(&world).await, ["github:acme/widgets#1"]);
     let messages = store.fetch_one("SELECT COUNT(*) FROM messages").await.unwrap();
     assert_eq!(messages.get::<i64, _>(0), 0);

@@ -169,6 +169,7 @@ async fn a_denied_tool_is_not_offered_and_a_call_of_it_is_answered_with_the_rule
             let offered = last.offered.join(" ");
             assert!(
                 offered.contains("write_file")
+                    && offered.contains("list_files")
                     && !last.offered.contains(&"bash".to_owned())
                     && !offered.contains("undo_edit"),
                 "{offered}"
@@ -176,6 +177,8 @@ async fn a_denied_tool_is_not_offered_and_a_call_of_it_is_answered_with_the_rule
         } else {
             let system = last.system();
             assert!(!system.contains("workspace/execute_command") && system.contains("workspace/read_file"));
+            // Without commands nothing else shows which files there are.
+            assert!(system.contains("workspace/list_files"), "{system}");
             assert!(
                 last.text().contains(
                     "the project's rules deny workspace/execute_command: denied_tools in .coding-agent-rules.yaml names \

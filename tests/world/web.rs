@@ -2,6 +2,7 @@
 
 mod access;
 mod browser;
+mod code;
 mod events;
 mod hooks;
 mod runs;

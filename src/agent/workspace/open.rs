@@ -1,6 +1,8 @@
 //! The workspace, tools and conversation of one run. Opened at the first need in each process, so
 //! that a run continues in the same way after a restart as after a pause.
 
+mod described; // which tools the model is told of
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +17,6 @@ use crate::agent::workspace::large_files;
 use crate::agent::workspace::set_up;
 use crate::agent::workspace::source;
 use crate::agent::workspace::submodules;
-use crate::conversation::ToolSpec;
 use crate::environment::{Container, Environment, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
@@ -30,6 +31,7 @@ use crate::workspace::tools::code_search::CodeSearchServer;
 use crate::workspace::tools::edit_form::EditForm;
 use crate::workspace::tools::path_filter::PathFilter;
 use crate::workspace::tools::redaction_guard::RedactionGuard;
+use described::described;
 
 /// Name of the environment whose image the project's rules name.
 pub(crate) const PROJECTS_OWN: &str = "project";
@@ -119,16 +121,6 @@ async fn code_search(run: &mut Run) -> Result<Option<Arc<dyn ToolServer>>, Inter
     };
     let code = code_index::open(&mut run.claim, &mirror, &base.commit).await?;
     Ok(code.map(|code| -> Arc<dyn ToolServer> { Arc::new(CodeSearchServer(code)) }))
-}
-
-/// Tools that do what others do as well. They work for a model that calls them and are not
-/// described: a description is paid for in every request.
-const UNDESCRIBED: [&str; 3] = ["workspace/list_files", "workspace/insert", "workspace/undo_edit"];
-
-/// Returns the tools that are described to the model.
-fn described(specs: &[ToolSpec]) -> Arc<[ToolSpec]> {
-    let is_described = |spec: &&ToolSpec| !UNDESCRIBED.contains(&spec.name.as_str());
-    specs.iter().filter(is_described).cloned().collect()
 }
 
 /// Records that the container is complete, so that a later process does not reuse a partial one.

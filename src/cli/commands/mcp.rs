@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rmcp::transport::stdio_pipes;
 
+use crate::cli::commands::code;
 use crate::cli::exit;
 use crate::cli::session::{self, complain, configuration_or_defaults};
 use crate::config::Config;
@@ -31,13 +32,22 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
         }
     };
     let target_score = Score::try_from(config.review.plan.target_score).unwrap_or(Score::EIGHT);
+    let reranker = match code::reranker(&config) {
+        Ok(reranker) => reranker,
+        Err(reason) => {
+            complain(redactor.clean(&reason));
+            return exit::CONFIGURATION.into();
+        }
+    };
     let folders = Folders {
         index: config.index.clone(),
+        reranker,
         repository: config.git.clone(),
         state_dir: config.state_dir.clone(),
     };
     let (reader, writer) = stdio_pipes();
-    match evaluation::serve(reviewer, target_score, config.store(), folders, reader, writer).await {
+    let served = evaluation::serve(reviewer, target_score, config.store(), folders, reader, writer);
+    match Box::pin(served).await {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {
             complain(redactor.clean(&format!("{error:#}")));

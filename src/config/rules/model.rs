@@ -46,6 +46,9 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
             check_role(config, role, name, faults);
         }
     }
+    if let Some(name) = &llm.embeddings {
+        check_embedder(config, name, faults);
+    }
     check_positive("llm.timeout_seconds", llm.timeout_seconds, faults);
     check_positive("llm.reply_seconds", llm.reply_seconds, faults);
     check_positive("max_llm_process_num", config.max_llm_process_num.into(), faults);
@@ -285,6 +288,19 @@ fn check_role(config: &Config, role: Role, name: &str, faults: &mut Faults) {
     }
 }
 
+/// Checks that `index.embeddings` names a model whose server can turn texts into vectors.
+fn check_embedder(config: &Config, name: &str, faults: &mut Faults) {
+    const KEY: &str = "index.embeddings";
+    check_reference(config, KEY, name, faults);
+    let named = config.llm.models.get(name);
+    if named.is_some_and(|model| matches!(model.provider, NamedProvider::Anthropic | NamedProvider::Command)) {
+        let reason = format!(
+            "names `{name}`, whose provider has no embeddings; name a model of openai, ollama or lmstudio, or write none"
+        );
+        faults.at(KEY, reason);
+    }
+}
+
 /// Checks that a model is called `name`.
 fn check_reference(config: &Config, key: &str, name: &str, faults: &mut Faults) {
     let models = &config.llm.models;
@@ -307,7 +323,9 @@ fn check_reference(config: &Config, key: &str, name: &str, faults: &mut Faults) 
 pub(super) fn addresses_with_secret(config: &Config) -> Vec<(String, String)> {
     let used = config.llm.used_models();
     let models = config.llm.all_models().into_iter();
-    let secret = models.filter(|model| used.contains(&model.name)).filter(|model| {
+    let is_used =
+        |model: &ModelConfig| used.contains(&model.name) || config.llm.embeddings.as_ref() == Some(&model.name);
+    let secret = models.filter(is_used).filter(|model| {
         let is_anthropic = model.provider == ProviderName::Anthropic;
         is_anthropic || model.api_key.is_some() || !model.options.headers.is_empty()
     });

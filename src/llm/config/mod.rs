@@ -48,6 +48,9 @@ pub struct Config {
     /// Whether personal data is masked before models that are not near: `secret.pii`.
     #[serde(skip)]
     pub masks_personal_data: bool,
+    /// The one of `models` that turns texts into vectors: `index.embeddings`.
+    #[serde(skip)]
+    pub embeddings: Option<String>,
     /// How servers of local models are kept ready; they are not looked after when empty.
     pub health: Option<Health>,
     pub ollama: Ollama,
@@ -329,6 +332,7 @@ impl Default for Config {
             local_only_label: None,
             local_endpoints: Vec::new(),
             masks_personal_data: false,
+            embeddings: None,
             health: None,
             ollama: Ollama::default(),
             lmstudio: LmStudio::default(),

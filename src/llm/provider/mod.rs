@@ -33,6 +33,11 @@ pub(crate) trait Provider: Send + Sync {
     fn info(&self) -> &ServerInfo;
     /// Returns the address to which conversations are sent.
     fn chat_url(&self) -> String;
+    /// Returns the address that turns texts into vectors, as OpenAI's protocol has it, if there is
+    /// one.
+    fn embeddings_url(&self) -> Option<String> {
+        None
+    }
     /// Returns the body of the request for `prompt`.
     fn body(&self, prompt: &Prompt<'_>) -> Value;
     /// Reads the server's answer; the error says what is missing.

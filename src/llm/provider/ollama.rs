@@ -65,6 +65,10 @@ impl Provider for OllamaServer {
         format!("{}/api/chat", self.info.address)
     }
 
+    fn embeddings_url(&self) -> Option<String> {
+        Some(format!("{}/v1/embeddings", self.info.address))
+    }
+
     fn body(&self, prompt: &Prompt<'_>) -> Value {
         let call = |call: &ToolCall| json!({ "id": call.id, "function": { "name": tool_names::on_the_wire(&call.tool), "arguments": call.args } });
         let result = |result: &ToolResult| {

@@ -126,6 +126,10 @@ impl Provider for OpenAiServer {
         format!("{}/chat/completions", self.info.address)
     }
 
+    fn embeddings_url(&self) -> Option<String> {
+        Some(format!("{}/embeddings", self.info.address))
+    }
+
     fn body(&self, prompt: &Prompt<'_>) -> Value {
         let call = |call: &ToolCall| {
             let arguments = serde_json::to_string(&call.args).unwrap_or_default();

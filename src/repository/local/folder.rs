@@ -269,6 +269,11 @@ impl Mirror {
         Self::at(config, state_dir, &Self::local_place(name)).discard().await
     }
 
+    /// Returns the mirror of the copy of a folder, which need not exist.
+    pub fn of_folder(config: &Config, state_dir: &Path, name: &str) -> Self {
+        Self::at(config, state_dir, &Self::local_place(name))
+    }
+
     /// Returns the names of the local tasks that have a mirror.
     pub fn locals(state_dir: &Path) -> Vec<String> {
         let folder = state_dir.join("mirrors").join("local");

@@ -10,10 +10,12 @@ use axum::{Extension, Json};
 
 use super::asked::{self, Asked, run_id};
 use super::{Acted, History, NewTask, Opened, Switch};
+use crate::index::{Ingested, Pruned};
 use crate::store::{FactFilter, Wanted};
 use crate::web::Web;
 use crate::web::access::Visitor;
 use crate::web::acting::Details;
+use crate::web::code::Chunks;
 use crate::web::problem::Problem;
 use crate::web::reading::detail::{self, LogLine, RunDetail};
 use crate::web::reading::evaluations::{self, EvaluationView};
@@ -131,6 +133,18 @@ pub(super) async fn open_task(
         response.headers_mut().insert(header::LOCATION, link);
     }
     Ok(response)
+}
+
+pub(super) async fn search_code(State(web): Shared, headers: HeaderMap, body: Bytes) -> Answer<Chunks> {
+    Ok(Json(web.search_code(asked::body(&headers, &body)?).await?))
+}
+
+pub(super) async fn ingest_code(State(web): Shared, headers: HeaderMap, body: Bytes) -> Answer<Ingested> {
+    Ok(Json(web.ingest_code(asked::body(&headers, &body)?).await?))
+}
+
+pub(super) async fn prune_code(State(web): Shared, headers: HeaderMap, body: Bytes) -> Answer<Pruned> {
+    Ok(Json(web.prune_code(asked::body(&headers, &body)?).await?))
 }
 
 pub(super) async fn switch(

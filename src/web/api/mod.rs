@@ -15,10 +15,12 @@ use serde_json::Value;
 
 use super::Web;
 use super::acting::Details;
+use super::code::{Chunks, IngestCode, PruneCode, SearchCode};
 use super::reading::detail::{LogLine, RunDetail};
 use super::reading::evaluations::EvaluationView;
 use super::reading::examination::FindingView;
 use super::reading::runs::{RunSummary, Status};
+use crate::index::{Ingested, Pruned};
 pub(super) use asked::{Asked, run_id};
 
 /// One of the things that scripts can ask for.
@@ -95,7 +97,7 @@ const LIMIT: (&str, &str, bool) = ("limit", "How many at most.", true);
 const RUN: (&str, &str, bool) = ("run", "Only of this run.", false);
 const TASK: (&str, &str, bool) = ("task", "Only of this task, such as `github:owner/repo#12`.", false);
 
-const ENDPOINTS: [Endpoint; 15] = [
+const ENDPOINTS: [Endpoint; 18] = [
     Endpoint {
         is_post: false,
         path: "/api/status",
@@ -216,6 +218,33 @@ const ENDPOINTS: [Endpoint; 15] = [
         body: Some(described::<NewTask>),
         answer: Answers::Json(described::<Opened>),
         route: || post(answers::open_task),
+    },
+    Endpoint {
+        is_post: true,
+        path: "/api/search",
+        summary: "The places of a repository that fit a question best, in what was fetched of it last",
+        parameters: &[],
+        body: Some(described::<SearchCode>),
+        answer: Answers::Json(described::<Chunks>),
+        route: || post(answers::search_code),
+    },
+    Endpoint {
+        is_post: true,
+        path: "/api/ingest",
+        summary: "Takes paths of a repository into its code index, also ones that were left out",
+        parameters: &[],
+        body: Some(described::<IngestCode>),
+        answer: Answers::Json(described::<Ingested>),
+        route: || post(answers::ingest_code),
+    },
+    Endpoint {
+        is_post: true,
+        path: "/api/prune",
+        summary: "Leaves paths of a repository out of every search, until they are taken in again",
+        parameters: &[],
+        body: Some(described::<PruneCode>),
+        answer: Answers::Json(described::<Pruned>),
+        route: || post(answers::prune_code),
     },
     Endpoint {
         is_post: true,

@@ -1,6 +1,7 @@
 //! `index` and `search`: the code index of a folder.
 
 mod hook; // the git hook that marks what changed
+mod ingested; // paths that are taken in, or left out
 mod searched; // places, for people and for scripts
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::config::Config;
 use crate::index::{FolderIndex, IndexError, MARK};
 use crate::secret::Redactor;
+pub(in crate::cli) use searched::reranker;
 
 /// Brings the index of a folder up to date, or does what the command says.
 pub async fn index(config: Option<&Path>, root: Option<PathBuf>, command: Option<IndexCommand>) -> ExitCode {
@@ -22,6 +24,10 @@ pub async fn index(config: Option<&Path>, root: Option<PathBuf>, command: Option
             None => brought_up(&config, &root).await,
             Some(IndexCommand::Status { json }) => status(&config, &root, json).await,
             Some(IndexCommand::InstallHook) => hook::install(&root),
+            Some(IndexCommand::Ingest { paths, diff, json }) => {
+                ingested::taken_in(&config, &root, (paths, diff), json).await
+            }
+            Some(IndexCommand::Prune { paths, json }) => ingested::left_out(&config, &root, &paths, json).await,
         }
     })
     .await
