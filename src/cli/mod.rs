@@ -74,5 +74,5 @@ pub fn main() -> ExitCode {
 
 fn order(config: Option<&Path>, task: &str, order: Order) -> ExitCode {
     let (config, task) = (config.map(Path::to_owned), task.to_owned());
-    session::on_runtime(async move { order::tell(config.as_deref(), &task, &order).await })
+    session::on_runtime(async move { Box::pin(order::tell(config.as_deref(), &task, &order)).await })
 }
