@@ -53,6 +53,8 @@ struct Web {
     pages: Pages,
     reports: Reports,
     meters: Meters,
+    /// The room for webhooks that are being read.
+    deliveries: hooks::Room,
     /// The requests for tasks under way: those with one key go one after the other.
     asking: tokio::sync::Mutex<()>,
     /// Ends the streams of events.
@@ -106,6 +108,7 @@ impl Server {
             pages: Pages::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
             reports: Reports::default(),
             meters: Meters::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
+            deliveries: hooks::Room::new(),
             asking: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),
             examination: Examination::default(),
