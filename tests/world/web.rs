@@ -2,6 +2,7 @@
 
 mod access;
 mod browser;
+mod evaluations;
 mod events;
 mod hooks;
 mod runs;
