@@ -13,11 +13,11 @@ help: ## show this list
 setup: ## install and start Docker, build the executor and the Python environment
 	scripts/setup demo
 
-demo: ## see an issue become a pull request, on this machine; with REVIEW=1 a second model judges plan and result
+demo: ## see an issue become a pull request, on this machine; with REVIEW=1 a second model judges plan and result, with DASHBOARD=1 you look at the run afterwards
 	@scripts/setup demo
 	@# `cargo run` would not build the program itself, which the demo starts.
 	$(BUILD_HARNESS) --bin demo
-	@REVIEW=$(REVIEW) scripts/with-docker "$(TARGET_DIR)/debug/demo"
+	@REVIEW=$(REVIEW) DASHBOARD=$(DASHBOARD) scripts/with-docker "$(TARGET_DIR)/debug/demo"
 
 test: ## run all tests, with the real Docker engine
 	scripts/setup test

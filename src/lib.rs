@@ -43,6 +43,9 @@ pub mod index; // the places of a commit, found by the words of a question
 // What is told of the work.
 pub mod journal; // every fact once, in the store and in a file; and the log files
 
+// What is told of the work to others.
+pub mod traces; // runs as traces, for OpenTelemetry
+
 // The workspace.
 pub mod workspace; // where a run works: the project in a container, with tools
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The floors, from the bottom up. Modules of one floor do not import one another, but for the
 /// exceptions below.
-const FLOORS: [&[&str]; 8] = [
+const FLOORS: [&[&str]; 9] = [
     &[
         "spelling",
         "conversation",
@@ -38,6 +38,7 @@ const FLOORS: [&[&str]; 8] = [
     ],
     &["index"],
     &["journal"],
+    &["traces"],
     &["workspace", "reviewer"],
     &["agent"],
     &["config", "service", "doctor", "evaluation", "web", "cli"],

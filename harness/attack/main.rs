@@ -55,6 +55,7 @@ mod starts; // mentions and assignments
 mod rights; // people without rights, and what only looks like a command
 
 mod site; // the program, configured for the fakes
+mod door; // the HTTP server, attacked over the network
 
 // What must be so afterwards.
 mod breach; // what got through
@@ -99,9 +100,12 @@ fn main() -> ExitCode {
 async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
     for name in wanted {
         anyhow::ensure!(
-            name == SELF || corpus().iter().any(|attempt| attempt.is_called(name)),
-            "there is no class and no attack '{name}'; classes: {}, {SELF}",
-            Class::ALL.map(Class::name).join(", ")
+            name == SELF
+                || door::names().contains(&name.as_str())
+                || corpus().iter().any(|attempt| attempt.is_called(name)),
+            "there is no class and no attack '{name}'; classes: {}, {}, {SELF}",
+            Class::ALL.map(Class::name).join(", "),
+            door::names().join(", ")
         );
     }
     let is_short = std::env::var("SHORT").is_ok_and(|short| !short.is_empty());
@@ -129,7 +133,10 @@ async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
     let begun = std::time::Instant::now();
     plays.retain(|(_, _, attempts)| !attempts.is_empty());
     let playing = futures_util::stream::iter(plays).map(play);
-    let rows: Vec<Row> = playing.buffered(SIDE_BY_SIDE).try_collect().await?;
+    let mut rows: Vec<Row> = playing.buffered(SIDE_BY_SIDE).try_collect().await?;
+    for _ in 0..rounds {
+        rows.extend(door::play(wanted).await?);
+    }
     let judge = weakness::tried().await?;
     report::show(&rows, &judge, begun.elapsed())
 }

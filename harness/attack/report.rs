@@ -8,14 +8,19 @@ use serde_json::{Value, json};
 use crate::breach::Breach;
 use crate::carried;
 use crate::class::Class;
+use crate::door::Tally;
 use crate::forge::Kind;
 use crate::site::Site;
 use crate::weakness::Tried;
 
 pub struct Row {
-    class: Class,
-    kind: Kind,
+    name: &'static str,
+    about: &'static str,
+    /// The forge, or nothing where it is not about one.
+    forge: String,
     attempts: Vec<Value>,
+    /// How many were played.
+    count: usize,
     delivered: usize,
     through: usize,
     untried: usize,
@@ -29,9 +34,11 @@ impl Row {
         through.sort_unstable();
         through.dedup();
         let mut row = Self {
-            class,
-            kind,
+            name: class.name(),
+            about: class.describe(),
+            forge: format!("{kind:?}"),
             attempts: Vec::new(),
+            count: site.targets.len(),
             delivered: 0,
             through: through.len(),
             untried: 0,
@@ -57,18 +64,34 @@ impl Row {
         row
     }
 
+    /// The row of attacks on the HTTP server, which bring no items.
+    pub fn of_door(name: &'static str, about: &'static str, tally: Tally, took: Duration) -> Self {
+        Self {
+            name,
+            about,
+            forge: String::new(),
+            attempts: Vec::new(),
+            count: tally.tried + tally.untried.len(),
+            delivered: 0,
+            through: tally.through.len(),
+            untried: tally.untried.len(),
+            took,
+            breaches: tally.through,
+        }
+    }
+
     pub fn is_bad(&self) -> bool {
         self.through + self.untried > 0
     }
 
     fn tried(&self) -> usize {
-        self.attempts.len() - self.untried
+        self.count - self.untried
     }
 
     fn json(&self) -> Value {
         json!({
-            "class": self.class.name(),
-            "forge": format!("{:?}", self.kind),
+            "class": self.name,
+            "forge": self.forge,
             "tried": self.tried(),
             "not_tried": self.untried,
             "delivered": self.delivered,
@@ -87,9 +110,9 @@ pub fn show(rows: &[Row], judge: &Tried, took: Duration) -> anyhow::Result<usize
     println!("|---|---|---:|---:|---:|---:|---:|");
     for row in rows {
         println!(
-            "| {} | {:?} | {} | {} | {} | {} | {} |",
-            row.class.describe(),
-            row.kind,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            row.about,
+            row.forge,
             row.tried(),
             row.untried,
             row.delivered,

@@ -20,6 +20,7 @@ use crate::process::{own_now, processor_now};
 use crate::scale::Scale;
 use crate::site::{LOOK_AGAIN, Site, until};
 use crate::turns::{file, milliseconds};
+use crate::web::Crowded;
 
 /// How many at once, with the names of what is measured of them.
 struct Crowd {
@@ -73,11 +74,11 @@ struct Seen {
 }
 
 /// The measurements of some runs at once.
-struct Steady {
+pub struct Steady {
     /// Milliseconds from one request of a run to its next, of all runs.
-    turns: Vec<f64>,
-    processor: Duration,
-    memory: u64,
+    pub turns: Vec<f64>,
+    pub processor: Duration,
+    pub memory: u64,
 }
 
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
@@ -85,7 +86,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let mut alone: Option<Steady> = None;
     for crowd in CROWDS.iter().take(scale.of(CROWDS.len(), 2)) {
         let size = crowd.size;
-        let steady = together(size, scale.of(WATCHED, Duration::from_secs(5)))
+        let steady = together(size, scale.of(WATCHED, Duration::from_secs(5)), None)
             .await
             .with_context(|| format!("{size} runs at once"))?;
         let first = alone.as_ref().unwrap_or(&steady);
@@ -111,8 +112,9 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Has this many runs turn at once for so long, and deliver.
-async fn together(runs: usize, watched: Duration) -> anyhow::Result<Steady> {
+/// Has this many runs turn at once for so long, and deliver. With a crowd at the door, the program
+/// has one, and the crowd reads meanwhile.
+pub async fn together(runs: usize, watched: Duration, crowd: Option<&Crowded>) -> anyhow::Result<Steady> {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let model = Model::answering({
         let seen = Arc::clone(&seen);
@@ -122,6 +124,9 @@ async fn together(runs: usize, watched: Duration) -> anyhow::Result<Steady> {
     let site = Site::new(&model).await?.configured(|config| {
         config["consumers"] = json!(runs);
         config["max_llm_process_num"] = json!(1_000);
+        if let Some(crowd) = crowd {
+            crowd.door.configure(config);
+        }
     })?;
     for number in 0..runs {
         site.github.open_issue(&title(number)).label("coding agent");
@@ -136,6 +141,10 @@ async fn together(runs: usize, watched: Duration) -> anyhow::Result<Steady> {
     })
     .await?;
     let started = begun.elapsed();
+    let readers = match crowd {
+        Some(crowd) => Some(crowd.come().await?),
+        None => None,
+    };
     let (begun, used) = (Instant::now(), processor_now(process)?);
     let mut memory = Vec::new();
     while begun.elapsed() < watched {
@@ -151,6 +160,9 @@ async fn together(runs: usize, watched: Duration) -> anyhow::Result<Steady> {
         turns_since(begun, &seen)
     };
     anyhow::ensure!(!turns.is_empty(), "no turn was made in {watched:?}");
+    if let Some((crowd, readers)) = crowd.zip(readers) {
+        crowd.leave(readers).await?;
+    }
     memory.sort_unstable();
     let steady = Steady {
         processor: used / u32::try_from(turns.len())?,

@@ -17,6 +17,7 @@ use crate::process::{Used, used};
 use crate::scale::Scale;
 use crate::site::Site;
 use crate::turns::{file, milliseconds};
+use crate::web;
 
 const FINISHED: usize = 100_000;
 const ROUNDS: usize = 20;
@@ -74,11 +75,12 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let (wall, wall_few) = time(|used| used.wall);
     let peak: Vec<f64> = many.iter().map(|used| megabytes(used.peak_bytes)).collect();
     let peak_few: Vec<f64> = few.iter().map(|used| megabytes(used.peak_bytes)).collect();
+    let mut pages = web::history(&old, rounds).await?;
     // What a person sees of it.
     old.github.open_issue("Write another note").label("coding agent");
     fresh.github.open_issue("Write another note").label("coding agent");
     let (delivered, delivered_few) = (delivered(&old).await?, delivered(&fresh).await?);
-    Ok(vec![
+    let mut figures = vec![
         Figure::of("finished runs in the store", "", &[count(copies)])?,
         Figure::of("an idle run behind finished runs, processor", "ms", &processor)?
             .over(&processor_few)
@@ -95,7 +97,9 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
             &[milliseconds(delivered)],
         )?
         .over(&[milliseconds(delivered_few)]),
-    ])
+    ];
+    figures.append(&mut pages);
+    Ok(figures)
 }
 
 /// Returns how long the run of one more item takes.

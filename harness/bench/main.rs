@@ -43,6 +43,7 @@ mod ready;
 mod repository;
 mod rest;
 mod turns;
+mod web;
 
 use std::process::ExitCode;
 
@@ -51,7 +52,7 @@ use coding_agent_harness::fake; // forges and model
 use figure::Figure;
 use scale::Scale;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "turns",
     "peer",
     "ready",
@@ -66,6 +67,7 @@ const NAMES: [&str; 14] = [
     "conversation",
     "memory",
     "repository",
+    "web",
 ];
 
 fn main() -> ExitCode {
@@ -119,6 +121,7 @@ async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
         "finished" => finished::measure(scale).await,
         "conversation" => conversation::measure(scale).await,
         "repository" => repository::measure(scale).await,
+        "web" => web::measure(scale).await,
         _ => memory::measure(scale).await,
     }
 }

@@ -37,6 +37,10 @@ impl Deref for Site {
 pub struct Service(Child);
 
 impl Service {
+    pub fn of(program: Child) -> Self {
+        Self(program)
+    }
+
     pub fn process(&self) -> u32 {
         self.0.id()
     }

@@ -42,6 +42,7 @@ pub(crate) async fn is_installed() -> anyhow::Result<()> {
 pub(crate) async fn dashboard(folder: &Path, config: &Path) -> anyhow::Result<()> {
     let program = build::program()?;
     screen::line("\nThe run in the dashboard, until Ctrl-C:");
+    let token = folder.join("state/http-token");
     let mut child = Command::new(&program)
         .arg("--config")
         .arg(config)
@@ -52,8 +53,18 @@ pub(crate) async fn dashboard(folder: &Path, config: &Path) -> anyhow::Result<()
         .kill_on_drop(true)
         .spawn()
         .with_context(|| format!("{} cannot be started", program.display()))?;
+    let says = async {
+        // It is made at the first start, before the address is said.
+        while !token.exists() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let token = std::fs::read_to_string(&token).unwrap_or_default();
+        screen::line(format_args!("Log in with this token: {}", screen::bold(token.trim())));
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
         _ = child.wait() => return Ok(()),
+        () = says => {}
         _ = tokio::signal::ctrl_c() => {}
     }
     if let Some(id) = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {

@@ -21,6 +21,7 @@ use crate::private;
 use crate::secret::Redactor;
 use crate::service::shutdown::{Grace, Shutdown};
 use crate::service::{Host, Service};
+use crate::traces::Traces;
 use crate::web;
 
 /// Name prefixes of everything that the program keeps in its state folder.
@@ -189,6 +190,7 @@ pub struct Session {
     pub service: Arc<Service>,
     pub stop: Stop,
     journal: Journal,
+    traces: Option<Traces>,
     grace: Grace,
     _logs: log_file::LogFiles,
 }
@@ -214,11 +216,14 @@ impl Session {
         let stop = Stop::default();
         match Service::open(config, host(), journal.clone(), Arc::clone(&redactor), stop.clone()).await {
             Ok(service) => {
+                let config = service.config();
+                let traces = Traces::start(&config.traces, &config.llm, &journal);
                 journal.record(&Subject::default(), Fact::WorkerStarted);
                 Ok(Self {
                     service: Arc::new(service),
                     stop,
                     journal,
+                    traces,
                     grace,
                     _logs: logs,
                 })
@@ -254,6 +259,9 @@ impl Session {
         };
         self.journal.record(&Subject::default(), Fact::WorkerStopped);
         self.journal.close().await;
+        if let Some(traces) = self.traces {
+            traces.end().await;
+        }
         code
     }
 }

@@ -42,6 +42,7 @@ use crate::reviewer;
 use crate::store;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
+use crate::traces;
 use fault::{Fault, Faults, Origin};
 pub use hosts::Hosts;
 use http::Http;
@@ -110,6 +111,8 @@ pub struct Config {
     pub retention: Retention,
     /// Dashboard, API, metrics and webhooks.
     pub http: Http,
+    /// Traces for OpenTelemetry.
+    pub traces: traces::Config,
     /// File with certificates (PEM) that connections to forges and models trust beside the
     /// machine's, for instance the one of a company's own authority.
     pub ca_file: Option<PathBuf>,
@@ -303,7 +306,8 @@ impl Config {
         ];
         let named = self.llm.models.values().map(|model| &model.api_key);
         let models = self.llm.all_models();
-        let headers = models.iter().flat_map(|model| &model.options.headers);
+        let of_models = models.iter().flat_map(|model| &model.options.headers);
+        let headers = of_models.chain(&self.traces.headers);
         let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
         let of_programs = self.llm.models.values().flat_map(|model| &model.env);
         let variables = of_servers.chain(of_programs);
@@ -381,6 +385,7 @@ impl Default for Config {
             system_prompt: None,
             retention: Retention::default(),
             http: Http::default(),
+            traces: traces::Config::default(),
             ca_file: None,
         }
     }

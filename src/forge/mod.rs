@@ -28,7 +28,7 @@ use crate::task::id::{HostName, TaskId};
 use crate::task::labels::Labels;
 pub use error::ForgeError;
 pub use host::Host;
-pub use http::KnownAnswer;
+pub use http::{KnownAnswer, Traffic};
 use item::account::Account;
 use item::change::OpenChange;
 use item::checks::Checks;
@@ -169,8 +169,8 @@ pub trait Diagnostics: Send + Sync {
     /// the findings. For all repositories of an owner, it is one with a labelled item.
     async fn git_remotes(&self) -> Vec<GitRemote>;
 
-    /// Returns how many HTTP requests were sent so far, repeats included.
-    fn requests(&self) -> u64;
+    /// Returns what was asked of it so far.
+    fn traffic(&self) -> Traffic;
 }
 
 /// Answers that one process leaves to the next, so that it need not fetch them in full.

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::finding::{Finding, Verdict};
 use crate::forge::http::failure::Failure;
+use crate::forge::http::meter::Traffic;
 use crate::forge::http::validators::Validators;
 use crate::forge::item::account::Account;
 use crate::forge::item::address::ItemAddress;
@@ -52,7 +53,7 @@ pub trait Platform:
     /// Returns the sentence that says how to grant `right` on `place`.
     fn remedy(right: Right, place: &str) -> String;
 
-    fn requests(&self) -> u64;
+    fn traffic(&self) -> Traffic;
 
     fn validators(&self) -> &Validators;
 }

@@ -35,6 +35,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -135,6 +136,8 @@ struct Outlets {
     store: Outlet,
     /// The facts that [`Journal::keep_in`] takes.
     unnumbered: Option<mpsc::Receiver<Message>>,
+    /// Those who hear facts as they are recorded.
+    listeners: Vec<mpsc::Sender<Arc<Entry>>>,
 }
 
 /// A way to something that writes facts, and how many it could not take.
@@ -179,6 +182,7 @@ impl Journal {
                 file,
                 store,
                 unnumbered: Some(unnumbered),
+                listeners: Vec::new(),
             })),
             redactor,
             newest: watch::Sender::new(0),
@@ -211,9 +215,22 @@ impl Journal {
             subject: subject.clone(),
             fact: fact.cleaned(&self.redactor),
         });
-        let outlets = self.lock();
+        let mut outlets = self.lock();
         outlets.file.write(&entry);
         outlets.store.write(&entry);
+        // Whoever is too slow misses facts; whoever is gone is forgotten.
+        outlets
+            .listeners
+            .retain(|listener| !matches!(listener.try_send(Arc::clone(&entry)), Err(TrySendError::Closed(_))));
+    }
+
+    /// Returns the facts that this process records from now on, until the journal is closed. They
+    /// have no numbers, and whoever does not take them in time misses some: for whom that is too
+    /// little there is [`Self::subscribe`].
+    pub fn overhear(&self) -> mpsc::Receiver<Arc<Entry>> {
+        let (sender, facts) = mpsc::channel(WAITING_FACTS);
+        self.lock().listeners.push(sender);
+        facts
     }
 
     /// Returns the facts of `store` after the number `after`, and those to come; 0 is before the
@@ -226,7 +243,8 @@ impl Journal {
     /// records are lost.
     pub async fn close(&self) {
         let (file, store) = {
-            let outlets = self.lock();
+            let mut outlets = self.lock();
+            outlets.listeners.clear();
             let is_numbered = outlets.unnumbered.is_none();
             let store = outlets.store.messages.clone();
             (outlets.file.messages.clone(), is_numbered.then_some(store))

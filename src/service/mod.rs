@@ -27,7 +27,7 @@ use crate::agent::services::{ReviewSettings, Services, Settings};
 use crate::agent::shared_turns::SharedTurns;
 use crate::config::Config;
 use crate::environment::EngineAccess;
-use crate::forge::{ForgeError, Post};
+use crate::forge::{ForgeError, Post, Traffic};
 use crate::gateway::upstream::Upstream;
 use crate::index::Reranker;
 use crate::journal::Journal;
@@ -171,11 +171,11 @@ impl Service {
         self.bell.ring();
     }
 
-    /// Returns how many requests this process sent to each forge.
-    pub fn forge_requests(&self) -> Vec<(String, u64)> {
+    /// Returns what this process asked of each forge.
+    pub fn forge_traffic(&self) -> Vec<(String, Traffic)> {
         let forges = self.forges.all().map(|connected| &connected.forge);
         forges
-            .map(|forge| (forge.name().as_str().to_owned(), forge.requests()))
+            .map(|forge| (forge.name().as_str().to_owned(), forge.traffic()))
             .collect()
     }
 

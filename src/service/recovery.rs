@@ -96,6 +96,13 @@ impl Service {
         Ok((engine, engine.all().await?))
     }
 
+    /// Returns how many containers of this installation there are; `None` if the engine does not
+    /// answer within `patience`.
+    pub async fn count_containers(&self, patience: Duration) -> Option<usize> {
+        let counted = tokio::time::timeout(patience, Box::pin(self.containers())).await;
+        counted.ok()?.ok().map(|(_, all)| all.len())
+    }
+
     /// Stops the local runs that a killed command left, and removes their copies of the folder: a
     /// local task ends with its command.
     async fn drop_local_runs(&self) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -14,7 +15,8 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use prometheus::core::Collector;
 use prometheus::{
-    CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
+    CounterVec, Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 use super::Web;
@@ -33,6 +35,9 @@ const STAGE_SECONDS: [f64; 10] = [1.0, 5.0, 15.0, 30.0, 60.0, 180.0, 600.0, 1_80
 const REPLY_SECONDS: [f64; 9] = [0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0];
 /// Runs whose stage is remembered at once; of the rest the stage that they are in is not measured.
 const MOST_RUNS: usize = 10_000;
+/// So long counts what the engine said, and so long it is waited for.
+const ENGINE_FRESH: Duration = Duration::from_secs(5);
+const ENGINE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The counters.
 pub(super) struct Meters {
@@ -46,9 +51,11 @@ pub(super) struct Meters {
     start_seconds: GaugeVec,
     egress_refused: IntCounterVec,
     deliveries: IntCounterVec,
-    forge_requests: IntGaugeVec,
+    forge_requests: IntCounterVec,
+    forge_left: IntGaugeVec,
     unfinished: IntGaugeVec,
     workers: IntGaugeVec,
+    engine: EngineMeters,
     /// When each run entered the stage that it is in.
     since: Mutex<HashMap<RunId, (DateTime<Utc>, RunState)>>,
 }
@@ -59,6 +66,14 @@ struct ModelMeters {
     replies: HistogramVec,
     tokens: IntCounterVec,
     cost: CounterVec,
+}
+
+/// What the engine of the containers says.
+struct EngineMeters {
+    up: IntGauge,
+    containers: IntGauge,
+    /// When it was asked last.
+    last: tokio::sync::Mutex<Option<Instant>>,
 }
 
 type Made<T> = prometheus::Result<T>;
@@ -75,6 +90,10 @@ fn counter(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Made
 
 fn gauge(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Made<IntGaugeVec> {
     added(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+}
+
+fn single(registry: &Registry, name: &str, help: &str) -> Made<IntGauge> {
+    added(registry, IntGauge::new(name, help)?)
 }
 
 fn histogram(registry: &Registry, name: &str, help: &str, bounds: &[f64], label: &str) -> Made<HistogramVec> {
@@ -106,6 +125,37 @@ impl ModelMeters {
             )?,
             cost: added(registry, CounterVec::new(cost, &by)?)?,
         })
+    }
+}
+
+impl EngineMeters {
+    fn new(registry: &Registry) -> Made<Self> {
+        Ok(Self {
+            up: single(
+                registry,
+                "coding_agent_engine_up",
+                "Whether the engine of the containers answers this process.",
+            )?,
+            containers: single(
+                registry,
+                "coding_agent_containers",
+                "Containers of this installation on the engine, those that wait for runs included.",
+            )?,
+            last: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Asks the engine how many containers there are, unless it said so a moment ago.
+    async fn look(&self, service: &Service) {
+        let mut last = self.last.lock().await;
+        if last.is_some_and(|at| at.elapsed() < ENGINE_FRESH) {
+            return;
+        }
+        let count = service.count_containers(ENGINE_PATIENCE).await;
+        self.up.set(i64::from(count.is_some()));
+        self.containers
+            .set(i64::try_from(count.unwrap_or_default()).unwrap_or(i64::MAX));
+        *last = Some(Instant::now());
     }
 }
 
@@ -151,10 +201,16 @@ impl Meters {
                 "Deliveries of webhooks, by forge and by what became of them.",
                 &["forge", "outcome"],
             )?,
-            forge_requests: shown(
-                "coding_agent_forge_requests",
+            forge_requests: named(
+                "coding_agent_forge_requests_total",
                 "Requests that this process sent to a forge, repeats included.",
                 "forge",
+            )?,
+            forge_left: gauge(
+                &registry,
+                "coding_agent_forge_requests_left",
+                "Requests that a forge still takes until its limit is set anew, by its kinds of requests.",
+                &["forge", "kind"],
             )?,
             unfinished: shown("coding_agent_unfinished_runs", "Unfinished runs, by state.", "state")?,
             workers: shown(
@@ -162,6 +218,7 @@ impl Meters {
                 "Whether this process, and any other, has the store open.",
                 "which",
             )?,
+            engine: EngineMeters::new(&registry)?,
             since: Mutex::default(),
             registry,
         })
@@ -274,10 +331,15 @@ impl Meters {
         self.workers.with_label_values(&["this"]).set(1);
         let others = i64::from(store.has_other_workers().await?);
         self.workers.with_label_values(&["others"]).set(others);
-        for (forge, requests) in service.forge_requests() {
-            let requests = i64::try_from(requests).unwrap_or(i64::MAX);
-            self.forge_requests.with_label_values(&[forge.as_str()]).set(requests);
+        for (forge, traffic) in service.forge_traffic() {
+            let counter = self.forge_requests.with_label_values(&[forge.as_str()]);
+            counter.inc_by(traffic.requests.saturating_sub(counter.get()));
+            for (kind, left) in traffic.left {
+                let gauge = self.forge_left.with_label_values(&[forge.as_str(), kind.as_str()]);
+                gauge.set(i64::try_from(left).unwrap_or(i64::MAX));
+            }
         }
+        self.engine.look(service).await;
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)

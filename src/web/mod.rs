@@ -54,6 +54,8 @@ struct Web {
     pages: Pages,
     reports: Reports,
     meters: Meters,
+    /// The room for webhooks that are being read.
+    deliveries: hooks::Room,
     /// The requests for tasks under way: those with one key go one after the other.
     asking: tokio::sync::Mutex<()>,
     /// The requests that work on a code index: one may have a whole repository to read.
@@ -109,6 +111,7 @@ impl Server {
             pages: Pages::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
             reports: Reports::default(),
             meters: Meters::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
+            deliveries: hooks::Room::new(),
             asking: tokio::sync::Mutex::default(),
             indexing: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),

@@ -32,7 +32,14 @@ fn the_example_holds_the_defaults() {
 /// The example with the lines that are commented out, in the place of those they contradict.
 fn whole_example() -> String {
     let is_replaced = |line: &&str| {
-        ["mcp_servers: []", "  services: {}", "    github: {}", "    gitlab: {}"].contains(line)
+        [
+            "mcp_servers: []",
+            "  services: {}",
+            "    github: {}",
+            "    gitlab: {}",
+            "traces: {}",
+        ]
+        .contains(line)
             || line.starts_with("    python: ")
     };
     let uncommented = |line: &str| match line.strip_prefix('#') {
@@ -103,6 +110,7 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
         "GITHUB_WEBHOOK_SECRET",
         "GITLAB_WEBHOOK_TOKEN",
         "GITLAB_SIGNING_TOKEN",
+        "COLLECTOR_KEY",
     ] {
         given = given.with(name, "a-token-of-twenty-20");
     }

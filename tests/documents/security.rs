@@ -64,7 +64,13 @@ fn the_classes_of_attacks_that_the_claims_name_are_those_that_are_played() {
         .split("fn describe")
         .next()
         .unwrap();
-    let played: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
+    let mut played: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
+    let door = read("harness/attack/door/mod.rs");
+    played.extend(
+        door.split("name: \"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap()),
+    );
     let rows = rows();
     let claimed: BTreeSet<&str> = rows.iter().flat_map(|row| &row.attack).map(String::as_str).collect();
     assert_eq!(claimed, played);

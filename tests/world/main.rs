@@ -95,6 +95,7 @@ mod stopping;
 mod streaming;
 mod submodules;
 mod together;
+mod traces;
 mod unseen_pushes;
 mod vouched;
 mod warm;

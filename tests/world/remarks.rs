@@ -71,13 +71,16 @@ async fn comments_on_a_pull_request_keep_their_keys_when_they_are_edited() {
     Review of bob: Nearly there.
     ");
     assert_eq!(keys(&after), keys(&before));
-    let (requests, reactions) = (forge.requests(), [Reaction::Seen, Reaction::Seen, Reaction::Done]);
+    let (requests, reactions) = (
+        forge.traffic().requests,
+        [Reaction::Seen, Reaction::Seen, Reaction::Done],
+    );
     for comment in &after {
         for reaction in reactions {
             forge.react(&task, comment.key, reaction).await.unwrap();
         }
     }
-    assert_eq!(forge.requests() - requests, 6, "a review takes no reactions");
+    assert_eq!(forge.traffic().requests - requests, 6, "a review takes no reactions");
     assert_eq!(
         pull.last_line_comment().reactions_of(world.github.bot()),
         ["eyes", "+1"]

@@ -3,6 +3,7 @@
 mod access;
 mod browser;
 mod code;
+mod evaluations;
 mod events;
 mod hooks;
 mod runs;

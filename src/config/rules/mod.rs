@@ -7,9 +7,13 @@ mod machine;
 mod model;
 mod review;
 mod source;
+mod traces;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::http::{HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
 use url::Host;
 use url::Url;
 
@@ -25,6 +29,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     approval::check(config, faults);
     change_requests::check(config, faults);
     http::check(config, faults);
+    traces::check(config, faults);
     machine::check(config, folder, faults);
 }
 
@@ -57,7 +62,8 @@ pub(super) fn doubts(config: &Config) -> Vec<String> {
     let addresses = source::addresses_with_secret(config)
         .into_iter()
         .map(|(key, address)| (key, address.to_owned()))
-        .chain(model::addresses_with_secret(config));
+        .chain(model::addresses_with_secret(config))
+        .chain(traces::address_with_secret(config));
     addresses
         .filter(|(_, address)| is_open_to_others(address))
         .map(|(key, _)| {
@@ -105,6 +111,17 @@ fn check_address(key: &str, address: &str, faults: &mut Faults) {
         Ok(_) => return,
     };
     faults.at(key, reason);
+}
+
+fn check_headers(key: &str, headers: &BTreeMap<String, SecretString>, faults: &mut Faults) {
+    for (name, value) in headers {
+        let is_header =
+            HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_str(value.expose_secret()).is_ok();
+        if !is_header {
+            let reason = "is no header that can be sent: letters, digits and hyphens, and a value of one line";
+            faults.at(&format!("{key}.{name}"), reason);
+        }
+    }
 }
 
 fn check_positive(key: &str, value: u64, faults: &mut Faults) {

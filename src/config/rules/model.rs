@@ -1,11 +1,10 @@
 //! Checks of the sections on the language model, its limits and its plans.
 
-use http::{HeaderName, HeaderValue};
-use secrecy::ExposeSecret;
 use url::Url;
 
 use super::check_address;
 use super::check_given;
+use super::check_headers;
 use super::check_positive;
 use crate::config::Config;
 use crate::config::fault::Faults;
@@ -155,14 +154,7 @@ fn check_options(config: &Config, model: &ModelConfig, faults: &mut Faults) {
             faults.at(&key, "is what the program itself writes; leave it out");
         }
     }
-    for (name, value) in &options.headers {
-        let is_header =
-            HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_str(value.expose_secret()).is_ok();
-        if !is_header {
-            let reason = "is no header that can be sent: letters, digits and hyphens, and a value of one line";
-            faults.at(&key(&format!("headers.{name}")), reason);
-        }
-    }
+    check_headers(&key("headers"), &options.headers, faults);
     if let Some(prices) = &options.prices {
         check_prices(&key("prices"), prices, faults);
     }

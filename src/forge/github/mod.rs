@@ -29,6 +29,7 @@ use crate::forge::ForgeError;
 use crate::forge::host::Host;
 use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::Failure;
+use crate::forge::http::meter::Traffic;
 use crate::forge::http::validators::Validators;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::{Platform, Right};
@@ -115,8 +116,8 @@ impl Platform for Api {
         remedies::remedy(right, place)
     }
 
-    fn requests(&self) -> u64 {
-        self.client.requests()
+    fn traffic(&self) -> Traffic {
+        self.client.traffic()
     }
 
     fn validators(&self) -> &Validators {

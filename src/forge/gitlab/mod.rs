@@ -28,6 +28,7 @@ use crate::forge::ForgeError;
 use crate::forge::host::Host;
 use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::Failure;
+use crate::forge::http::meter::Traffic;
 use crate::forge::http::validators::Validators;
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::{HostSettings, Terms};
@@ -92,8 +93,8 @@ impl Platform for Api {
         remedies::remedy(right, place)
     }
 
-    fn requests(&self) -> u64 {
-        self.client.requests()
+    fn traffic(&self) -> Traffic {
+        self.client.traffic()
     }
 
     fn validators(&self) -> &Validators {

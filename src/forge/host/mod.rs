@@ -15,6 +15,7 @@ use http::StatusCode;
 use crate::finding::Finding;
 use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::{Attempt, Failure};
+use crate::forge::http::meter::Traffic;
 use crate::forge::http::retry::{once, until_seen};
 use crate::forge::item::account::Account;
 use crate::forge::item::address::ItemAddress;
@@ -368,8 +369,8 @@ impl<P: Platform> Diagnostics for Host<P> {
         self.remotes().await
     }
 
-    fn requests(&self) -> u64 {
-        self.platform.requests()
+    fn traffic(&self) -> Traffic {
+        self.platform.traffic()
     }
 }
 

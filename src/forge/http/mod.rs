@@ -7,5 +7,7 @@ pub(crate) mod list_limit;
 pub(crate) mod validators;
 pub(crate) mod cache;
 pub(crate) mod clone_address;
+pub(crate) mod meter;
 
+pub use meter::Traffic;
 pub use validators::KnownAnswer;

@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use secrecy::ExposeSecret;
 
 use super::signature::{from_hex, is_signed};
-use super::{Delivery, NotTaken, delivery_id, header, is_object};
+use super::{Delivery, NotTaken, delivery_id, is_object, sole};
 use crate::config::http::GithubHook;
 
 /// Events that can mean work, or a word to a run.
@@ -26,7 +26,7 @@ pub(super) fn judge(config: &GithubHook, headers: &HeaderMap, body: &[u8]) -> Re
         let detail = "webhooks of GitHub are not taken: http.webhooks.github has no secret_file";
         return Err(NotTaken::NotConfigured(detail));
     };
-    let signature = header(headers, "x-hub-signature-256");
+    let signature = sole(headers, "x-hub-signature-256");
     let signature = signature.and_then(|text| from_hex(text.strip_prefix("sha256=")?));
     let is_real = |signature: Vec<u8>| is_signed(secret.expose_secret().as_bytes(), &[body], &signature);
     if !signature.is_some_and(is_real) {
@@ -37,7 +37,7 @@ pub(super) fn judge(config: &GithubHook, headers: &HeaderMap, body: &[u8]) -> Re
     let Some(id) = delivery_id(headers, "x-github-delivery") else {
         return Err(NotTaken::Malformed("X-GitHub-Delivery is missing, or no id"));
     };
-    let Some(event) = header(headers, "x-github-event") else {
+    let Some(event) = sole(headers, "x-github-event") else {
         return Err(NotTaken::Malformed("X-GitHub-Event is missing"));
     };
     if !is_object(body) {

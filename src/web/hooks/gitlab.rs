@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::signature::{is_same, is_signed};
-use super::{Delivery, NotTaken, delivery_id, header, is_object};
+use super::{Delivery, NotTaken, delivery_id, is_object, sole};
 use crate::config::http::GitlabHook;
 
 /// How far the time of a signed delivery may be from that of this machine.
@@ -38,7 +38,7 @@ pub(super) fn judge(
     match (&config.signing_secret, &config.token) {
         (Some(secret), _) => is_signed_by(secret, headers, body, now)?,
         (None, Some(token)) => {
-            let given = header(headers, "x-gitlab-token").unwrap_or_default();
+            let given = sole(headers, "x-gitlab-token").unwrap_or_default();
             if !is_same(token.expose_secret().as_bytes(), given.as_bytes()) {
                 let detail =
                     "X-Gitlab-Token is missing or wrong; see that the webhook has the token of http.webhooks.gitlab";
@@ -59,7 +59,7 @@ pub(super) fn judge(
             "there is no id of the delivery (Idempotency-Key, X-Gitlab-Event-UUID)",
         ));
     };
-    let Some(event) = header(headers, "x-gitlab-event") else {
+    let Some(event) = sole(headers, "x-gitlab-event") else {
         return Err(NotTaken::Malformed("X-Gitlab-Event is missing"));
     };
     if !is_object(body) {
@@ -79,9 +79,9 @@ fn is_signed_by(secret: &SecretString, headers: &HeaderMap, body: &[u8], now: Da
     let text = secret.expose_secret();
     let key = text.strip_prefix(SECRET).and_then(|rest| STANDARD.decode(rest).ok());
     let key = key.unwrap_or_else(|| text.as_bytes().to_vec());
-    let id = header(headers, "webhook-id").ok_or_else(refused)?;
-    let at = header(headers, "webhook-timestamp").ok_or_else(refused)?;
-    let signatures = header(headers, "webhook-signature").ok_or_else(refused)?;
+    let id = sole(headers, "webhook-id").ok_or_else(refused)?;
+    let at = sole(headers, "webhook-timestamp").ok_or_else(refused)?;
+    let signatures = sole(headers, "webhook-signature").ok_or_else(refused)?;
     let sent = at.parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     let is_recent = sent.is_some_and(|sent| (now - sent).abs() <= LATEST);
     let parts: [&[u8]; 5] = [id.as_bytes(), b".", at.as_bytes(), b".", body];

@@ -4,6 +4,7 @@
 //! What it says is not believed, so a delivery that somebody repeats or makes up with a stolen
 //! secret causes a look and nothing else. The answer does not wait for the look.
 
+mod body; // what was sent, within bounds
 mod github;
 mod gitlab;
 mod signature;
@@ -11,19 +12,21 @@ mod signature;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::Web;
 use super::problem::Problem;
+use crate::store::StoreError;
+pub(super) use body::Room;
 
-/// Largest delivery. Larger ones are pushes of thousands of commits, which nobody waits for.
-const LARGEST: usize = 4 * 1024 * 1024;
 /// Most characters of the id of a delivery.
 const LONGEST_ID: usize = 100;
 
@@ -49,46 +52,53 @@ pub(super) fn routes() -> Router<Arc<Web>> {
     Router::new()
         .route("/hooks/github", post(github))
         .route("/hooks/gitlab", post(gitlab))
-        .layer(DefaultBodyLimit::max(LARGEST))
 }
 
-async fn github(State(web): State<Arc<Web>>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
+async fn github(State(web): State<Arc<Web>>, headers: HeaderMap, body: Body) -> Response {
     let config = &web.service.config().http.webhooks.github;
-    let judged = whole(body).map(|body| github::judge(config, &headers, &body));
-    take(&web, "github", judged).await
+    match web.deliveries.read(&headers, body).await {
+        Ok(read) => {
+            let judged = github::judge(config, &headers, &read.bytes);
+            take(&web, "github", judged, &read.bytes).await
+        }
+        Err(problem) => malformed(&web, "github", problem),
+    }
 }
 
-async fn gitlab(State(web): State<Arc<Web>>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
+async fn gitlab(State(web): State<Arc<Web>>, headers: HeaderMap, body: Body) -> Response {
     let config = &web.service.config().http.webhooks.gitlab;
-    let now = chrono::Utc::now();
-    let judged = whole(body).map(|body| gitlab::judge(config, &headers, &body, now));
-    take(&web, "gitlab", judged).await
+    match web.deliveries.read(&headers, body).await {
+        Ok(read) => {
+            let judged = gitlab::judge(config, &headers, &read.bytes, chrono::Utc::now());
+            take(&web, "gitlab", judged, &read.bytes).await
+        }
+        Err(problem) => malformed(&web, "gitlab", problem),
+    }
 }
 
-fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
-    body.map_err(|rejection| {
-        let detail = format!(
-            "the body is larger than {} MiB, or did not come whole",
-            LARGEST / 1024 / 1024
-        );
-        Problem::new(rejection.status(), detail)
-    })
+fn malformed(web: &Web, forge: &str, problem: Problem) -> Response {
+    web.meters.delivered(forge, "malformed");
+    let is_full = problem.status == StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = problem.into_response();
+    if is_full {
+        let seconds = HeaderValue::from_static("10");
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    response
 }
 
-async fn take(web: &Web, forge: &str, judged: Result<Result<Delivery, NotTaken>, Problem>) -> Response {
+async fn take(web: &Web, forge: &str, judged: Result<Delivery, NotTaken>, body: &[u8]) -> Response {
     let refused = |outcome: &str, status, detail: &str| {
         web.meters.delivered(forge, outcome);
         Problem::new(status, detail).into_response()
     };
     let delivery = match judged {
-        Err(problem) => return refused("malformed", problem.status, &problem.detail),
-        Ok(Err(NotTaken::NotConfigured(detail))) => return refused("refused", StatusCode::NOT_FOUND, detail),
-        Ok(Err(NotTaken::Unsigned(detail))) => return refused("refused", StatusCode::UNAUTHORIZED, detail),
-        Ok(Err(NotTaken::Malformed(detail))) => return refused("malformed", StatusCode::BAD_REQUEST, detail),
-        Ok(Ok(delivery)) => delivery,
+        Err(NotTaken::NotConfigured(detail)) => return refused("refused", StatusCode::NOT_FOUND, detail),
+        Err(NotTaken::Unsigned(detail)) => return refused("refused", StatusCode::UNAUTHORIZED, detail),
+        Err(NotTaken::Malformed(detail)) => return refused("malformed", StatusCode::BAD_REQUEST, detail),
+        Ok(delivery) => delivery,
     };
-    let name = format!("delivery {forge} {}", delivery.id);
-    let is_first = match web.service.store().first_time(&name, "").await {
+    let is_first = match is_first(web, forge, &delivery, body).await {
         Ok(is_first) => is_first,
         Err(error) => return Problem::from(error).into_response(),
     };
@@ -108,8 +118,22 @@ async fn take(web: &Web, forge: &str, judged: Result<Result<Delivery, NotTaken>,
         .into_response()
 }
 
+/// Tells whether a delivery did not come before: by its id, and by what it says, since neither id
+/// nor event is part of GitHub's signature, and whoever repeats a delivery can give it another one.
+async fn is_first(web: &Web, forge: &str, delivery: &Delivery, body: &[u8]) -> Result<bool, StoreError> {
+    let store = web.service.store();
+    let is_first = store
+        .first_time(&format!("delivery {forge} {}", delivery.id), "")
+        .await?;
+    if !is_first || !delivery.is_of_interest {
+        return Ok(is_first);
+    }
+    let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(body));
+    store.first_time(&format!("delivered {forge} {digest}"), "").await
+}
+
 /// Returns a header that is there once and is short and plain.
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn sole<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     (values.next().is_none() && value.len() <= 1_024).then_some(value)
@@ -117,7 +141,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// Returns the id of a delivery, if it is one.
 fn delivery_id(headers: &HeaderMap, name: &str) -> Option<String> {
-    let id = header(headers, name)?.trim();
+    let id = sole(headers, name)?.trim();
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&sign);
     let is_id = !id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(is_sign);
     is_id.then(|| id.to_owned())

@@ -12,6 +12,8 @@ const HEIGHT: f64 = 160.0;
 const WIDEST: f64 = 40.0;
 /// Days and models in a picture.
 const MOST: usize = 31;
+/// Columns that have their names below them.
+const MOST_LABELS: usize = 6;
 
 /// Bars beside one another.
 #[derive(Debug, Clone, Serialize)]
@@ -20,6 +22,11 @@ pub(super) struct Bars {
     height: f64,
     /// What the tallest bar stands for.
     top: f64,
+    /// What is written below: the name of each column, or of the first and the last where there are
+    /// too many.
+    labels: Vec<String>,
+    /// Whether only the first and the last column have their names there.
+    has_ends_only: bool,
     parts: Vec<Bar>,
 }
 
@@ -79,7 +86,16 @@ fn draw(columns: &[(String, Vec<(&'static str, f64)>)], is_stacked: bool) -> Bar
         width: WIDTH,
         height: HEIGHT,
         top,
+        labels: labels(columns),
+        has_ends_only: columns.len() > MOST_LABELS,
         parts: bars,
+    }
+}
+
+fn labels<T>(columns: &[(String, T)]) -> Vec<String> {
+    match columns {
+        [(first, _), .., (last, _)] if columns.len() > MOST_LABELS => vec![first.clone(), last.clone()],
+        _ => columns.iter().map(|(name, _)| name.clone()).collect(),
     }
 }
 
@@ -152,6 +168,9 @@ mod tests {
                 .all(|bar| bar.x >= 0.0 && bar.x + bar.width <= WIDTH)
         );
         assert!((picture.parts[0].height - HEIGHT * 0.75).abs() < 1e-9);
+        assert_eq!(picture.labels, ["2026-11-01", "2026-11-02", "2026-11-03"]);
+        let many: Vec<Day> = (1..=31).map(|number| day(number, 1, 0)).collect();
+        assert_eq!(runs_by_day(&many).labels, ["2026-11-01", "2026-11-31"]);
         assert!(draw(&[], true).parts.is_empty());
     }
 }

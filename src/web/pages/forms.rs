@@ -28,7 +28,7 @@ pub(super) async fn log_in(State(web): State<Arc<Web>>, request: Request) -> Res
         return problem.into_response();
     }
     let Ok(Form(fields)) = request.extract::<Fields, _>().await else {
-        return Problem::bad_request("the form did not come whole").into_response();
+        return Problem::bad_request("the form did not come whole, or is larger than a token needs").into_response();
     };
     let token = fields.get("token").map(|token| token.trim()).unwrap_or_default();
     match web.access.log_in(token, peer) {

@@ -12,7 +12,7 @@ mod views; // one function for each page
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{DefaultBodyLimit, Path};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
@@ -52,6 +52,9 @@ const ASSETS: [(&str, &str, &str); 3] = [
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 
+/// Bytes of a login, which everybody may send.
+const LARGEST_LOGIN: usize = 8 * 1024;
+
 /// The pages of a server.
 pub(super) struct Pages {
     templates: Environment<'static>,
@@ -71,6 +74,13 @@ impl Pages {
             url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
         });
         templates.add_filter("dollars", |cost: f64| format!("${cost:.2}"));
+        templates.add_filter("figure", |number: f64| {
+            if number.fract() == 0.0 {
+                format!("{number:.0}")
+            } else {
+                format!("{number:.2}")
+            }
+        });
         templates.add_filter("whole", |number: f64| format!("{number:.0}"));
         templates.add_filter("percent", |share: f64| format!("{:.1} %", share * 100.0));
         for (name, text) in TEMPLATES {
@@ -166,6 +176,7 @@ pub(super) fn outside() -> Router<Arc<Web>> {
         .route("/language", get(forms::choose_language))
         .route("/assets/{name}", get(asset))
         .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
+        .layer(DefaultBodyLimit::max(LARGEST_LOGIN))
 }
 
 async fn asset(Path(name): Path<String>) -> Response {

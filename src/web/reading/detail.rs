@@ -13,6 +13,7 @@ use crate::review::score::Score;
 use crate::service::Service;
 use crate::store::{FactFilter, NumberedFact, Run, StoreError};
 use crate::task::id::RunId;
+use crate::task::state::State;
 
 /// A run with all that is known of it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -139,8 +140,10 @@ fn of(service: &Service, run: &Run, record: &Record, newest_fact: u64) -> RunDet
     let config = service.config();
     let plan = record.planned.plan.clone().unwrap_or_default();
     let finished = &record.worked.finished_subtasks;
+    // As in the comments on the item: what was verified as a whole has no open step.
+    let is_whole = run.state == State::Done && record.is_verified();
     let steps = plan.task_decomposition.subtasks.into_iter().map(|step| Step {
-        is_finished: finished.contains(&step.id),
+        is_finished: is_whole || finished.contains(&step.id),
         id: step.id,
         description: step.description,
     });

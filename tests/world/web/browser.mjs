@@ -5,8 +5,9 @@
 import { createRequire } from "node:module";
 import { strict as assert } from "node:assert";
 import { mkdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 
-const { JUDGES, DASHBOARD, TOKEN, STEP, RUN, SCREENSHOTS } = process.env;
+const { JUDGES, DASHBOARD, TOKEN, STEP, RUN, WAITING, SCREENSHOTS } = process.env;
 const require = createRequire(`${JUDGES}/node_modules/`);
 const { chromium } = require("playwright-core");
 const axe = require.resolve("axe-core/axe.min.js");
@@ -42,6 +43,19 @@ const fits = async (page) => {
   assert(wider <= 0, `${page.url()} is ${wider} px wider than the window`);
 };
 
+const reads = async (page, name) => {
+  await isClean(page);
+  await fits(page);
+  await page.evaluate(await readFile(axe, "utf8"));
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], name);
+  if (SCREENSHOTS) {
+    mkdirSync(SCREENSHOTS, { recursive: true });
+    await page.screenshot({ path: `${SCREENSHOTS}/dashboard-${name}.png`, fullPage: true });
+  }
+};
+
 const steps = {
   // Approves the plan with the button, and watches the run to its end without loading the page again.
   async watch() {
@@ -67,28 +81,49 @@ const steps = {
   },
   // Every page in both languages, both widths, light and dark: reads, fits, and is accessible.
   async look() {
+    const paths = [["runs", "/"], ["run", `/runs/${RUN}`], ["evaluations", "/evaluations"], ["statistics", "/statistics"], ["machine", "/machine"], ["new", "/new"]];
+    if (WAITING) paths.push(["waiting", `/runs/${WAITING}`]);
     for (const [width, scheme] of [[1200, "light"], [360, "dark"]]) {
       const page = await open(width, { locale: "en-US", colorScheme: scheme });
       for (const language of ["en", "ja"]) {
         await page.goto(`${DASHBOARD}/language?to=${language}&back=/`);
         assert.equal(await page.locator("html").getAttribute("lang"), language);
-        for (const [name, path] of [["runs", "/"], ["run", `/runs/${RUN}`], ["evaluations", "/evaluations"], ["statistics", "/statistics"], ["machine", "/machine"], ["new", "/new"]]) {
+        for (const [name, path] of paths) {
           await page.goto(`${DASHBOARD}${path}`);
           for (const file of await page.locator("details.file > summary").all()) await file.click();
-          await isClean(page);
-          await fits(page);
-          await page.evaluate(await (await import("node:fs/promises")).readFile(axe, "utf8"));
-          const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-          const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-          assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], `${path} ${language} ${width}`);
-          if (SCREENSHOTS) {
-            mkdirSync(SCREENSHOTS, { recursive: true });
-            await page.screenshot({ path: `${SCREENSHOTS}/dashboard-${name}-${language}-${width}.png` });
-          }
+          await reads(page, `${name}-${language}-${width}`);
         }
+        await page.goto(`${DASHBOARD}/evaluations`);
+        if (await page.locator("#evaluations a").count()) {
+          await page.locator("#evaluations a").first().click();
+          await reads(page, `evaluation-${language}-${width}`);
+        }
+      }
+      await page.getByRole("button", { name: /ログアウト/ }).click();
+      await page.waitForURL(`${DASHBOARD}/login`);
+      for (const language of ["ja", "en"]) {
+        await reads(page, `login-${language}-${width}`);
+        await page.getByRole("link", { name: /English|日本語/ }).click();
       }
       await page.context().close();
     }
+  },
+  // Everything by keyboard and by what is written on it: the other language, and hiding what is over.
+  async tidy() {
+    const page = await open(1200, { locale: "en-US" });
+    assert(await page.locator("#history tbody tr").count() > 0);
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip", "the first stop skips to the content");
+    await page.getByRole("link", { name: "日本語" }).press("Enter");
+    await page.waitForSelector("html[lang=ja]");
+    await page.getByRole("button", { name: "終了した実行を非表示にする" }).press("Enter");
+    await page.waitForFunction(() => document.querySelectorAll("#history tbody tr").length === 0);
+    await page.getByRole("checkbox").check();
+    await page.getByRole("button", { name: "絞り込む" }).click();
+    await page.waitForURL(/hidden=true/);
+    assert(await page.locator("#history tbody tr").count() > 0, "nothing was deleted");
+    await page.getByRole("link", { name: "English" }).click();
+    await page.waitForSelector("html[lang=en]");
   },
 };
 

@@ -6,7 +6,9 @@ use std::process::Output;
 
 use serde_json::json;
 
-use super::{ALICE, Door, ends, opened, with_users};
+use super::evaluations::{Client, evaluation};
+use super::{ALICE, Door, ends, opened, until, with_users};
+use crate::fake::model::Plan;
 use crate::world::World;
 use crate::world::scripts::{executes, plan, writes};
 
@@ -14,8 +16,9 @@ use crate::world::scripts::{executes, plan, writes};
 const HOSTILE: &str = "<img src=x onerror=\"window.pwned=1\"><script>window.pwned=1</script></pre></details>\
     <svg onload=window.pwned=1><a href=\"javascript:window.pwned=1\">x</a><iframe src=//evil.example></iframe>{{7*7}}";
 
-/// Plays a step of `browser.mjs`.
-async fn plays(door: &Door, step: &str, run: &str) {
+/// Plays a step of `browser.mjs` with these variables more. Where `SCREENSHOTS` names a folder,
+/// those who look keep what they see there.
+async fn plays(door: &Door, step: &str, run: &str, more: &[(&str, &str)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let usual = || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges-npm");
     let installed = std::env::var_os("CODING_AGENT_TEST_NODE").map_or_else(usual, PathBuf::from);
@@ -34,6 +37,7 @@ async fn plays(door: &Door, step: &str, run: &str) {
             ("STEP", step),
             ("RUN", run),
         ])
+        .envs(more.iter().copied())
         .kill_on_drop(true);
     let output: Output = command.output().await.unwrap();
     assert!(
@@ -49,8 +53,15 @@ async fn a_person_watches_a_run_to_its_end_and_no_text_is_run() {
     let mut world = World::start().await;
     with_users(&mut world);
     world.configure(|config| config["approval"] = json!({ "plan": true }));
-    let hostile = plan().verified_by("grep -q Hello README.md");
-    let script = executes(world.model.plans(hostile), &format!("echo '{HOSTILE}'"));
+    let goal = json!({
+        "main_objective": HOSTILE, "success_criteria": [HOSTILE], "constraints": [HOSTILE], "context_analysis": HOSTILE,
+    });
+    let hostile = Plan::of(&[HOSTILE])
+        .in_environment("python")
+        .verified_by("grep -q Hello README.md");
+    let hostile = hostile.with("goal_understanding", goal).with("comment", json!(HOSTILE));
+    let task = world.model.for_task("Greet");
+    let script = executes(task.plans(hostile), &format!("echo '{HOSTILE}'"));
     writes(script, "README.md", &format!("Hello\n{HOSTILE}\n")).done(HOSTILE);
     let issue = world
         .github
@@ -63,9 +74,19 @@ async fn a_person_watches_a_run_to_its_end_and_no_text_is_run() {
     let status = door.json("/api/status").await;
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
 
-    program.until(&world, plays(&door, "watch", &run)).await;
+    program.until(&world, plays(&door, "watch", &run, &[])).await;
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
-    program.until(&world, plays(&door, "look", &run)).await;
+    let judgement = json!({ "ready_for_implementation": false, "score": 1, "conclusion": HOSTILE,
+        "blockers": [{ "claim": HOSTILE }] });
+    world.model.for_task("A hostile document").says(&judgement.to_string());
+    let mut client = Client::start(&world).await;
+    client.evaluates(HOSTILE, "A hostile document").await;
+    evaluation(&door, "not passed").await;
+    client.ends().await;
+    program
+        .until(&world, plays(&door, "look", &run, &[("SCREENSHOTS", "")]))
+        .await;
+    program.until(&world, plays(&door, "tidy", &run, &[])).await;
     ends(program, &world).await;
     let facts = world.journal();
     let granted = facts.iter().find(|fact| fact["fact"] == "approval_granted").unwrap();
@@ -84,9 +105,87 @@ async fn a_person_stops_a_run_with_the_keyboard() {
     program.until(&world, world.model.until_held(1)).await;
     let status = door.json("/api/status").await;
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
-    program.until(&world, plays(&door, "stop", &run)).await;
+    program.until(&world, plays(&door, "stop", &run, &[])).await;
     let stopped = issue.until(|issue| issue.labels() == ["coding agent stopped"]);
     program.until(&world, stopped).await;
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+/// A day with something of everything, which is what the pictures in `docs/images` show.
+#[tokio::test]
+async fn a_day_at_work_reads_well_in_both_languages_and_widths() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| {
+        config["approval"] = json!({ "plan": true, "auto_approve": { "enabled": true } });
+        config["budget"] = json!({ "tokens": 200_000, "cost_usd": 2.0, "prices": { "input": 3.0, "output": 15.0 } });
+    });
+    let steps = [
+        "Read how entries are parsed",
+        "Round times of a shift to minutes",
+        "Describe it in the README",
+    ];
+    let goal = json!({
+        "main_objective": "Times of a shift are rounded to whole minutes", "constraints": [], "context_analysis": "",
+        "success_criteria": ["A shift from 22:00:31 to 06:00:29 has 480 minutes"],
+    });
+    let plan = || {
+        let plan = Plan::of(&steps)
+            .in_environment("python")
+            .verified_by("grep -q minutes README.md");
+        plan.with("goal_understanding", goal.clone())
+    };
+    let first = world.model.for_task("Round the times").plans(plan());
+    let first = executes(first, "cat README.md");
+    let text = "# widgets\n\nTimes of a shift are rounded to whole minutes.\n";
+    writes(first, "README.md", text).done("Times are rounded to whole minutes; the README says so.");
+    let second = world.model.for_task("Night shifts").plans(plan());
+    let second = executes(second, "true").because("I look at how the entries of a night are read.");
+    executes(second, "cat README.md").holds();
+    world.model.for_task("Export").plans(plan());
+
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    let waits = async |title: &str| {
+        let issue = world.github.open_issue(title).label("coding agent");
+        issue.until(|issue| issue.labels() == ["coding agent waiting"]).await;
+        let status = door.json("/api/status").await;
+        let runs = status["runs"].as_array().unwrap();
+        let run = runs.iter().find(|run| run["title"] == title).unwrap();
+        (issue, run["id"].as_str().unwrap().to_owned())
+    };
+    let approves = async |run: &str| {
+        let approved = door.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
+        assert!(approved.status().is_success());
+    };
+    let day = async {
+        let (issue, done) = waits("Round the times of a shift to minutes").await;
+        approves(&done).await;
+        issue.until(|issue| issue.labels() == ["coding agent done"]).await;
+        let (_, works) = waits("Night shifts are split at midnight").await;
+        approves(&works).await;
+        world.model.until_held(1).await;
+        let (_, waiting) = waits("Export the hours of a month as CSV").await;
+        for (name, score) in [("Plan for the export", 8.5), ("Plan for the archive", 5.0)] {
+            let judgement = json!({ "ready_for_implementation": score > 8.0, "score": score, "conclusion": "It is complete, \
+                and each step can be checked.", "recommendations": ["Name the encoding of the file"] });
+            world.model.for_task(name).says(&judgement.to_string());
+            let mut client = Client::start(&world).await;
+            client.evaluates(name, &format!("# {name}")).await;
+            evaluation(&door, if score > 8.0 { "passed" } else { "not passed" }).await;
+            client.ends().await;
+        }
+        plays(&door, "look", &done, &[("WAITING", &waiting)]).await;
+        for run in [works, waiting] {
+            let stopped = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+            assert!(stopped.status().is_success());
+            until("the end of the run", async || {
+                door.json(&format!("/api/runs/{run}")).await["state"] == "stopped"
+            })
+            .await;
+        }
+    };
+    program.until(&world, day).await;
     ends(program, &world).await;
     world.finish().await;
 }

@@ -92,7 +92,8 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
         .await
         .unwrap();
     problem(foreign, StatusCode::NOT_FOUND).await;
-    let quiet = delivers(&door, "d-0", "star", Some(&good), &body).await;
+    let star = json!({"action": "created"}).to_string();
+    let quiet = delivers(&door, "d-0", "star", Some(&signature(&star)), &star).await;
     assert_eq!(outcome(quiet).await, "not of interest");
     assert_eq!(world.github.requests().len(), looks, "nothing of that made it look");
 
@@ -110,12 +111,19 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let searches = || world.github.requests().len();
     let looks = searches();
-    for _ in 0..100 {
-        assert_eq!(
-            outcome(delivers(&door, "d-1", "issues", Some(&good), &body).await).await,
-            "repeated"
-        );
+    for number in 0..100 {
+        // Neither id nor event is signed: another one makes it no other delivery.
+        let (id, event) = match number % 3 {
+            0 => ("d-1".to_owned(), "issues"),
+            1 => (format!("d-1-{number}"), "issues"),
+            _ => (format!("d-1-{number}"), "issue_comment"),
+        };
+        let again = delivers(&door, &id, event, Some(&good), &body).await;
+        assert_eq!(outcome(again).await, "repeated");
     }
+    let large = "x".repeat(5 * 1024 * 1024);
+    let refused = delivers(&door, "d-2", "issues", Some(&signature(&large)), &large).await;
+    problem(refused, StatusCode::PAYLOAD_TOO_LARGE).await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(searches(), looks, "repetitions make it look no more");
     assert_eq!(door.json("/api/history").await["runs"].as_array().unwrap().len(), 1);

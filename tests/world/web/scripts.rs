@@ -92,11 +92,54 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         .unwrap();
     problem(wrong, StatusCode::METHOD_NOT_ALLOWED).await;
 
+    for (name, value) in [
+        ("last-event-id", "1e9"),
+        ("last-event-id", "18446744073709551615"),
+        ("idempotency-key", ""),
+    ] {
+        let path = if name == "last-event-id" {
+            "/api/events"
+        } else {
+            "/api/tasks"
+        };
+        let method = if name == "last-event-id" {
+            Method::GET
+        } else {
+            Method::POST
+        };
+        let request = door.request(method, path).bearer_auth(ALICE).header(name, value);
+        let task = json!({"repository": "github:acme/widgets", "title": "x"});
+        let response = request.json(&task).send().await.unwrap();
+        let detail = problem(response, StatusCode::BAD_REQUEST).await;
+        assert!(detail.to_lowercase().contains(name), "{detail}");
+    }
+    // Bytes that are no text, in a body, in a path and in a query.
+    let bytes = post("/api/tasks")
+        .header("content-type", "application/json")
+        .body(vec![b'{', b'"', 0xff, 0xfe, b'"', b'}']);
+    problem(bytes.send().await.unwrap(), StatusCode::BAD_REQUEST).await;
+    problem(door.get("/api/runs/%ff%fe").await, StatusCode::BAD_REQUEST).await;
+    let nothing = door
+        .json("/api/history?repository=%1b%5b31mforged-line&state=%0a")
+        .await;
+    assert_eq!(nothing["runs"], json!([]));
+    let line = door.get(&format!("/api/{}", "x".repeat(100_000))).await;
+    assert!(line.status().is_client_error(), "{}", line.status());
+    assert_eq!(door.get("/health").await.status(), StatusCode::OK);
+
     let document = door.json("/api/openapi.json").await;
     assert_eq!(document["openapi"], "3.1.0");
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     assert!(paths.len() >= 15, "{paths:?}");
     ends(program, &world).await;
+    // None of it stands in a log as it came.
+    for word in ["forged-line", "nonsense", "xyz", "dance"] {
+        let found = std::process::Command::new("grep")
+            .args(["-rF", word])
+            .arg(world.folder().join("logs"))
+            .output();
+        assert!(found.unwrap().stdout.is_empty(), "{word} is in the logs");
+    }
     world.finish().await;
 }
 
@@ -218,6 +261,14 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
         metrics.contains("coding_agent_runs_total{outcome=\"done\"} 1"),
         "{metrics}"
     );
+    for figure in [
+        "coding_agent_forge_requests_total{forge=\"github\"} ",
+        "coding_agent_forge_requests_left{forge=\"github\",kind=",
+        "coding_agent_engine_up 1",
+        "coding_agent_containers ",
+    ] {
+        assert!(metrics.contains(figure), "{figure}\n{metrics}");
+    }
 
     assert_eq!(
         door.post("/api/clear-history", &json!({})).await.status(),

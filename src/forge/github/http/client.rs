@@ -16,7 +16,6 @@
 //! Redirects are followed here, on the same host only: octocrab would leave the token behind and
 //! send a comment's text to any other.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::{ACCEPT, IF_NONE_MATCH};
@@ -37,6 +36,7 @@ use crate::forge::github::http::redirect::{self, Target};
 use crate::forge::github::http::response::{graph_limit, is_partial, read, succeeded};
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
+use crate::forge::http::meter::{Meter, Traffic};
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
 use crate::forge::http::validators::Validators;
 
@@ -62,7 +62,7 @@ pub(crate) struct Client {
     token: Option<SecretString>,
     tokens: Tokens,
     validators: Validators,
-    requests: AtomicU64,
+    meter: Meter,
 }
 
 impl Client {
@@ -82,12 +82,12 @@ impl Client {
             token,
             tokens: Tokens::default(),
             validators: Validators::default(),
-            requests: AtomicU64::new(0),
+            meter: Meter::default(),
         })
     }
 
-    pub(crate) fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.meter.traffic()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
@@ -323,7 +323,7 @@ impl Client {
         body: Option<&Value>,
         tag: Option<&http::HeaderValue>,
     ) -> Result<Answer, Failure> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.meter.sent();
         let mut request = http::Request::builder()
             .method(method)
             .uri(path)
@@ -345,6 +345,7 @@ impl Client {
                     },
                 }
             })?;
+            self.meter.answered(&head.headers);
             Ok(Answer {
                 status: head.status,
                 headers: head.headers,

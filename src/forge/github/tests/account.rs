@@ -51,7 +51,7 @@ async fn an_app_works_with_the_token_of_its_installation() {
         ("x-access-token", "ghs_short")
     );
     github.item(&task()).await.unwrap();
-    assert_eq!(github.requests(), 4);
+    assert_eq!(github.traffic().requests, 4);
     let made = server
         .asked()
         .into_iter()

@@ -120,7 +120,7 @@ async fn a_reaction_goes_below_the_comment_that_it_is_for() {
     ] {
         github.react(&task(), comment.parse().unwrap(), reaction).await.unwrap();
     }
-    assert_eq!(github.requests(), 3);
+    assert_eq!(github.traffic().requests, 3);
 }
 
 #[tokio::test]
@@ -155,5 +155,5 @@ async fn the_bot_tells_its_name() {
     for _ in 0..2 {
         assert_eq!(github.bot_name().await.unwrap(), "helper");
     }
-    assert_eq!(github.requests(), 1);
+    assert_eq!(github.traffic().requests, 1);
 }

@@ -38,7 +38,10 @@ async fn an_item_is_read_anew_and_its_repository_once() {
         is_public: true,
     };
     assert_eq!(item, wanted);
-    assert_eq!((github.requests(), server.count("GET /api/v3/repos/o/r")), (3, 1));
+    assert_eq!(
+        (github.traffic().requests, server.count("GET /api/v3/repos/o/r")),
+        (3, 1)
+    );
     let header = server.asked()[0].headers["authorization"].clone();
     assert_eq!(header, format!("Bearer {TOKEN}"));
 }
@@ -218,7 +221,7 @@ async fn comments_that_nobody_changed_are_only_confirmed() {
     let github = github(&server).await;
     let first = github.comments(&task()).await.unwrap();
     assert_eq!(github.comments(&task()).await.unwrap(), first);
-    assert_eq!((first.len(), github.requests()), (1, 3));
+    assert_eq!((first.len(), github.traffic().requests), (1, 3));
 }
 
 #[tokio::test]
@@ -253,7 +256,7 @@ async fn a_connection_that_is_refused_is_the_forges_absence() {
         matches!(&error, ForgeError::Unavailable { reason, .. } if reason.contains("refused")),
         "{error}"
     );
-    assert_eq!(github.requests(), 4);
+    assert_eq!(github.traffic().requests, 4);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn an_unchanged_list_is_confirmed_page_by_page() {
     let first = github.triggered().await.items;
     assert_eq!(first.len(), 2);
     assert_eq!(github.triggered().await.items, first);
-    assert_eq!(github.requests(), 8);
+    assert_eq!(github.traffic().requests, 8);
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn an_owners_repositories_are_searched_and_apart_where_github_demands_it()
             found.iter().map(|item| item.task.to_string()).collect::<Vec<_>>(),
             ["github:o/r#1"]
         );
-        assert_eq!(github.requests(), requests);
+        assert_eq!(github.traffic().requests, requests);
     }
 }
 

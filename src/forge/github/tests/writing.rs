@@ -111,7 +111,7 @@ async fn a_missing_label_is_made_with_its_colour_once() {
     for label in ["coding agent processing", "coding agent", "coding agent processing"] {
         github.add_label(&task(), label).await.unwrap();
     }
-    assert_eq!(github.requests(), 5);
+    assert_eq!(github.traffic().requests, 5);
 }
 
 #[tokio::test]

@@ -7,7 +7,6 @@
 //! Endpoints that the crate has once for issues and once for merge requests, or not at all, are in
 //! `endpoints`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -27,6 +26,7 @@ use crate::forge::gitlab::{Config, schema};
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes, one_line};
 use crate::forge::http::list_limit::ListLimit;
+use crate::forge::http::meter::{Meter, Traffic};
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, Repeat, no_answer, send};
 use crate::forge::http::validators::Validators;
 use crate::http::client;
@@ -41,7 +41,7 @@ pub(crate) struct Client {
     /// The header that carries the token.
     proof: HeaderValue,
     validators: Validators,
-    requests: AtomicU64,
+    meter: Meter,
 }
 
 impl Client {
@@ -65,12 +65,12 @@ impl Client {
             token,
             proof,
             validators: Validators::default(),
-            requests: AtomicU64::new(0),
+            meter: Meter::default(),
         })
     }
 
-    pub(crate) fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.meter.traffic()
     }
 
     /// Returns whom connections to this host trust.
@@ -218,7 +218,7 @@ impl Client {
                 "it leads to another host, where the token is not sent",
             ));
         }
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.meter.sent();
         let mut sent = self
             .http
             .request(request.method.clone(), request.address.clone())
@@ -236,6 +236,7 @@ impl Client {
                 "it sends to another host, where the token is not sent",
             ));
         }
+        self.meter.answered(response.headers());
         Answer::read(response).await
     }
 }

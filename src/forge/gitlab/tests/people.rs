@@ -52,7 +52,7 @@ async fn a_developer_may_write_wherever_the_membership_comes_from() {
             "{user}"
         );
     }
-    assert_eq!(gitlab.requests(), 7);
+    assert_eq!(gitlab.traffic().requests, 7);
     let another = Account {
         login: "dora",
         id: Some(2),
@@ -91,7 +91,7 @@ async fn a_reaction_is_an_award_below_the_note_and_given_once() {
     ] {
         gitlab.react(&task, comment.parse().unwrap(), reaction).await.unwrap();
     }
-    assert_eq!(gitlab.requests(), 3);
+    assert_eq!(gitlab.traffic().requests, 3);
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn an_item_is_read_anew_and_its_project_once() {
         (read.assignees.as_slice(), read.updated_at.to_rfc3339().as_str()),
         (["bot".to_owned()].as_slice(), "2026-01-03T00:00:00+00:00")
     );
-    assert_eq!(gitlab.requests(), 3);
+    assert_eq!(gitlab.traffic().requests, 3);
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn issues_and_merge_requests_are_found_and_unchanged_lists_confirmed() {
         let found = gitlab.triggered().await.items;
         let tasks: Vec<String> = found.iter().map(|item| item.task.to_string()).collect();
         assert_eq!(tasks, ["gitlab:g/s/p#1", "gitlab:g/s/p!2"]);
-        assert_eq!(gitlab.requests(), requests);
+        assert_eq!(gitlab.traffic().requests, requests);
     }
 }
 

@@ -1,0 +1,250 @@
+//! The program with its door open, runs that wait for somebody, and requests to it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use coding_agent_harness::installation::{self, Installation, scripted};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::Child;
+
+use super::texts::{HOSTILE, planned};
+use crate::canary;
+use crate::fake::github::GitHub;
+use crate::fake::model::{Answer, Model};
+
+/// Who may act, and who may look.
+pub const ALICE: &str = "alice-0123456789-0123456789-alice";
+pub const BOB: &str = "bob-0123456789-0123456789-bob";
+/// What only the forges know.
+pub const SECRET: &str = "a-secret-of-the-webhook-0123456789";
+
+/// Longest time for anything that is waited for.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+pub struct Entrance {
+    pub github: GitHub,
+    /// Address and port.
+    pub host: String,
+    installation: Installation,
+    child: Child,
+    client: Client,
+    _model: Model,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answered {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answered {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+}
+
+impl Entrance {
+    /// Starts the program, with a run for each hostile text that waits for its plan's approval.
+    pub async fn open() -> anyhow::Result<Self> {
+        let github = GitHub::start().await;
+        github.repository("acme/widgets");
+        let model = Model::answering(|request| Answer::plans(planned(&request.first_user_message()))).await;
+        model.allows_restarts();
+        let installation = Installation::new("attack")?;
+        installation.configure(json!({
+            "task_sources": ["github"],
+            "github": { "api_url": github.api_url(), "token": github.token(), "repositories": ["acme/widgets"] },
+            "llm": scripted(&model, canary::MODEL_KEY),
+            "command_executor": installation::executor()?,
+            // Nothing but the bell has it look at the forge.
+            "producer": { "interval_seconds": 3600 },
+            "approval": { "plan": true, "auto_approve": { "enabled": true } },
+            "http": {
+                "listen": "127.0.0.1:0",
+                "users": { "alice": { "token": ALICE, "can": "approve" }, "bob": { "token": BOB } },
+                "webhooks": { "github": { "secret": SECRET }, "gitlab": { "token": SECRET } },
+            },
+        }))?;
+        let issues: Vec<_> = (0..HOSTILE.len())
+            .map(|number| github.open_issue(&format!("Attack {number} {}", HOSTILE[number])))
+            .collect();
+        for issue in &issues {
+            issue.body(HOSTILE[0]).label("coding agent");
+        }
+        let child = installation.start(installation.command(&["serve"])?)?;
+        let mut entrance = Self {
+            host: String::new(),
+            client: Client::builder()
+                .no_proxy()
+                .redirect(reqwest::redirect::Policy::none())
+                .build()?,
+            github,
+            installation,
+            child,
+            _model: model,
+        };
+        let said = || entrance.installation.said();
+        until("the door is open", || said().contains("the dashboard is at ")).await?;
+        let said = said();
+        let url = said.split("the dashboard is at http://").nth(1).context("no address")?;
+        let host = url.split_whitespace().next().context("no address")?.to_owned();
+        entrance.host = host;
+        let waiting = || issues.iter().all(|issue| issue.labels() == ["coding agent waiting"]);
+        until("all runs wait for approval", waiting).await?;
+        Ok(entrance)
+    }
+
+    /// Ends the program as an operator does.
+    pub async fn close(mut self) -> anyhow::Result<()> {
+        if let Some(id) = self.child.id() {
+            std::process::Command::new("kill").arg(id.to_string()).status()?;
+        }
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        ended.context("the program does not end")??;
+        Ok(())
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.child
+            .id()
+            .is_some_and(|id| std::path::Path::new(&format!("/proc/{id}/exe")).exists())
+    }
+
+    pub fn said(&self) -> String {
+        self.installation.said()
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id().unwrap_or_default()
+    }
+
+    /// Returns how often people, or what took their place, did something.
+    pub fn deeds(&self) -> usize {
+        const DEEDS: [&str; 5] = [
+            "ordered",
+            "approval_granted",
+            "approval_denied",
+            "automatic_approval_started",
+            "automatic_approval_ended",
+        ];
+        let facts = self.installation.journal();
+        facts
+            .iter()
+            .filter(|fact| fact["fact"].as_str().is_some_and(|fact| DEEDS.contains(&fact)))
+            .count()
+    }
+
+    /// Tells whether any log has a text as it came.
+    pub fn logs(&self, text: &str) -> bool {
+        let files = std::fs::read_dir(self.installation.logs())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log"));
+        let mut texts = logs.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|log| log.contains(text))
+    }
+
+    /// Sends a request with these headers, and a body.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> anyhow::Result<Answered> {
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            all.append(HeaderName::from_bytes(name.as_bytes())?, HeaderValue::from_str(value)?);
+        }
+        let request = self.client.request(method, format!("http://{}{path}", self.host));
+        let response = request.headers(all).body(body).send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = String::from_utf8_lossy(&response.bytes().await?).into_owned();
+        Ok(Answered { status, headers, body })
+    }
+
+    pub async fn get(&self, path: &str, headers: &[(&str, &str)]) -> anyhow::Result<Answered> {
+        self.send(Method::GET, path, headers, "").await
+    }
+
+    /// Returns a document of the API, as alice sees it.
+    pub async fn document(&self, path: &str) -> anyhow::Result<Value> {
+        let token = format!("Bearer {ALICE}");
+        Ok(self.get(path, &[("authorization", &token)]).await?.json())
+    }
+
+    /// Returns the ids of the unfinished runs.
+    pub async fn runs(&self) -> anyhow::Result<Vec<String>> {
+        let status = self.document("/api/status").await?;
+        let runs = status["runs"].as_array().cloned().unwrap_or_default();
+        Ok(runs
+            .iter()
+            .filter_map(|run| run["id"].as_str().map(str::to_owned))
+            .collect())
+    }
+
+    /// Logs in with these headers more; returns what was answered, and the session's cookie.
+    pub async fn logs_in(&self, token: &str, more: &[(&str, &str)]) -> anyhow::Result<(Answered, String)> {
+        let origin = format!("http://{}", self.host);
+        let mut headers = vec![
+            ("origin", origin.as_str()),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        headers.extend(more);
+        let answered = self
+            .send(Method::POST, "/login", &headers, format!("token={token}"))
+            .await?;
+        let cookie = answered
+            .header("set-cookie")
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        Ok((answered, cookie))
+    }
+
+    /// Returns what the forms of a session carry.
+    pub async fn form_token(&self, cookie: &str) -> anyhow::Result<String> {
+        let page = self.get("/", &[("cookie", cookie)]).await?;
+        let rest = page
+            .body
+            .split("name=\"form_token\" value=\"")
+            .nth(1)
+            .context("there is no form")?;
+        Ok(rest.split('"').next().unwrap_or_default().to_owned())
+    }
+
+    /// Sends bytes as they are, and returns what comes back within a moment.
+    pub async fn raw(&self, bytes: &[u8]) -> anyhow::Result<String> {
+        let mut stream = TcpStream::connect(&self.host).await?;
+        stream.write_all(bytes).await?;
+        let mut back = Vec::new();
+        let read = stream.read_to_end(&mut back);
+        let _ = tokio::time::timeout(Duration::from_secs(2), read).await;
+        Ok(String::from_utf8_lossy(&back).into_owned())
+    }
+}
+
+/// Waits until something has come about.
+pub async fn until(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        anyhow::ensure!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Documents that other programs have evaluated with `coding-agent mcp`, a process beside the
+//! dashboard's, are shown like runs: while they run, when they are over, and one by one.
+
+use std::process::Stdio;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+
+use super::{ALICE, Door, ends, opened, problem, until, with_users};
+use crate::world::{Program, World};
+
+/// A client of `coding-agent mcp`, which has said hello.
+pub struct Client {
+    program: Program,
+    requests: ChildStdin,
+}
+
+impl Client {
+    pub async fn start(world: &World) -> Self {
+        let mut command = world.program();
+        command
+            .arg("--config")
+            .arg(world.writes_its_configuration())
+            .arg("mcp")
+            .stdin(Stdio::piped());
+        let mut program = Program::start(command);
+        let requests = program.stdin();
+        let mut client = Self { program, requests };
+        client
+            .sends(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a client", "version": "1"}}}))
+            .await;
+        client
+            .sends(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await;
+        client
+    }
+
+    async fn sends(&mut self, message: &Value) {
+        self.requests
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+
+    /// Has a document evaluated under a name.
+    pub async fn evaluates(&mut self, name: &str, content: &str) {
+        let documents = json!({ "documents": [{ "name": name, "content": content }] });
+        self.sends(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "evaluate_documents", "arguments": documents}}))
+            .await;
+    }
+
+    pub async fn ends(self) {
+        let Self { program, requests } = self;
+        drop(requests);
+        let ended = program.ended().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+}
+
+/// Waits until the newest evaluation is in this state, and returns it.
+pub async fn evaluation(door: &Door, state: &str) -> Value {
+    until(&format!("an evaluation that is {state}"), async || {
+        door.json("/api/evaluations").await[0]["state"] == state
+    })
+    .await;
+    door.json("/api/evaluations").await[0].clone()
+}
+
+#[tokio::test]
+async fn an_evaluation_of_another_process_is_shown_while_it_runs_and_when_it_is_over() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    let judgement = json!({"ready_for_implementation": false, "score": 4.5, "conclusion": "It <b>lacks</b> a test.",
+        "blockers": [{"claim": "<script>alert(1)</script>"}]});
+    let script = world.model.for_task("Paint the shed.");
+    script.says(&judgement.to_string()).holds();
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let cookie = door.logs_in(ALICE).await.unwrap();
+    assert!(
+        door.text("/evaluations", &cookie)
+            .await
+            .contains("There are no evaluations yet.")
+    );
+
+    let mut client = Client::start(&world).await;
+    client.evaluates("The <i>shed</i>", "# Plan\n\nPaint the shed.").await;
+    let running = evaluation(&door, "running").await;
+    assert_eq!(running["name"], "The <i>shed</i>");
+    assert_eq!(running["ended_at"], Value::Null);
+    let page = door.text("/evaluations", &cookie).await;
+    assert!(page.contains("running") && !page.contains("<i>shed"), "{page}");
+
+    world.model.release();
+    let over = evaluation(&door, "not passed").await;
+    assert_eq!((&over["id"], &over["score"]), (&running["id"], &json!(4.5)));
+    client.ends().await;
+    let id = over["id"].as_str().unwrap();
+    let one = door.json(&format!("/api/evaluations/{id}")).await;
+    assert_eq!(one["evaluation"]["blockers"][0]["claim"], "<script>alert(1)</script>");
+    for language in ["en", "ja"] {
+        let cookie = format!("{cookie}; coding-agent-language={language}");
+        let page = door.text(&format!("/evaluations/{id}"), &cookie).await;
+        assert!(page.contains("lacks"), "{page}");
+        assert!(!page.contains("<script>alert") && !page.contains("<b>lacks"), "{page}");
+    }
+    problem(door.get("/api/evaluations/none").await, StatusCode::NOT_FOUND).await;
+    // Nobody can put one in by HTTP: a side process writes to the store.
+    let put = door.post("/api/evaluations", &json!({})).await;
+    problem(put, StatusCode::METHOD_NOT_ALLOWED).await;
+    ends(program, &world).await;
+
+    // It is in the store: the next server knows it, too.
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    assert_eq!(door.json("/api/evaluations").await[0]["id"], id);
+    ends(program, &world).await;
+    world.finish().await;
+}
