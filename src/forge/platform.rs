@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::finding::{Finding, Verdict};
+use crate::forge::http::clock::Clock;
 use crate::forge::http::failure::Failure;
 use crate::forge::http::validators::Validators;
 use crate::forge::item::account::Account;
@@ -55,6 +56,8 @@ pub trait Platform:
     fn requests(&self) -> u64;
 
     fn validators(&self) -> &Validators;
+
+    fn clock(&self) -> &Clock;
 }
 
 /// Reading an item.

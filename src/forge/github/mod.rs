@@ -28,6 +28,7 @@ use self::http::TokenScope;
 use crate::forge::ForgeError;
 use crate::forge::host::Host;
 use crate::forge::http::cache::Cache;
+use crate::forge::http::clock::Clock;
 use crate::forge::http::failure::Failure;
 use crate::forge::http::validators::Validators;
 use crate::forge::item::address::ItemAddress;
@@ -121,6 +122,10 @@ impl Platform for Api {
 
     fn validators(&self) -> &Validators {
         self.client.validators()
+    }
+
+    fn clock(&self) -> &Clock {
+        self.client.clock()
     }
 }
 

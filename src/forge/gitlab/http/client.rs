@@ -24,6 +24,7 @@ use url::Url;
 use crate::certificates::Trust;
 use crate::forge::ForgeError;
 use crate::forge::gitlab::{Config, schema};
+use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes, one_line};
 use crate::forge::http::list_limit::ListLimit;
@@ -41,6 +42,7 @@ pub(crate) struct Client {
     /// The header that carries the token.
     proof: HeaderValue,
     validators: Validators,
+    clock: Clock,
     requests: AtomicU64,
 }
 
@@ -65,6 +67,7 @@ impl Client {
             token,
             proof,
             validators: Validators::default(),
+            clock: Clock::default(),
             requests: AtomicU64::new(0),
         })
     }
@@ -85,6 +88,10 @@ impl Client {
 
     pub(crate) fn validators(&self) -> &Validators {
         &self.validators
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(crate) fn token(&self) -> &SecretString {
@@ -236,7 +243,9 @@ impl Client {
                 "it sends to another host, where the token is not sent",
             ));
         }
-        Answer::read(response).await
+        let answer = Answer::read(response).await?;
+        self.clock.hear(&answer.headers);
+        Ok(answer)
     }
 }
 
