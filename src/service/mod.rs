@@ -41,6 +41,7 @@ use crate::task::id::{RunId, TaskId};
 use crate::workspace::containers::Containers;
 use bell::Bell;
 use forges::{Connected, Forges};
+use producer::claiming::LeftToOthers;
 
 /// Properties of the machine that are not in the configuration.
 pub struct Host {
@@ -58,6 +59,8 @@ pub struct Service {
     forges: Forges,
     wake_ups: WakeUps,
     bell: Bell,
+    /// Items that other installations have claimed.
+    left: LeftToOthers,
     stop: Stop,
     config: Config,
 }
@@ -92,6 +95,7 @@ impl Service {
             host.upstream,
         );
         let services = Services {
+            installation: store.installation().await?,
             store,
             journal,
             redactor,
@@ -106,6 +110,7 @@ impl Service {
             forges,
             wake_ups,
             bell: Bell::new(),
+            left: LeftToOthers::default(),
             stop,
             config,
         })

@@ -1,5 +1,7 @@
 //! Ends or suspends a run: its work is saved, people are told, and the lease is released.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::claim::Claim;
@@ -26,6 +28,8 @@ const LONGEST_WAIT_MINUTES: i64 = 60;
 /// Delay after the store could not be written, so that the model is not paid repeatedly for the
 /// same step.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
+/// Longest time to make sure that the item is still the run's.
+const CONFIRM_TIME: Duration = Duration::from_secs(20);
 
 /// Ends the work on the run, temporarily or finally.
 pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
@@ -50,6 +54,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
         Interruption::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
         Interruption::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
         Interruption::FinishedElsewhere => overtaken(&mut run).await,
+        Interruption::ClaimedElsewhere { until } => give_way(&mut run, until).await,
         Interruption::Stopped { order } => stop(&mut run, &order).await,
         Interruption::Paused { by, order } => pause(&mut run, by, order).await,
         Interruption::Failed(failure) => fail(&mut run, failure).await,
@@ -57,6 +62,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
             fail(&mut run, Failure::of_task(text)).await
         }
     };
+    run.claim.end_item().await;
     closing::leave(&mut run).await;
     let until = match &ending {
         RunOutcome::Postponed(until) => Some(*until),
@@ -79,11 +85,19 @@ async fn unless_finished_elsewhere(run: &Run, interruption: Interruption) -> Int
         Interruption::Cancelled
         | Interruption::Postponed { .. }
         | Interruption::FinishedElsewhere
+        | Interruption::ClaimedElsewhere { .. }
         | Interruption::Paused { .. }
         | Interruption::Disowned(_)
         | Interruption::Unsaved(_) => false,
     };
-    if is_shown && run.reporter.finds_it_finished(&run.claim).await {
+    if !is_shown {
+        return interruption;
+    }
+    let confirmed = tokio::time::timeout(CONFIRM_TIME, run.claim.confirm_item()).await;
+    if let Ok(Err(claimed_elsewhere)) = confirmed {
+        return claimed_elsewhere;
+    }
+    if run.reporter.finds_it_finished(&run.claim).await {
         return Interruption::FinishedElsewhere;
     }
     interruption
@@ -269,6 +283,18 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
+/// Puts a run down whose item another installation has claimed. Nothing is posted or pushed: what
+/// people see on the item is told by the other.
+async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
+    save_or_log(run).await;
+    rescue::keep_work(run).await;
+    run.claim.note(Fact::Postponed {
+        until,
+        reason: "another installation has claimed the item on the forge".to_owned(),
+    });
+    RunOutcome::Postponed(until)
+}
+
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
     run.claim.note(Fact::Warned {
@@ -278,8 +304,8 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
         // The fork's mirror has the only copy, and is removed with the run.
         rescue::rescue(run).await;
     }
-    if let ReportTarget::Item { labels, .. } = &run.reporter.destination {
-        let text = comments::finished_elsewhere(&labels.done);
+    if let ReportTarget::Item { .. } = &run.reporter.destination {
+        let text = comments::finished_elsewhere();
         let told = async {
             run.reporter.show_final(&mut run.claim, State::Stopped).await?;
             run.reporter.say(&mut run.claim, "final", &text).await
