@@ -1,5 +1,6 @@
 //! Examines everything that a run needs: one finding for each thing, with the fix. Repairs nothing;
-//! only the state folder is made if it is missing.
+//! only the state folder is made if it is missing, and a claim is set in each repository and taken
+//! away again.
 
 mod containers; // the engine, its images, and a container
 mod reviewers; // programs that review in the place of a model
@@ -11,7 +12,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::workspace::source;
+use crate::agent::claim::git_login::login;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::finding::{Finding, Verdict};
@@ -25,6 +26,7 @@ use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::commit::signing::SigningKey;
 use crate::repository::git::address::Remote;
+use crate::repository::remote::claiming::Claims;
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
@@ -189,10 +191,11 @@ async fn git(config: &Config, remotes: Vec<GitRemote>) -> Vec<Finding> {
     {
         let remote = Remote {
             url,
-            login: Some(source::login(credentials)),
+            login: Some(login(credentials)),
         };
-        findings.push(match repository::remote::fetching::look(&config.git, &remote).await {
-            Ok(()) => Finding::good(subject, "can be fetched"),
+        let looked = repository::remote::fetching::look(&config.git, &remote).await;
+        findings.push(match looked {
+            Ok(()) => claims(config, subject, remote).await,
             Err(error) => told_apart(
                 subject,
                 error,
@@ -201,6 +204,23 @@ async fn git(config: &Config, remotes: Vec<GitRemote>) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Tries whether several installations keep from working on the same items of a repository.
+async fn claims(config: &Config, subject: String, remote: Remote) -> Finding {
+    let tried = async {
+        let claims = Claims::of(&config.git, &config.state_dir, remote).await?;
+        claims.try_out().await
+    };
+    match tried.await {
+        Ok(()) => Finding::good(subject, "can be fetched, and takes claims"),
+        Err(error) => Finding::doubtful(
+            subject,
+            format!("can be fetched, but takes no claims: {error}"),
+            "let each installation that works here have a label of its own (`labels.trigger`), or all of them one store; \
+             with one installation nothing is missing",
+        ),
+    }
 }
 
 async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
