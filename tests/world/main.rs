@@ -95,6 +95,7 @@ mod stopping;
 mod streaming;
 mod submodules;
 mod together;
+mod two_installations;
 mod unseen_pushes;
 mod vouched;
 mod warm;
