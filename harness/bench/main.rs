@@ -30,6 +30,7 @@ mod sent; // what a conversation sends
 
 // The measurements.
 mod against;
+mod claims;
 mod concurrency;
 mod conversation;
 mod economy;
@@ -51,7 +52,7 @@ use coding_agent_harness::fake; // forges and model
 use figure::Figure;
 use scale::Scale;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "turns",
     "peer",
     "ready",
@@ -61,6 +62,7 @@ const NAMES: [&str; 14] = [
     "polls",
     "prompts",
     "looking",
+    "claims",
     "concurrency",
     "finished",
     "conversation",
@@ -115,6 +117,7 @@ async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
         "polls" => polls::measure(scale).await,
         "prompts" => prompts::measure().await,
         "looking" => looking::measure().await,
+        "claims" => claims::measure(scale).await,
         "concurrency" => concurrency::measure(scale).await,
         "finished" => finished::measure(scale).await,
         "conversation" => conversation::measure(scale).await,
