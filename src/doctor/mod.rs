@@ -3,6 +3,7 @@
 //! away again.
 
 mod containers; // the engine, its images, and a container
+mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
 
 use std::fmt::Display;
@@ -12,11 +13,9 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::claim::git_login::login;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::finding::{Finding, Verdict};
-use crate::forge::GitRemote;
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
@@ -25,8 +24,6 @@ use crate::llm::models::Models;
 use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::commit::signing::SigningKey;
-use crate::repository::git::address::Remote;
-use crate::repository::remote::claiming::Claims;
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
@@ -166,7 +163,8 @@ async fn forges(config: &Config) -> Vec<Finding> {
                 let is_known = found.first().is_some_and(|proof| !proof.is_bad());
                 findings.extend(found);
                 if is_known {
-                    findings.extend(git(config, connected.forge.git_remotes().await).await);
+                    let remotes = connected.forge.git_remotes().await;
+                    findings.extend(repositories::examine(config, remotes).await);
                 }
             }
             findings
@@ -176,50 +174,6 @@ async fn forges(config: &Config) -> Vec<Finding> {
             error,
             "fix the section github or gitlab of the configuration",
         )],
-    }
-}
-
-/// Lets git reach each repository as a run does: the API may answer where git does not, for
-/// instance behind a proxy of its own or with a certificate that git alone does not know.
-async fn git(config: &Config, remotes: Vec<GitRemote>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for GitRemote {
-        subject,
-        url,
-        credentials,
-    } in remotes
-    {
-        let remote = Remote {
-            url,
-            login: Some(login(credentials)),
-        };
-        let looked = repository::remote::fetching::look(&config.git, &remote).await;
-        findings.push(match looked {
-            Ok(()) => claims(config, subject, remote).await,
-            Err(error) => told_apart(
-                subject,
-                error,
-                "see that git on this machine reaches the address, as `git ls-remote` does",
-            ),
-        });
-    }
-    findings
-}
-
-/// Tries whether several installations keep from working on the same items of a repository.
-async fn claims(config: &Config, subject: String, remote: Remote) -> Finding {
-    let tried = async {
-        let claims = Claims::of(&config.git, &config.state_dir, remote).await?;
-        claims.try_out().await
-    };
-    match tried.await {
-        Ok(()) => Finding::good(subject, "can be fetched, and takes claims"),
-        Err(error) => Finding::doubtful(
-            subject,
-            format!("can be fetched, but takes no claims: {error}"),
-            "let each installation that works here have a label of its own (`labels.trigger`), or all of them one store; \
-             with one installation nothing is missing",
-        ),
     }
 }
 

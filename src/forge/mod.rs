@@ -166,8 +166,8 @@ pub trait ClaimHost: Send + Sync {
     /// Returns the time by the forge's clock.
     async fn now(&self, task: &TaskId) -> Result<DateTime<Utc>, ForgeError>;
 
-    /// Returns the clone address of the repository that the task's item lives in, and what git needs
-    /// to push to it.
+    /// Returns the clone address of the repository that the task's item lives in, and what git
+    /// needs to push to it.
     async fn home(&self, task: &TaskId) -> Result<(String, GitCredentials), ForgeError>;
 }
 

@@ -46,8 +46,8 @@ impl Store {
         used.collect()
     }
 
-    /// Returns the name of the installation, by which all its workers are one in the eyes of others.
-    /// The first of them makes it.
+    /// Returns the name of the installation, by which all its workers are one in the eyes of
+    /// others. The first of them makes it.
     pub async fn installation(&self) -> Result<Uuid, StoreError> {
         for _ in 0..2 {
             if let Some(name) = self.remembered(INSTALLATION).await? {

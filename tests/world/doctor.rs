@@ -128,7 +128,7 @@ async fn missing_and_needless_rights_are_told() {
                                           -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)
     BAD   GitHub repository acme/nowhere  the answer was 404 Not Found: Not Found
                                           -> see that acme/nowhere exists and give the token access to it: a fine-grained token or an App needs the repository permission 'Issues' (Read-only), a classic token the scope 'repo'
-    ok    GitHub git of acme/widgets      can be fetched, and takes claims
+    ok    GitHub git of acme/widgets      can be fetched
     BAD   GitLab token                    works, as coding-agent-bot, but without the scope 'api'
                                           -> make a token with the scope 'api'
     ok    executor                        EXECUTOR

@@ -134,10 +134,10 @@ impl ClaimOnForge {
     }
 
     async fn try_to_take(&self, known: Option<&WrittenClaim>) -> Result<Taken, ClaimError> {
-        let mut hold = self.hold.lock().await;
+        let mut state = self.hold.lock().await;
         let now = self.forge.now(&self.asking.task).await?;
         if let Some(known) = known.filter(|known| known.until - now > SAFE) {
-            *hold = Hold::Claim(known.clone());
+            *state = Hold::Claim(known.clone());
             return Ok(Taken::Claimed(known.clone()));
         }
         let claims = self.claims().await?;
@@ -146,7 +146,7 @@ impl ClaimOnForge {
             let until = now + LONGEST;
             if let Some(commit) = claims.set(&self.name, from.as_ref(), &self.text(until, false)).await? {
                 let written = WrittenClaim { commit, until };
-                *hold = Hold::Claim(written.clone());
+                *state = Hold::Claim(written.clone());
                 return Ok(Taken::Claimed(written));
             }
             let found = claims.read(&self.name).await?;
@@ -188,8 +188,8 @@ impl ClaimOnForge {
 
     /// Renews the claim; returns false if it was lost.
     pub(crate) async fn renew(&self) -> Result<bool, ClaimError> {
-        let mut hold = self.hold.lock().await;
-        let mut from = match &*hold {
+        let mut state = self.hold.lock().await;
+        let mut from = match &*state {
             Hold::Claim(held) => held.commit.clone(),
             Hold::Nothing => return Ok(true),
             Hold::Lost => return Ok(false),
@@ -199,7 +199,7 @@ impl ClaimOnForge {
         let text = self.text(until, false);
         for _ in 0..MOST_TRIES {
             if let Some(commit) = claims.set(&self.name, Some(&from), &text).await? {
-                *hold = Hold::Claim(WrittenClaim { commit, until });
+                *state = Hold::Claim(WrittenClaim { commit, until });
                 return Ok(true);
             }
             match claims.read(&self.name).await? {
@@ -208,7 +208,7 @@ impl ClaimOnForge {
                 _ => break,
             }
         }
-        *hold = Hold::Lost;
+        *state = Hold::Lost;
         Ok(false)
     }
 
@@ -241,8 +241,8 @@ impl ClaimOnForge {
 
     /// Ends the claim: what was asked for is done, or will not be done.
     pub async fn end(&self) {
-        let mut hold = self.hold.lock().await;
-        let Hold::Claim(held) = &*hold else { return };
+        let mut state = self.hold.lock().await;
+        let Hold::Claim(held) = &*state else { return };
         let ended = async {
             let now = self.forge.now(&self.asking.task).await?;
             let text = self.text(now, true);
@@ -252,12 +252,12 @@ impl ClaimOnForge {
         if let Err(error) = ended.await {
             tracing::warn!(task = %self.asking.task, "the claim could not be ended, it runs out by itself: {error}");
         }
-        *hold = Hold::Nothing;
+        *state = Hold::Nothing;
     }
 
     async fn fence(&self, pushable: Pushable) -> Result<Fenced<'_>, Interruption> {
-        let hold = self.hold.lock().await;
-        let from = match &*hold {
+        let state = self.hold.lock().await;
+        let from = match &*state {
             Hold::Claim(held) => held.commit.clone(),
             Hold::Nothing => {
                 return Ok(Fenced {
@@ -272,7 +272,7 @@ impl ClaimOnForge {
         let (pushable, commit) = pushable.fenced(&self.name, &from, &text).await?;
         Ok(Fenced {
             pushable,
-            renewal: Some((hold, WrittenClaim { commit, until })),
+            renewal: Some((state, WrittenClaim { commit, until })),
         })
     }
 
@@ -342,8 +342,8 @@ impl ClaimOnForge {
 impl Fenced<'_> {
     /// Notes that the push went through, and the renewal with it.
     pub(crate) fn passed(self) {
-        if let Some((mut hold, written)) = self.renewal {
-            *hold = Hold::Claim(written);
+        if let Some((mut state, written)) = self.renewal {
+            *state = Hold::Claim(written);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Ends or suspends a run: its work is saved, people are told, and the lease is released.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::claim::Claim;
@@ -14,6 +12,7 @@ use crate::agent::record::{Failure, Parked, Paused, PausedBy, SavedWork};
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::closing;
+use crate::agent::stages::elsewhere;
 use crate::agent::stages::rescue;
 use crate::agent::stages::rescue::RESCUE_TIME;
 use crate::agent::text::comments;
@@ -28,8 +27,6 @@ const LONGEST_WAIT_MINUTES: i64 = 60;
 /// Delay after the store could not be written, so that the model is not paid repeatedly for the
 /// same step.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
-/// Longest time to make sure that the item is still the run's.
-const CONFIRM_TIME: Duration = Duration::from_secs(20);
 
 /// Ends the work on the run, temporarily or finally.
 pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
@@ -38,7 +35,7 @@ pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
 }
 
 async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
-    let interruption = unless_finished_elsewhere(&run, interruption).await;
+    let interruption = elsewhere::unless_finished(&run, interruption).await;
     let ending = match interruption {
         Interruption::Disowned(error) => {
             // Another worker may be using the container at this moment, so nothing is touched.
@@ -71,36 +68,6 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     };
     release(&run.claim, until).await;
     ending
-}
-
-/// Replaces an end that would put a label beside that of another installation, which finished the
-/// item meanwhile: two final labels contradict each other.
-async fn unless_finished_elsewhere(run: &Run, interruption: Interruption) -> Interruption {
-    let is_shown = match &interruption {
-        Interruption::Failed(_)
-        | Interruption::WorkspaceLost(_)
-        | Interruption::NoNativeCalls(_)
-        | Interruption::Stopped { .. } => true,
-        Interruption::Withdrawn { item_exists, .. } => *item_exists,
-        Interruption::Cancelled
-        | Interruption::Postponed { .. }
-        | Interruption::FinishedElsewhere
-        | Interruption::ClaimedElsewhere { .. }
-        | Interruption::Paused { .. }
-        | Interruption::Disowned(_)
-        | Interruption::Unsaved(_) => false,
-    };
-    if !is_shown {
-        return interruption;
-    }
-    let confirmed = tokio::time::timeout(CONFIRM_TIME, run.claim.confirm_item()).await;
-    if let Ok(Err(claimed_elsewhere)) = confirmed {
-        return claimed_elsewhere;
-    }
-    if run.reporter.finds_it_finished(&run.claim).await {
-        return Interruption::FinishedElsewhere;
-    }
-    interruption
 }
 
 async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {

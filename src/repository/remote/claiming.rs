@@ -93,8 +93,8 @@ impl Claims {
         })
     }
 
-    /// Points a ref to a new commit with this text if it is still at `from`, or does not exist where
-    /// that is `None`. Returns the commit, or `None` if the ref is elsewhere.
+    /// Points a ref to a new commit with this text if it is still at `from`, or does not exist
+    /// where that is `None`. Returns the commit, or `None` if the ref is elsewhere.
     pub async fn set(
         &self,
         name: &str,

@@ -1,3 +1,5 @@
+//! Claims on items: set by comparison, read in bounds, and renewed with a result.
+
 use super::*;
 use crate::repository::remote::claiming::{Claims, FoundClaim};
 
