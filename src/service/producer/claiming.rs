@@ -49,7 +49,7 @@ impl LeftToOthers {
 /// Whose an item is.
 pub(super) enum Entrance {
     /// This installation's.
-    Open(Entry),
+    Open(Box<Entry>),
     /// Another installation's, until it is done with it or silent.
     Held,
     /// Nobody's any more: another installation has done what was asked for.
@@ -91,10 +91,10 @@ impl Service {
         };
         let (forge, labels) = (Arc::clone(&connected.forge), connected.labels.clone());
         let Some(on_forge) = ClaimOnForge::new(Arc::clone(&self.services), forge, labels, asking) else {
-            return Ok(Entrance::Open(Entry {
+            return Ok(Entrance::Open(Box::new(Entry {
                 claimed: None,
                 on_forge: None,
-            }));
+            })));
         };
         let claimed = match on_forge.take(None).await? {
             Taken::Claimed(written) => Some(written),
@@ -113,7 +113,7 @@ impl Service {
         };
         self.left.forget(task);
         let on_forge = claimed.is_some().then_some(on_forge);
-        Ok(Entrance::Open(Entry { claimed, on_forge }))
+        Ok(Entrance::Open(Box::new(Entry { claimed, on_forge })))
     }
 }
 
