@@ -32,10 +32,11 @@ pub enum Class {
     Start,
     Near,
     Personal,
+    Claim,
 }
 
 impl Class {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Repository,
         Self::Commit,
         Self::Messages,
@@ -64,6 +65,7 @@ impl Class {
         Self::Start,
         Self::Near,
         Self::Personal,
+        Self::Claim,
     ];
 
     pub fn name(self) -> &'static str {
@@ -96,6 +98,7 @@ impl Class {
             Self::Start => "starts",
             Self::Near => "near",
             Self::Personal => "personal",
+            Self::Claim => "claims",
         }
     }
 
@@ -130,6 +133,7 @@ impl Class {
             Self::Start => "mentions and assignments that start nothing",
             Self::Near => "confidential work, with far models in every role",
             Self::Personal => "personal data, on its way to a far model",
+            Self::Claim => "a claim on an item that nobody made",
         }
     }
 
@@ -145,7 +149,8 @@ impl Class {
             | Self::Rights
             | Self::Comments
             | Self::Plan
-            | Self::Start => &[Kind::GitHub, Kind::GitLab],
+            | Self::Start
+            | Self::Claim => &[Kind::GitHub, Kind::GitLab],
             Self::Confidential | Self::Discreet => &[Kind::GitLab],
             Self::Repository
             | Self::Commit

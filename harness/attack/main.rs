@@ -28,6 +28,7 @@ mod approvals; // approvals that cover more than was seen
 mod automatic; // results that may not pass by themselves
 mod branches; // names of branches
 mod canary; // secrets that must turn up nowhere
+mod claims; // claims on items
 mod comments; // what stands under the bot's name
 mod commits; // hostile commits
 mod confidences; // what only some may read
@@ -189,6 +190,7 @@ fn corpus() -> Vec<Attempt> {
         starts::all(),
         near::all(),
         personal::all(),
+        claims::all(),
     ]
     .concat()
 }

@@ -30,6 +30,7 @@ mod sent; // what a conversation sends
 
 // The measurements.
 mod against;
+mod claims;
 mod concurrency;
 mod conversation;
 mod economy;
@@ -62,6 +63,7 @@ const NAMES: [&str; 15] = [
     "polls",
     "prompts",
     "looking",
+    "claims",
     "concurrency",
     "finished",
     "conversation",
@@ -117,6 +119,7 @@ async fn measure(name: &str, scale: Scale) -> anyhow::Result<Vec<Figure>> {
         "polls" => polls::measure(scale).await,
         "prompts" => prompts::measure().await,
         "looking" => looking::measure().await,
+        "claims" => claims::measure(scale).await,
         "concurrency" => concurrency::measure(scale).await,
         "finished" => finished::measure(scale).await,
         "conversation" => conversation::measure(scale).await,

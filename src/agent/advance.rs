@@ -1,6 +1,12 @@
 //! The loop over the stages: one after the other until the run ends, is paused or is interrupted.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::task::AbortOnDropHandle;
+
 use crate::agent::claim::Claim;
+use crate::agent::claim::on_forge;
 use crate::agent::dialogue::health;
 use crate::agent::record::FailureKind;
 use crate::agent::record::interruption::Interruption;
@@ -19,10 +25,17 @@ use crate::task::state::{Judged, Signal, State};
 
 /// Maximum number of lost containers that a run replaces.
 const MOST_LOSSES: u32 = 3;
+/// Interval at which the claim on the item is renewed, a third of its time.
+const RENEW_EVERY: Duration = Duration::from_mins(5);
 
 /// Works on the run until it ends, waits for somebody, or the program stops. The lease is released
 /// in every case.
 pub async fn advance(mut run: Run) -> RunOutcome {
+    // Before anything is shown: another installation may have the item by now.
+    if let Err(interruption) = Box::pin(claim_item(&run.claim)).await {
+        return finishing::finish(run, interruption).await;
+    }
+    let _keeping = keep_item(&run);
     let _watching = run.inbox.watch();
     if let Some(failure) = run.claim.record.failure.clone() {
         // The run failed before, but that could not be reported.
@@ -36,6 +49,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
     let mut is_ready = false;
     let interruption = loop {
         if let Some(ending) = final_ending(&run.claim) {
+            run.claim.end_item().await;
             closing::leave(&mut run).await;
             return ending;
         }
@@ -61,6 +75,36 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         }
     };
     finishing::finish(run, interruption).await
+}
+
+/// Claims the run's item on its forge, for installations that do not share the store.
+async fn claim_item(claim: &Claim) -> Result<(), Interruption> {
+    match &claim.on_forge {
+        Some(on_forge) => {
+            // Of a run that was worked on before, the claim has changed since it was written down.
+            let known = claim.record.request.claimed.as_ref();
+            on_forge.begin(known.filter(|_| !claim.was_taken_up)).await
+        }
+        None => Ok(()),
+    }
+}
+
+/// Renews the claim on the item at intervals, and interrupts the run if it is lost.
+fn keep_item(run: &Run) -> Option<AbortOnDropHandle<()>> {
+    let (on_forge, mailbox) = (run.claim.on_forge.clone()?, Arc::clone(&run.inbox.mailbox));
+    let task = run.claim.lease.task.clone();
+    let keeping = async move {
+        loop {
+            tokio::time::sleep(RENEW_EVERY).await;
+            match on_forge.renew().await {
+                Ok(true) => {}
+                Ok(false) => return mailbox.interrupt_now(on_forge::lost()),
+                // It is tried again in time, and whoever cannot renew it cannot push either.
+                Err(error) => tracing::warn!(%task, "the claim on the item could not be renewed: {error}"),
+            }
+        }
+    };
+    Some(AbortOnDropHandle::new(tokio::spawn(keeping)))
 }
 
 /// Plays the stage; before the first one in this process, the servers of the run's models are made

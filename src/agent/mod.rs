@@ -10,7 +10,7 @@ pub mod shared_turns; // turns at a model that several machines share
 pub mod text; // what people read
 pub mod prompt; // what the model reads
 mod tool_outputs; // keeps tool outputs that are too long for the model
-mod claim; // lease, state and record of a run, and saving them
+pub mod claim; // lease, state and record of a run, saving them, and the claim on the forge
 mod code_index; // the code index of a run's base commit
 pub mod reporter; // tells people: comments and labels on the item, or the terminal
 pub mod inbox; // hears people: comments, commands, a pause of all runs

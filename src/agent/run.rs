@@ -6,6 +6,7 @@ use std::time::Instant;
 use tokio::sync::Mutex;
 
 use crate::agent::claim::Claim;
+use crate::agent::claim::on_forge::{Asking, ClaimOnForge};
 use crate::agent::dialogue::Dialogue;
 use crate::agent::inbox::Inbox;
 use crate::agent::inbox::control_watcher::ControlWatcher;
@@ -60,6 +61,7 @@ impl Run {
         let ledger = Ledger::new(record.worked.refused.iter().cloned(), move |news| {
             journal.record(&about, tunnel::fact(news));
         });
+        let on_forge = on_forge(&services, &lease, &record, &thread);
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
         let mut thread_watcher = ThreadWatcher::new(
@@ -80,6 +82,7 @@ impl Run {
             claim: Claim {
                 services,
                 lease,
+                on_forge,
                 subject,
                 state: stored.state,
                 record,
@@ -115,6 +118,24 @@ impl Run {
         });
         run
     }
+}
+
+/// Returns the claim on the item of a run that has one.
+fn on_forge(
+    services: &Arc<Services>,
+    lease: &Lease,
+    record: &Record,
+    thread: &ReportTarget,
+) -> Option<Arc<ClaimOnForge>> {
+    let ReportTarget::Item { forge, labels } = thread else {
+        return None;
+    };
+    let asking = Asking {
+        task: lease.task.clone(),
+        run: Some(lease.run),
+        asked_at: record.request.trigger.as_ref().map(|trigger| trigger.at),
+    };
+    ClaimOnForge::new(Arc::clone(services), Arc::clone(forge), labels.clone(), asking).map(Arc::new)
 }
 
 /// Returns the record of a run whose own cannot be read: one that only fails, visibly. To begin

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use crate::agent::record::budget::Budget;
 use crate::agent::record::usage::PriceList;
 use crate::agent::settings::ChangeRequests;
@@ -24,6 +26,8 @@ use crate::workspace::containers::Containers;
 /// Services and configuration that all runs of a process share.
 pub struct Services {
     pub store: Store,
+    /// The name of the installation in claims on forges; all workers of one store have the same.
+    pub installation: Uuid,
     pub journal: Journal,
     pub redactor: Arc<Redactor>,
     pub models: Models,

@@ -1,7 +1,9 @@
 //! Examines everything that a run needs: one finding for each thing, with the fix. Repairs nothing;
-//! only the state folder is made if it is missing.
+//! only the state folder is made if it is missing, and a claim is set in each repository and taken
+//! away again.
 
 mod containers; // the engine, its images, and a container
+mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
 
 use std::fmt::Display;
@@ -11,11 +13,9 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::workspace::source;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::finding::{Finding, Verdict};
-use crate::forge::GitRemote;
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
@@ -24,7 +24,6 @@ use crate::llm::models::Models;
 use crate::llm::window_measurement::WindowMeasurement;
 use crate::repository;
 use crate::repository::commit::signing::SigningKey;
-use crate::repository::git::address::Remote;
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
@@ -164,7 +163,8 @@ async fn forges(config: &Config) -> Vec<Finding> {
                 let is_known = found.first().is_some_and(|proof| !proof.is_bad());
                 findings.extend(found);
                 if is_known {
-                    findings.extend(git(config, connected.forge.git_remotes().await).await);
+                    let remotes = connected.forge.git_remotes().await;
+                    findings.extend(repositories::examine(config, remotes).await);
                 }
             }
             findings
@@ -175,32 +175,6 @@ async fn forges(config: &Config) -> Vec<Finding> {
             "fix the section github or gitlab of the configuration",
         )],
     }
-}
-
-/// Lets git reach each repository as a run does: the API may answer where git does not, for
-/// instance behind a proxy of its own or with a certificate that git alone does not know.
-async fn git(config: &Config, remotes: Vec<GitRemote>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for GitRemote {
-        subject,
-        url,
-        credentials,
-    } in remotes
-    {
-        let remote = Remote {
-            url,
-            login: Some(source::login(credentials)),
-        };
-        findings.push(match repository::remote::fetching::look(&config.git, &remote).await {
-            Ok(()) => Finding::good(subject, "can be fetched"),
-            Err(error) => told_apart(
-                subject,
-                error,
-                "see that git on this machine reaches the address, as `git ls-remote` does",
-            ),
-        });
-    }
-    findings
 }
 
 async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {

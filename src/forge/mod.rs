@@ -1,6 +1,6 @@
 //! The forges: where tasks come from and results go to.
 //!
-//! Callers see [`Forge`], which is made of five narrow traits. [`host`] implements them once, for
+//! Callers see [`Forge`], which is made of six narrow traits. [`host`] implements them once, for
 //! every platform: it explains failures, and does what all platforms do in the same way. What a
 //! platform does in its own way stands behind the traits of [`platform`], one for each topic, which
 //! the files of `github` and `gitlab` implement.
@@ -159,6 +159,18 @@ pub trait CodeHost: Send + Sync {
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
 }
 
+/// What claims on items need, by which installations without a shared store keep from working on
+/// the same ones.
+#[async_trait]
+pub trait ClaimHost: Send + Sync {
+    /// Returns the time by the forge's clock.
+    async fn now(&self, task: &TaskId) -> Result<DateTime<Utc>, ForgeError>;
+
+    /// Returns the clone address of the repository that the task's item lives in, and what git
+    /// needs to push to it.
+    async fn home(&self, task: &TaskId) -> Result<(String, GitCredentials), ForgeError>;
+}
+
 /// The examination by `doctor`.
 #[async_trait]
 pub trait Diagnostics: Send + Sync {
@@ -184,7 +196,7 @@ pub trait AnswerMemory: Send + Sync {
 }
 
 /// A configured forge with all that it does.
-pub trait Forge: TaskSource + Permissions + CodeHost + Diagnostics + AnswerMemory {
+pub trait Forge: TaskSource + Permissions + CodeHost + ClaimHost + Diagnostics + AnswerMemory {
     /// Returns the name before the `:` in the ids of the forge's tasks.
     fn name(&self) -> &HostName;
 

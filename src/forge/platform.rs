@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::finding::{Finding, Verdict};
+use crate::forge::http::clock::Clock;
 use crate::forge::http::failure::Failure;
 use crate::forge::http::meter::Traffic;
 use crate::forge::http::validators::Validators;
@@ -56,6 +57,8 @@ pub trait Platform:
     fn traffic(&self) -> Traffic;
 
     fn validators(&self) -> &Validators;
+
+    fn clock(&self) -> &Clock;
 }
 
 /// Reading an item.

@@ -42,6 +42,7 @@ use crate::task::id::{RunId, TaskId};
 use crate::workspace::containers::Containers;
 use bell::Bell;
 use forges::{Connected, Forges};
+use producer::claiming::LeftToOthers;
 
 /// Properties of the machine that are not in the configuration.
 pub struct Host {
@@ -59,6 +60,8 @@ pub struct Service {
     forges: Forges,
     wake_ups: WakeUps,
     bell: Bell,
+    /// Items that other installations have claimed.
+    left: LeftToOthers,
     stop: Stop,
     config: Config,
 }
@@ -93,6 +96,7 @@ impl Service {
             host.upstream,
         );
         let services = Services {
+            installation: store.installation().await?,
             store,
             journal,
             redactor,
@@ -107,6 +111,7 @@ impl Service {
             forges,
             wake_ups,
             bell: Bell::new(),
+            left: LeftToOthers::default(),
             stop,
             config,
         })

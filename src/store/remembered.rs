@@ -1,10 +1,14 @@
 //! Data that one process leaves to the next: the tokens used on each day, and texts under a key.
 
 use chrono::NaiveDate;
+use uuid::Uuid;
 
 use super::sql::Statement;
 use super::{Store, StoreError, again};
 use crate::conversation::Usage;
+
+/// The key of the installation's name.
+const INSTALLATION: &str = "the installation";
 
 impl Store {
     /// Adds the usage of a model to the total of a day.
@@ -40,6 +44,27 @@ impl Store {
             Ok((row.text(0)?.to_owned(), usage))
         });
         used.collect()
+    }
+
+    /// Returns the name of the installation, by which all its workers are one in the eyes of
+    /// others. The first of them makes it.
+    pub async fn installation(&self) -> Result<Uuid, StoreError> {
+        for _ in 0..2 {
+            if let Some(name) = self.remembered(INSTALLATION).await? {
+                return name.parse().map_err(|error: uuid::Error| StoreError::Database {
+                    store: format!("its name for {INSTALLATION}, '{name}',"),
+                    source: error.into(),
+                });
+            }
+            let insert =
+                Statement::new("INSERT INTO remembered (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING");
+            self.execute(insert.with(INSTALLATION).with(Uuid::new_v4().to_string()))
+                .await?;
+        }
+        Err(StoreError::Database {
+            store: INSTALLATION.to_owned(),
+            source: "it was written and is not there".into(),
+        })
     }
 
     /// Returns what an earlier process stored under `key`.

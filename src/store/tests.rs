@@ -7,6 +7,7 @@ mod alternation;
 mod facts;
 mod once;
 mod history;
+mod leases;
 mod records;
 pub(super) mod retention;
 mod automatic_approval;

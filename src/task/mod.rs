@@ -2,6 +2,7 @@
 //! attempt.
 
 pub mod command;
+pub mod forge_claim;
 pub mod id;
 pub mod labels;
 pub mod state;

@@ -57,11 +57,11 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    GitHub repository acme/widgets  can be read and pushed to
     ok    GitHub labels in acme/widgets   will be made when they are needed
     ok    GitHub repositories acme/*      can be searched; 0 items carry the trigger label now; repositories looked at: 1
-    ok    GitHub git of acme/widgets      can be fetched
+    ok    GitHub git of acme/widgets      can be fetched, and takes claims
     ok    GitLab token                    works, as coding-agent-bot
     ok    GitLab project acme/widgets     can be read and pushed to
     ok    GitLab labels in acme/widgets   will be made when they are needed
-    ok    GitLab git of acme/widgets      can be fetched
+    ok    GitLab git of acme/widgets      can be fetched, and takes claims
     ok    executor                        EXECUTOR
     ok    Docker                          ENGINE
     ok    environment python              coding-agent-executor-python:latest
@@ -162,7 +162,7 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
     ok    GitHub labels in acme/widgets   will be made when they are needed
-    ok    GitHub git of acme/widgets      can be fetched
+    ok    GitHub git of acme/widgets      can be fetched, and takes claims
     BAD   executor                        the executor /nowhere/executor cannot be read: No such file or directory (os error 2)
                                           -> `make build` or `make install` puts a static one beside the program; or set command_executor.executor_path
     BAD   Docker                          the engine at tcp://ADDRESS cannot be used: Connection refused (os error 111)
@@ -198,7 +198,7 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
     ok    GitHub labels in acme/widgets   will be made when they are needed
-    ok    GitHub git of acme/widgets      can be fetched
+    ok    GitHub git of acme/widgets      can be fetched, and takes claims
     ok    executor                        EXECUTOR
     ok    Docker                          ENGINE
     look  environment built               coding-agent-executor-not-built-yet:latest is not there yet

@@ -47,7 +47,7 @@ impl Place {
             Self::Model(answer) => answer > PLAN,
             Self::Command | Self::Check => true,
             Self::SetUp => false,
-            Self::Asked(route, spared) | Self::Done(route, spared) => matches!(route, PUSH | OPEN) || spared > 0,
+            Self::Asked(route, spared) | Self::Done(route, spared) => route == OPEN || spared > 0,
         }
     }
 }
@@ -74,6 +74,17 @@ async fn between_the_book_and_the_labels() {
 }
 
 #[tokio::test]
+async fn around_the_claim_on_the_item_and_its_end() {
+    repeat(&[
+        Place::Asked(PUSH, 0),
+        Place::Done(PUSH, 0),
+        Place::Asked(PUSH, 2),
+        Place::Done(PUSH, 2),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn around_the_progress_comment() {
     repeat(&[Place::Asked(COMMENT, 0), Place::Done(COMMENT, 0), Place::Done(EDIT, 0)]).await;
 }
@@ -81,8 +92,8 @@ async fn around_the_progress_comment() {
 #[tokio::test]
 async fn around_the_push_and_the_pull_request() {
     repeat(&[
-        Place::Asked(PUSH, 0),
-        Place::Done(PUSH, 0),
+        Place::Asked(PUSH, 1),
+        Place::Done(PUSH, 1),
         Place::Asked(OPEN, 0),
         Place::Done(OPEN, 0),
     ])

@@ -82,8 +82,12 @@ async fn the_model_works_on_contents_and_commits_hold_pointers() {
     let git = world.github.default_repository().git();
     assert!(lfs::has(git.path(), b"a new logo") && lfs::has(git.path(), b"drawn"));
     let sent: Vec<String> = world.github.all_requests().iter().map(ToString::to_string).collect();
-    let first = |word: &str| sent.iter().position(|request| request.contains(word)).unwrap();
-    assert!(first("PUT /acme/widgets.git/info/lfs") < first("POST /acme/widgets.git/git-receive-pack"));
+    let nth = |number: usize, word: &str| {
+        let places = sent.iter().enumerate().filter(|(_, request)| request.contains(word));
+        places.map(|(place, _)| place).nth(number).unwrap()
+    };
+    // The first push is the claim on the item.
+    assert!(nth(0, "PUT /acme/widgets.git/info/lfs") < nth(1, "POST /acme/widgets.git/git-receive-pack"));
     world.finish().await;
 }
 

@@ -44,7 +44,7 @@ async fn a_classic_token_is_told_what_it_should_not_have() {
     look GitHub repository acme/widgets can be read and pushed to; the token's account is an administrator of it
     -> use the token of an account of the bot's own with the role Write
     ok GitHub labels in acme/widgets will be made when they are needed
-    ok GitHub git of acme/widgets can be fetched
+    ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     world.github.scopes("");
     insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
@@ -65,7 +65,7 @@ async fn a_fine_grained_token_tells_its_end_and_nothing_else() {
     -> make a new token in time
     ok GitHub repository acme/widgets can be read and pushed to
     ok GitHub labels in acme/widgets will be made when they are needed
-    ok GitHub git of acme/widgets can be fetched
+    ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     world.finish().await;
 }
@@ -78,7 +78,7 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     ok GitHub App works, as coding-agent[bot]
     ok GitHub repository acme/widgets can be read and pushed to
     ok GitHub labels in acme/widgets will be made when they are needed
-    ok GitHub git of acme/widgets can be fetched
+    ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
     world.github.permit("administration", Some("read"));
@@ -90,7 +90,7 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     -> take these permissions off the App, or lower them to read-only; give the App these repository permissions (read-only) and accept them where it is installed, or set follow_up.max_ci_rounds to 0
     ok GitHub repository acme/widgets can be read and pushed to
     ok GitHub labels in acme/widgets will be made when they are needed
-    ok GitHub git of acme/widgets can be fetched
+    ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
     world.github.permit("administration", None);
@@ -127,8 +127,8 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
     look GitLab project acme/tools can be read and pushed to; the token's user has the role Owner
     -> lower the role of the user (or of the access token) to Developer
     ok GitLab labels in acme/tools will be made when they are needed
-    ok GitLab git of acme/widgets can be fetched
-    ok GitLab git of acme/tools can be fetched
+    ok GitLab git of acme/widgets can be fetched, and takes claims
+    ok GitLab git of acme/tools can be fetched, and takes claims
     ");
 
     world.gitlab.scopes(&["api"]);

@@ -96,6 +96,7 @@ mod streaming;
 mod submodules;
 mod together;
 mod traces;
+mod two_installations;
 mod unseen_pushes;
 mod vouched;
 mod warm;

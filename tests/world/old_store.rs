@@ -247,6 +247,11 @@ async fn exchange_store(world: &World, issue: &Item, left: Left) {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{end}", file.display()));
     }
+    // A program of that version claimed nothing on the forge.
+    let git = world.github.default_repository().git();
+    for (claim, _) in git.messages_below("refs/coding-agent/") {
+        git.delete_reference(&claim);
+    }
     let old = std::fs::read_to_string(OLD).unwrap();
     let (schema, rows) = old.split_once("-- left: ").unwrap();
     let own = format!("{left:?}\n");

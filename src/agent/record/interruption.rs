@@ -26,6 +26,9 @@ pub enum Interruption {
     Withdrawn { reason: String, item_exists: bool },
     /// Another installation of the program finished the item: its labels are left as they are.
     FinishedElsewhere,
+    /// Another installation has claimed the item on the forge: nothing is posted or pushed until it
+    /// is done with it, or silent.
+    ClaimedElsewhere { until: DateTime<Utc> },
     /// A person ended the run.
     Stopped { order: Order },
     /// A person, a pause of all runs or an exhausted budget pauses the run.

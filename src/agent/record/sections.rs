@@ -48,6 +48,16 @@ pub struct RequestRecord {
     pub local: Option<LocalTask>,
     /// Rule that restricts the run to local models; decided when it began and never withdrawn.
     pub local_only: Option<String>,
+    /// The claim on the item that was written on the forge before the run was written down.
+    pub claimed: Option<WrittenClaim>,
+}
+
+/// A claim on an item that this installation has written on its forge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenClaim {
+    pub commit: CommitId,
+    /// By the forge's clock.
+    pub until: DateTime<Utc>,
 }
 
 /// How somebody asked for work on an item.

@@ -12,6 +12,7 @@ use crate::agent::record::{Failure, Parked, Paused, PausedBy, SavedWork};
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::closing;
+use crate::agent::stages::elsewhere;
 use crate::agent::stages::rescue;
 use crate::agent::stages::rescue::RESCUE_TIME;
 use crate::agent::text::comments;
@@ -34,7 +35,7 @@ pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
 }
 
 async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
-    let interruption = unless_finished_elsewhere(&run, interruption).await;
+    let interruption = elsewhere::unless_finished(&run, interruption).await;
     let ending = match interruption {
         Interruption::Disowned(error) => {
             // Another worker may be using the container at this moment, so nothing is touched.
@@ -50,6 +51,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
         Interruption::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
         Interruption::Withdrawn { reason, item_exists } => withdraw(&mut run, &reason, item_exists).await,
         Interruption::FinishedElsewhere => overtaken(&mut run).await,
+        Interruption::ClaimedElsewhere { until } => give_way(&mut run, until).await,
         Interruption::Stopped { order } => stop(&mut run, &order).await,
         Interruption::Paused { by, order } => pause(&mut run, by, order).await,
         Interruption::Failed(failure) => fail(&mut run, failure).await,
@@ -57,6 +59,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
             fail(&mut run, Failure::of_task(text)).await
         }
     };
+    run.claim.end_item().await;
     closing::leave(&mut run).await;
     let until = match &ending {
         RunOutcome::Postponed(until) => Some(*until),
@@ -65,28 +68,6 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     };
     release(&run.claim, until).await;
     ending
-}
-
-/// Replaces an end that would put a label beside that of another installation, which finished the
-/// item meanwhile: two final labels contradict each other.
-async fn unless_finished_elsewhere(run: &Run, interruption: Interruption) -> Interruption {
-    let is_shown = match &interruption {
-        Interruption::Failed(_)
-        | Interruption::WorkspaceLost(_)
-        | Interruption::NoNativeCalls(_)
-        | Interruption::Stopped { .. } => true,
-        Interruption::Withdrawn { item_exists, .. } => *item_exists,
-        Interruption::Cancelled
-        | Interruption::Postponed { .. }
-        | Interruption::FinishedElsewhere
-        | Interruption::Paused { .. }
-        | Interruption::Disowned(_)
-        | Interruption::Unsaved(_) => false,
-    };
-    if is_shown && run.reporter.finds_it_finished(&run.claim).await {
-        return Interruption::FinishedElsewhere;
-    }
-    interruption
 }
 
 async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
@@ -269,6 +250,18 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
+/// Puts a run down whose item another installation has claimed. Nothing is posted or pushed: what
+/// people see on the item is told by the other.
+async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
+    save_or_log(run).await;
+    rescue::keep_work(run).await;
+    run.claim.note(Fact::Postponed {
+        until,
+        reason: "another installation has claimed the item on the forge".to_owned(),
+    });
+    RunOutcome::Postponed(until)
+}
+
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
     run.claim.note(Fact::Warned {
@@ -278,8 +271,8 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
         // The fork's mirror has the only copy, and is removed with the run.
         rescue::rescue(run).await;
     }
-    if let ReportTarget::Item { labels, .. } = &run.reporter.destination {
-        let text = comments::finished_elsewhere(&labels.done);
+    if let ReportTarget::Item { .. } = &run.reporter.destination {
+        let text = comments::finished_elsewhere();
         let told = async {
             run.reporter.show_final(&mut run.claim, State::Stopped).await?;
             run.reporter.say(&mut run.claim, "final", &text).await

@@ -10,4 +10,5 @@ pub(crate) mod verifying;
 pub(crate) mod reviewing; // judgements of a second model on plan and result
 pub(crate) mod delivering;
 pub(crate) mod closing; // closes what is open
+mod elsewhere; // another installation came before
 pub(crate) mod finishing; // the end of the work, temporary or final

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use crate::agent::approval::result_guard;
 use crate::agent::claim::Claim;
+use crate::agent::claim::on_forge::fenced;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{KeptWork, SavedWork};
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
@@ -151,6 +153,11 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
         }
     };
     let login = source.remote.and_then(|remote| remote.login);
+    let aside = Aside {
+        pushable,
+        login,
+        home: item.clone_url,
+    };
     let beside = format!(
         "{}-unfinished",
         confidentiality::branch_of(&run.claim, &run.claim.record.request.title)
@@ -158,45 +165,59 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     let own = item.change.is_none().then(|| base.head_branch.clone());
     let last_resort = format!("{beside}-{}", run.claim.lease.run);
     for branch in own.into_iter().chain([beside, last_resort]) {
-        let known = run
-            .claim
-            .record
-            .delivered
-            .unfinished
-            .get(&branch)
-            .cloned()
-            .unwrap_or_default();
-        // Saved before the push, so that a process that takes over after a crash recognizes the
-        // branch as its own.
-        let shown = run.claim.record.delivered.unfinished.entry(branch.clone()).or_default();
-        shown.push(head.clone());
-        if run.claim.save().await.is_err() {
-            return None;
-        }
-        let pushed = put(&pushable, login.as_ref(), &branch, &known).await;
-        match pushed {
-            Ok(()) => {
-                run.claim.note(Fact::Pushed {
-                    branch: branch.clone(),
-                    commit: head.as_str().to_owned(),
-                });
-                run.claim
-                    .record
-                    .delivered
-                    .unfinished
-                    .insert(branch.clone(), vec![head.clone()]);
-                return Some(SavedWork::Branch(branch));
-            }
-            Err(RepositoryError::Moved { .. }) => {
-                run.claim.record.delivered.unfinished.insert(branch, known);
-            }
-            Err(error) => {
-                tracing::warn!(task = %run.claim.lease.task, "the work so far could not be pushed: {error}");
+        match aside.put_on(&branch, &mut run.claim).await {
+            Ok(true) => return Some(SavedWork::Branch(branch)),
+            Ok(false) => {}
+            Err(interruption) => {
+                tracing::warn!(task = %run.claim.lease.task, "the work so far could not be pushed: {interruption:?}");
                 return None;
             }
         }
     }
     None
+}
+
+/// Unfinished work that is pushed to a branch of the program's own.
+struct Aside {
+    pushable: Pushable,
+    login: Option<Login>,
+    /// The clone address of the item's repository.
+    home: String,
+}
+
+impl Aside {
+    /// Pushes to this branch; returns false if it has commits of others.
+    async fn put_on(&self, branch: &str, claim: &mut Claim) -> Result<bool, Interruption> {
+        let head = self.pushable.commit();
+        let unfinished = &mut claim.record.delivered.unfinished;
+        let known = unfinished.get(branch).cloned().unwrap_or_default();
+        // Saved before the push, so that a process that takes over after a crash recognizes the
+        // branch as its own.
+        unfinished.entry(branch.to_owned()).or_default().push(head.clone());
+        claim.save().await?;
+        let on_forge = claim.on_forge.clone();
+        let fenced = fenced(on_forge.as_deref(), self.pushable.clone(), &self.home).await?;
+        match put(&fenced.pushable, self.login.as_ref(), branch, &known).await {
+            Ok(()) => fenced.passed(),
+            Err(RepositoryError::Moved { .. }) => {
+                drop(fenced);
+                claim.record.delivered.unfinished.insert(branch.to_owned(), known);
+                // The branch was moved, or the claim.
+                if let Some(on_forge) = &on_forge {
+                    on_forge.confirm_now().await?;
+                }
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        claim.note(Fact::Pushed {
+            branch: branch.to_owned(),
+            commit: head.as_str().to_owned(),
+        });
+        let shown = vec![head.clone()];
+        claim.record.delivered.unfinished.insert(branch.to_owned(), shown);
+        Ok(true)
+    }
 }
 
 /// Writes the accepted commits of a run on a fork to a file among its outputs, since the mirror is

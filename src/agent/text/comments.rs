@@ -299,15 +299,14 @@ pub fn withdrawn(reason: &str, trigger: &str) -> Page {
 }
 
 /// Returns the final comment of a run whose item another installation of the program finished.
-pub fn finished_elsewhere(done: &str) -> Page {
+pub fn finished_elsewhere() -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
-    page.paragraph(Line::filled(
-        "Another installation of this program, which looks for the same label, has finished this: it put the label {} on. What \
-         this run did is not delivered, and the labels are left as they are. Give each installation a label of its own \
-         (`labels.trigger`).",
-        [Line::code(done)],
-    ));
+    page.own(
+        "Another installation of this program, which looks for the same label, has finished this. What this run did is not \
+         delivered, and the labels are left as they are. Where the forge takes no claims (`coding-agent doctor` tells), give \
+         each installation a label of its own (`labels.trigger`).",
+    );
     page
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::agent::claim::Claim;
+use crate::agent::claim::git_login::login;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::Reporter;
@@ -11,9 +12,9 @@ use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::fetching;
 use crate::agent::workspace::unfinished_work;
-use crate::forge::{GitCredentials, Item, PushRight};
+use crate::forge::{Item, PushRight};
 use crate::repository::RepositoryError;
-use crate::repository::git::address::{Login, Remote};
+use crate::repository::git::address::Remote;
 use crate::repository::mirror::Mirror;
 use crate::store::Run as StoredRun;
 use crate::task::state::State;
@@ -160,16 +161,6 @@ async fn remote_at(reporter: &Reporter, url: &str, item: &Item) -> Result<Remote
         url: url.to_owned(),
         login: Some(login(credentials)),
     })
-}
-
-/// Returns a forge's credentials as git's login.
-pub(crate) fn login(credentials: GitCredentials) -> Login {
-    Login {
-        user: credentials.username,
-        password: credentials.password,
-        is_new: credentials.is_new,
-        trust: credentials.trust,
-    }
 }
 
 /// Creates the snapshot of a local task's folder and returns its base.

@@ -28,6 +28,7 @@ use self::http::TokenScope;
 use crate::forge::ForgeError;
 use crate::forge::host::Host;
 use crate::forge::http::cache::Cache;
+use crate::forge::http::clock::Clock;
 use crate::forge::http::failure::Failure;
 use crate::forge::http::meter::Traffic;
 use crate::forge::http::validators::Validators;
@@ -122,6 +123,10 @@ impl Platform for Api {
 
     fn validators(&self) -> &Validators {
         self.client.validators()
+    }
+
+    fn clock(&self) -> &Clock {
+        self.client.clock()
     }
 }
 

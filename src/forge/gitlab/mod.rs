@@ -27,6 +27,7 @@ use self::http::Client;
 use crate::forge::ForgeError;
 use crate::forge::host::Host;
 use crate::forge::http::cache::Cache;
+use crate::forge::http::clock::Clock;
 use crate::forge::http::failure::Failure;
 use crate::forge::http::meter::Traffic;
 use crate::forge::http::validators::Validators;
@@ -99,6 +100,10 @@ impl Platform for Api {
 
     fn validators(&self) -> &Validators {
         self.client.validators()
+    }
+
+    fn clock(&self) -> &Clock {
+        self.client.clock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A configured forge of any platform: failures become errors that say who must act, and what every
 //! platform does in the same way is done here.
 
+mod claims;
 mod examine;
 mod issues;
 mod labels;

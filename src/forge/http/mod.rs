@@ -6,6 +6,7 @@ pub(crate) mod retry;
 pub(crate) mod list_limit;
 pub(crate) mod validators;
 pub(crate) mod cache;
+pub(crate) mod clock;
 pub(crate) mod clone_address;
 pub(crate) mod meter;
 

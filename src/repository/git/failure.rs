@@ -91,6 +91,10 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
         let reason = format!("{reason}; {remedy}");
         return RepositoryError::Refused { what, reason };
     }
+    // The server closes the connection then, which is no outage.
+    if says(&["does not support --atomic"]) {
+        return RepositoryError::Unexpected { what, reason };
+    }
     // A rejected push is checked before the rest: the forge may add any text of its own.
     if says(&MOVED) {
         return RepositoryError::Moved { what, reason };

@@ -118,6 +118,7 @@ impl Mirror {
                 ]))
         })
         .await
+        .map(drop)
     }
 
     /// Returns the option that cuts the history of a new mirror, or completes that of one which was

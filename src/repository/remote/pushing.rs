@@ -3,7 +3,11 @@
 use crate::repository::git::address::{Address, Login};
 use crate::repository::git::limits::Effort;
 use crate::repository::mirror::Mirror;
+use crate::repository::remote::claiming::Fence;
 use crate::repository::{CommitId, RepositoryError, branch_name};
+
+/// What git says of a server that cannot change several refs in one step.
+const NOT_TOGETHER: &str = "does not support --atomic";
 
 /// An accepted commit that can be pushed to one repository and no other.
 ///
@@ -15,6 +19,16 @@ pub struct Pushable {
     mirror: Mirror,
     address: Address,
     commit: CommitId,
+    fence: Option<Fence>,
+}
+
+/// What has to be so on the remote for a push to do anything.
+#[derive(Clone, Copy, Default)]
+struct Conditions<'a> {
+    /// The commit that the branch is at.
+    expected: Option<&'a CommitId>,
+    /// A claim that is renewed in the same step.
+    fence: Option<&'a Fence>,
 }
 
 impl Mirror {
@@ -22,7 +36,11 @@ impl Mirror {
     /// if it is elsewhere or gone.
     pub async fn delete(&self, login: Option<&Login>, commit: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         let address = self.own_address()?;
-        self.push_as(address, login, &format!(":{branch}"), Some(commit)).await
+        let conditions = Conditions {
+            expected: Some(commit),
+            fence: None,
+        };
+        self.push_as(address, login, &format!(":{branch}"), conditions).await
     }
 
     /// Pushes `what`, which is `id:branch`; without an id the branch is deleted.
@@ -31,12 +49,18 @@ impl Mirror {
         address: &Address,
         login: Option<&Login>,
         what: &str,
-        expected: Option<&CommitId>,
+        conditions: Conditions<'_>,
     ) -> Result<(), RepositoryError> {
         let (id, branch) = what.split_once(':').unwrap_or(("", what));
         let branch = branch_name(branch)?;
+        let Conditions { expected, fence } = conditions;
         let lease = expected.map(|commit| format!("--force-with-lease=refs/heads/{branch}:{commit}"));
-        let push = || {
+        let together = fence.map(|fence| {
+            let lease = format!("--force-with-lease={}:{}", fence.name, fence.from);
+            ["--atomic".to_owned(), lease]
+        });
+        let renewal = fence.map(|fence| format!("{}:{}", fence.to, fence.name));
+        let push = || async {
             self.retried(login, || {
                 let intention = format!("pushing to {branch} of {}", address.url());
                 let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login)?;
@@ -49,9 +73,13 @@ impl Mirror {
                         "--no-recurse-submodules",
                     ])
                     .args(&lease)
+                    .args(together.iter().flatten())
                     .args(["--", address.url()])
-                    .arg(format!("{id}:refs/heads/{branch}")))
+                    .arg(format!("{id}:refs/heads/{branch}"))
+                    .args(&renewal))
             })
+            .await
+            .map(drop)
         };
         match push().await {
             // If the response was lost, git's HTTP client repeats the push, which meets the branch
@@ -90,11 +118,26 @@ impl Mirror {
             mirror: self.clone(),
             address,
             commit: commit.clone(),
+            fence: None,
         })
     }
 }
 
 impl Pushable {
+    /// Has every push renew the claim `name` as well, which is at `from`: both are done or neither.
+    /// Returns the commit at which the claim is then, too.
+    pub async fn fenced(self, name: &str, from: &CommitId, text: &str) -> Result<(Self, CommitId), RepositoryError> {
+        let fence = Fence::in_mirror(&self.mirror, name, from, text).await?;
+        let renewed = fence.to.clone();
+        let fence = Some(fence);
+        Ok((Self { fence, ..self }, renewed))
+    }
+
+    /// True if it goes to the repository at `url`.
+    pub fn goes_to(&self, url: &str) -> bool {
+        self.mirror.is_of(url)
+    }
+
     pub fn commit(&self) -> &CommitId {
         &self.commit
     }
@@ -120,6 +163,23 @@ impl Pushable {
     ) -> Result<(), RepositoryError> {
         self.mirror.upload_contents(&self.address, login, &self.commit).await?;
         let what = format!("{}:{branch}", self.commit);
-        self.mirror.push_as(&self.address, login, &what, from).await
+        let fence = self.fence.as_ref();
+        let conditions = Conditions { expected: from, fence };
+        match (
+            self.mirror.push_as(&self.address, login, &what, conditions).await,
+            fence,
+        ) {
+            (Err(RepositoryError::Unexpected { reason, .. }), Some(fence)) if reason.contains(NOT_TOGETHER) => {
+                // The next best: whoever has lost the claim learns of it here.
+                let (from, to) = (Some(&fence.from), Some(&fence.to));
+                self.mirror.push_claim(login, &fence.name, from, to).await?;
+                let conditions = Conditions {
+                    fence: None,
+                    ..conditions
+                };
+                self.mirror.push_as(&self.address, login, &what, conditions).await
+            }
+            (pushed, _) => pushed,
+        }
     }
 }

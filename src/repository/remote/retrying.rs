@@ -23,7 +23,7 @@ impl Mirror {
         &self,
         login: Option<&Login>,
         command: impl Fn() -> Result<Git<'git>, RepositoryError>,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<Vec<u8>, RepositoryError> {
         let end = Instant::now() + Duration::from_secs(self.config().timeout_seconds);
         let is_new = login.is_some_and(|login| login.is_new);
         for pause in PAUSES {
@@ -34,10 +34,10 @@ impl Mirror {
                 Err(RepositoryError::Refused { what, reason }) if is_new && Instant::now() + pause < end => {
                     tracing::debug!(what, reason, "a new login was refused, and is tried again");
                 }
-                ended => return ended.map(drop),
+                ended => return ended,
             }
             sleep(pause).await;
         }
-        command()?.bytes().await.map(drop)
+        command()?.bytes().await
     }
 }

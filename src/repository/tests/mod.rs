@@ -1,5 +1,6 @@
 //! Tests with real repositories and real git, and commits that no honest git would make.
 
+mod claiming;
 mod coming_back;
 mod contents;
 mod deltas;

@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
 use self::looked::Looked;
+use super::claiming::Entrance;
 use super::following::FOLLOWED;
-use super::{AdmitError, Harvest};
+use super::{AdmitError, Asked, Harvest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
@@ -139,7 +140,20 @@ impl Service {
                 continue;
             }
             let Some(event) = &wish.event else { continue };
-            begun = self.take_up(connected, task, (wish.by, event.clone()), &item).await?;
+            let entry = match self.claim_item(connected, task, event).await? {
+                Entrance::Open(entry) => entry,
+                Entrance::Held => return Ok(Heard::ByItsRun),
+                Entrance::Served => {
+                    refused = None;
+                    break;
+                }
+            };
+            let asked = Asked {
+                by: wish.by,
+                event: event.clone(),
+                claimed: entry.claimed,
+            };
+            begun = self.take_up(connected, task, asked, &item).await?;
             if let Some(comment) = &wish.comment {
                 self.acknowledge(connected, task, comment.key).await;
             }

@@ -1,6 +1,7 @@
 //! The producer: finds what people have asked for and writes it into the store, each item once.
 
 mod asking; // mentions and assignments
+pub(super) mod claiming; // other installations leave it alone
 mod following; // reviews and checks of what was delivered
 
 use std::collections::BTreeMap;
@@ -8,11 +9,13 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use self::claiming::Entrance;
 use super::Service;
 use super::forges::Connected;
+use crate::agent::claim::on_forge::ClaimError;
 use crate::agent::record::follow_up::Notes;
 use crate::agent::record::saved::Unreadable;
-use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord};
+use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord, WrittenClaim};
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
@@ -30,6 +33,13 @@ enum Searching {
     /// This process, with a turn where other machines might.
     Here(Option<Turn>),
     Elsewhere,
+}
+
+/// How somebody who may asked for work on an item, and the claim on it.
+struct Asked {
+    by: StartedBy,
+    event: ItemEvent,
+    claimed: Option<WrittenClaim>,
 }
 
 /// The result of one search of all forges.
@@ -117,11 +127,22 @@ impl Service {
         let Some(trigger) = self.let_in(connected, item).await? else {
             return Ok(None);
         };
+        let Entrance::Open(entry) = self.claim_item(connected, &item.task, &trigger).await? else {
+            return Ok(None);
+        };
         // After the label: what is changed from here on shows, and what was changed before the
         // forge tells of.
         let seen = connected.forge.item(&item.task).await?;
-        self.take_up(connected, &item.task, (StartedBy::Label, trigger), &seen)
-            .await
+        if !claiming::still_asks(connected, &seen) {
+            entry.give_back().await;
+            return Ok(None);
+        }
+        let asked = Asked {
+            by: StartedBy::Label,
+            event: trigger,
+            claimed: entry.claimed,
+        };
+        self.take_up(connected, &item.task, asked, &seen).await
     }
 
     /// Writes a run down for an item on which somebody asked for work who may.
@@ -129,42 +150,22 @@ impl Service {
     /// The trigger goes last: an item is found again until it stands in the store and shows it, and
     /// is admitted no second time. The new label comes first: where labels may not be written
     /// nothing was begun.
-    pub(super) async fn take_up(
+    async fn take_up(
         &self,
         connected: &Connected,
         task: &TaskId,
-        (started_by, trigger): (StartedBy, ItemEvent),
+        asked: Asked,
         seen: &Item,
     ) -> Result<Option<RunId>, AdmitError> {
-        let is_discreet = match seen.discretion {
-            Discretion::NotNeeded => false,
-            Discretion::NeutralNames => true,
+        let title = match seen.discretion {
+            Discretion::NotNeeded => self.services.redactor.clean(&seen.title).into_string(),
+            Discretion::NeutralNames => neutral_title(task.number()),
             Discretion::Refused => {
-                self.decline(connected, task, started_by, &trigger).await?;
+                self.decline(connected, task, asked.by, &asked.event).await?;
                 return Ok(None);
             }
         };
-        let title = if is_discreet {
-            neutral_title(task.number())
-        } else {
-            self.services.redactor.clean(&seen.title).into_string()
-        };
-        let record = Record {
-            request: RequestRecord {
-                title: title.clone(),
-                is_discreet,
-                trigger: Some(trigger),
-                started_by,
-                vouched: Some(VouchedItem::of(seen)),
-                ..RequestRecord::default()
-            },
-            thread: ThreadRecord {
-                heard: self.heard_before(task).await?,
-                ..ThreadRecord::default()
-            },
-            ..Record::default()
-        };
-        let record = record.to_saved().map_err(AdmitError::record)?;
+        let record = self.first_record(&title, asked, seen).await?;
         let forge = &connected.forge;
         forge.add_label(task, &connected.labels.processing).await?;
         let admission = self.services.store.admit(task, &title, &record).await?;
@@ -196,6 +197,27 @@ impl Service {
                 Ok(Some(run))
             }
         }
+    }
+
+    /// Returns the record of a run that begins.
+    async fn first_record(&self, title: &str, asked: Asked, seen: &Item) -> Result<serde_json::Value, AdmitError> {
+        let record = Record {
+            request: RequestRecord {
+                title: title.to_owned(),
+                is_discreet: seen.discretion != Discretion::NotNeeded,
+                trigger: Some(asked.event),
+                started_by: asked.by,
+                claimed: asked.claimed,
+                vouched: Some(VouchedItem::of(seen)),
+                ..RequestRecord::default()
+            },
+            thread: ThreadRecord {
+                heard: self.heard_before(&seen.task).await?,
+                ..ThreadRecord::default()
+            },
+            ..Record::default()
+        };
+        record.to_saved().map_err(AdmitError::record)
     }
 
     /// Returns the comments that the previous run has read: a command in one of them is not
@@ -247,6 +269,8 @@ pub(super) enum AdmitError {
     Forge(#[from] ForgeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
     #[error("the forge does not tell yet who put the label on; the next search asks again")]

@@ -26,6 +26,8 @@ use crate::task::state::State;
 pub struct Lease {
     pub run: RunId,
     pub task: TaskId,
+    /// The worker that claimed the run.
+    worker: Uuid,
     holding: Holding,
 }
 
@@ -142,6 +144,7 @@ impl Store {
         let lease = Lease {
             run: run.id,
             task: run.task.clone(),
+            worker: self.worker(),
             holding,
         };
         Ok((lease, run))
@@ -152,8 +155,8 @@ impl Store {
         // A finished run still answers to its last token: a heartbeat that comes late is no lost
         // lease.
         let expires_at = self.engine.now().await? + ttl;
-        let update =
-            Statement::new("UPDATE runs SET lease_expires_at = $3 WHERE id = $1 AND lease_token = $2").held_by(lease);
+        let update = Statement::new("UPDATE runs SET lease_expires_at = $3 WHERE id = $1 AND lease_token = $2")
+            .held_by(lease, self.worker());
         let updated = self.execute(update.with(expires_at)).await?;
         still_held(lease, updated)
     }
@@ -176,7 +179,7 @@ impl Store {
              WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
         );
         let update = update
-            .held_by(lease)
+            .held_by(lease, self.worker())
             .with(state)
             .with(record.to_string())
             .with(now)
@@ -200,10 +203,12 @@ impl Store {
     async fn release_once(&self, lease: &Lease, not_before: Option<DateTime<Utc>>) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let update = Statement::new("UPDATE runs SET not_before = $3 WHERE id = $1 AND lease_token = $2");
-        let held = transaction.execute(update.held_by(lease).with(not_before)).await?;
+        let held = transaction
+            .execute(update.held_by(lease, self.worker()).with(not_before))
+            .await?;
+        still_held(lease, held)?;
         free(&mut *transaction, lease.holding.token).await?;
-        transaction.commit().await?;
-        still_held(lease, held)
+        transaction.commit().await
     }
 
     /// Appends to the run's conversation and saves the record that goes with it, in one
@@ -218,7 +223,10 @@ impl Store {
         let update = Statement::new(
             "UPDATE runs SET record = $3, updated_at = $4 WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
         );
-        let update = update.held_by(lease).with(record.to_string()).with(Utc::now());
+        let update = update
+            .held_by(lease, self.worker())
+            .with(record.to_string())
+            .with(Utc::now());
         still_held(lease, transaction.execute(update).await?)?;
         for message in messages {
             let text = serde_json::to_string(message).map_err(|error| StoreError::Database {
@@ -319,9 +327,11 @@ impl Store {
 
 impl Statement {
     /// Adds the run and the token of its lease, which every statement asks for that only the holder
-    /// may run.
-    pub(in crate::store) fn held_by(self, lease: &Lease) -> Self {
-        self.with(lease.run).with(lease.holding.token)
+    /// may run. Another worker's token is none: it would write what that one has not seen.
+    pub(in crate::store) fn held_by(self, lease: &Lease, worker: Uuid) -> Self {
+        let is_own = lease.worker == worker;
+        self.with(lease.run)
+            .with(if is_own { lease.holding.token } else { Uuid::nil() })
     }
 }
 

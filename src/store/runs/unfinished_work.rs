@@ -35,7 +35,11 @@ impl Store {
              WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL
              ON CONFLICT (run, upload, position) DO UPDATE SET content = excluded.content",
         );
-        let insert = insert.held_by(lease).with(upload).with(position).with(content);
+        let insert = insert
+            .held_by(lease, self.worker())
+            .with(upload)
+            .with(position)
+            .with(content);
         still_held(lease, self.execute(insert).await?)
     }
 
@@ -51,7 +55,10 @@ impl Store {
              WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL
              ON CONFLICT (run) DO UPDATE SET upload = excluded.upload, about = excluded.about",
         );
-        let insert = insert.held_by(lease).with(upload).with(about.to_string());
+        let insert = insert
+            .held_by(lease, self.worker())
+            .with(upload)
+            .with(about.to_string());
         still_held(lease, transaction.execute(insert).await?)?;
         let delete = Statement::new("DELETE FROM unfinished_parts WHERE run = $1 AND upload <> $2");
         transaction.execute(delete.with(lease.run).with(upload)).await?;

@@ -124,7 +124,7 @@ async fn an_item_that_another_installation_finished_keeps_its_labels() {
     -----
     ### ⏹️ Stopped
 
-    Another installation of this program, which looks for the same label, has finished this: it put the label `coding agent done` on. What this run did is not delivered, and the labels are left as they are. Give each installation a label of its own (`labels.trigger`).
+    Another installation of this program, which looks for the same label, has finished this. What this run did is not delivered, and the labels are left as they are. Where the forge takes no claims (`coding-agent doctor` tells), give each installation a label of its own (`labels.trigger`).
 
     <!-- coding-agent:<run>:final -->
     ");

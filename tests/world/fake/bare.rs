@@ -170,6 +170,35 @@ impl Bare {
         std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
     }
 
+    /// Refuses every push of a ref that is neither a branch nor a tag, with a reason.
+    pub fn reject_other_references(&self, reason: &str) {
+        let hook = self.path.join("hooks/update");
+        let script =
+            format!("#!/bin/sh\ncase $1 in refs/heads/*|refs/tags/*) ;; *) echo '{reason}' >&2; exit 1 ;; esac\n");
+        std::fs::create_dir_all(self.path.join("hooks")).expect("a folder for hooks can be made");
+        std::fs::write(&hook, script).expect("a hook can be written");
+        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+    }
+
+    /// Returns the references below a name, with the message of each one's commit.
+    pub fn messages_below(&self, name: &str) -> Vec<(String, String)> {
+        let format = "--format=%(refname)%00%(contents)%01";
+        let listed = self.git(&["for-each-ref", format, name]);
+        let listed = listed.split('\u{1}').filter_map(|entry| entry.split_once('\0'));
+        listed
+            .map(|(name, message)| (name.trim().to_owned(), message.to_owned()))
+            .collect()
+    }
+
+    /// Points a reference to a commit that is nothing but this message, as anybody can who may push.
+    pub fn set_message(&self, name: &str, message: &str) {
+        let tree = self.git_fed(&["mktree"], b"");
+        let author = "Mallory <mallory@example.org> 1700000000 +0000";
+        let commit = format!("tree {}\nauthor {author}\ncommitter {author}\n\n{message}", tree.trim());
+        let id = self.git_fed(&["hash-object", "-t", "commit", "-w", "--stdin"], commit.as_bytes());
+        self.set_reference(name, id.trim());
+    }
+
     /// Brings a branch of this or another repository here under a name of ours.
     pub fn take(&self, from: &Bare, branch: &str, reference: &str) {
         if from.path == self.path {

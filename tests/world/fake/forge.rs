@@ -188,10 +188,13 @@ pub async fn front_door<S: Host>(
         arrival,
     });
     forge.ring();
-    answer.unwrap_or_else(|| {
+    let Some(mut answer) = answer else {
         connection.cut();
-        StatusCode::NO_CONTENT.into_response()
-    })
+        return StatusCode::NO_CONTENT.into_response();
+    };
+    let date = forge.traffic.date().parse().expect("a date is a proper header");
+    answer.headers_mut().insert(header::DATE, date);
+    answer
 }
 
 /// Gives every readable answer a mark, and answers 304 to who has that mark already.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicI64;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,6 +44,7 @@ pub struct Traffic {
     arrived: AtomicUsize,
     hanging: AtomicUsize,
     are_cut_off: AtomicBool,
+    clock: AtomicI64,
 }
 
 /// Something that happens once, after a request to a route was worked on and before it is answered.
@@ -134,6 +136,19 @@ impl Traffic {
     /// Returns the requests that the fake does not know, so that a test can fail on them.
     pub fn unknown_requests(&self) -> Vec<String> {
         self.unknown.lock().expect("no panic holds it").clone()
+    }
+
+    /// Sets the forge's clock to so many minutes after this machine's: the dates of its answers go
+    /// by it.
+    pub fn clock_is_ahead(&self, minutes: i64) {
+        self.clock.store(minutes, Ordering::SeqCst);
+    }
+
+    /// Returns the date of an answer that is given now.
+    pub fn date(&self) -> String {
+        let ahead = chrono::TimeDelta::minutes(self.clock.load(Ordering::SeqCst));
+        let now = chrono::Utc::now() + ahead;
+        now.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
     /// Has something go wrong.

@@ -10,6 +10,7 @@ mod leftover_branches; // obsolete branches with unfinished work
 use std::sync::Arc;
 
 use crate::agent::approval::result_guard;
+use crate::agent::claim::on_forge::fenced;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -40,6 +41,7 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
         return Ok(Signal::ApprovalNeeded);
     }
     let item = run.reporter.item(&mut run.claim).await?;
+    run.claim.confirm_item().await?;
     match &item {
         Some(item) if run.claim.record.has_changes() => push(run, item).await?,
         Some(_) => answer_threads(run).await?,
@@ -106,8 +108,10 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let branch = &base.head_branch;
     let pushable = source.mirror.pushable(&run.claim.lease.run.to_string(), &head).await?;
     let login = remote.login.as_ref();
+    let on_forge = run.claim.on_forge.clone();
+    let fenced = fenced(on_forge.as_deref(), pushable, &item.clone_url).await?;
     let pushed = if item.change.is_some() {
-        pushable.advance(login, &base.commit, branch).await
+        fenced.pushable.advance(login, &base.commit, branch).await
     } else {
         // The finished work need not be a descendant of the unfinished commit that was pushed.
         let shown = run
@@ -118,11 +122,19 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
             .get(branch)
             .cloned()
             .unwrap_or_default();
-        put(&pushable, login, branch, &shown).await
+        put(&fenced.pushable, login, branch, &shown).await
     };
     match pushed {
-        Err(RepositoryError::Moved { .. }) => return Err(source::why_moved(&run.claim, remote, branch).await?),
-        pushed => pushed?,
+        Ok(()) => fenced.passed(),
+        Err(RepositoryError::Moved { .. }) => {
+            drop(fenced);
+            // The branch was moved, or the claim.
+            if let Some(on_forge) = &on_forge {
+                on_forge.confirm_now().await?;
+            }
+            return Err(source::why_moved(&run.claim, remote, branch).await?);
+        }
+        Err(error) => return Err(error.into()),
     }
     run.claim.note(Fact::Pushed {
         branch: base.head_branch.clone(),

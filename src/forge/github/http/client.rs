@@ -34,6 +34,7 @@ use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_kn
 use crate::forge::github::http::connection::{base, http_client, no_answer, octocrab, unusable};
 use crate::forge::github::http::redirect::{self, Target};
 use crate::forge::github::http::response::{graph_limit, is_partial, read, succeeded};
+use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
 use crate::forge::http::meter::{Meter, Traffic};
@@ -63,6 +64,7 @@ pub(crate) struct Client {
     tokens: Tokens,
     validators: Validators,
     meter: Meter,
+    clock: Clock,
 }
 
 impl Client {
@@ -83,6 +85,7 @@ impl Client {
             tokens: Tokens::default(),
             validators: Validators::default(),
             meter: Meter::default(),
+            clock: Clock::default(),
         })
     }
 
@@ -106,6 +109,10 @@ impl Client {
 
     pub(crate) fn validators(&self) -> &Validators {
         &self.validators
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Returns true if the token may push to repositories of other owners, where these allow it.
@@ -337,6 +344,7 @@ impl Client {
         let exchange = async {
             let response = octocrab.execute(request).await.map_err(|error| no_answer(&error))?;
             let (head, body) = response.into_parts();
+            self.clock.hear(&head.headers);
             let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
                 match error.downcast_ref::<LengthLimitError>() {
                     Some(_) => Failure::unreadable("it is too long"),

@@ -23,6 +23,7 @@ use url::Url;
 use crate::certificates::Trust;
 use crate::forge::ForgeError;
 use crate::forge::gitlab::{Config, schema};
+use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes, one_line};
 use crate::forge::http::list_limit::ListLimit;
@@ -42,6 +43,7 @@ pub(crate) struct Client {
     proof: HeaderValue,
     validators: Validators,
     meter: Meter,
+    clock: Clock,
 }
 
 impl Client {
@@ -66,6 +68,7 @@ impl Client {
             proof,
             validators: Validators::default(),
             meter: Meter::default(),
+            clock: Clock::default(),
         })
     }
 
@@ -85,6 +88,10 @@ impl Client {
 
     pub(crate) fn validators(&self) -> &Validators {
         &self.validators
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(crate) fn token(&self) -> &SecretString {
@@ -237,7 +244,9 @@ impl Client {
             ));
         }
         self.meter.answered(response.headers());
-        Answer::read(response).await
+        let answer = Answer::read(response).await?;
+        self.clock.hear(&answer.headers);
+        Ok(answer)
     }
 }
 

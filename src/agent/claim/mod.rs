@@ -1,9 +1,13 @@
 //! A claimed run: its lease, state and record, and how they are saved.
 
+pub mod git_login; // how git logs in at a forge
+pub mod on_forge; // the claim on the item that other installations see
+
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use crate::agent::claim::on_forge::ClaimOnForge;
 use crate::agent::record::Record;
 use crate::agent::record::budget::Spent;
 use crate::agent::record::interruption::Interruption;
@@ -18,10 +22,15 @@ use crate::llm::model::Model;
 use crate::store::Lease;
 use crate::task::state::{Signal, State};
 
+/// Longest time to tell other installations that the work on an item has ended.
+const END_TIME: Duration = Duration::from_secs(20);
+
 /// State of a claimed run, without the resources that are open for it in this process.
 pub(crate) struct Claim {
     pub(crate) services: Arc<Services>,
     pub(crate) lease: Arc<Lease>,
+    /// The claim on the item that other installations see; a local task has none.
+    pub(crate) on_forge: Option<Arc<ClaimOnForge>>,
     pub(crate) subject: Subject,
     pub(crate) state: State,
     pub(crate) record: Record,
@@ -83,6 +92,22 @@ impl Claim {
     pub(crate) fn window(&self) -> u64 {
         let windows = [Role::Planner, Role::Worker].map(|role| self.model(role).window());
         windows.into_iter().min().unwrap_or_default()
+    }
+
+    /// Makes sure that no other installation has claimed the item meanwhile.
+    pub(crate) async fn confirm_item(&self) -> Result<(), Interruption> {
+        match &self.on_forge {
+            Some(on_forge) => on_forge.confirm().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells other installations that the work on the item has ended, if it has.
+    pub(crate) async fn end_item(&self) {
+        if let Some(on_forge) = self.on_forge.as_ref().filter(|_| self.state.is_final()) {
+            // Too late, it runs out by itself.
+            let _ = tokio::time::timeout(END_TIME, on_forge.end()).await;
+        }
     }
 
     /// Saves the record and the current state.

@@ -1,0 +1,42 @@
+//! Whose token writes.
+
+use serde_json::Value;
+
+use super::{TTL, admit, claim, place};
+use crate::conversation::Message;
+use crate::store::StoreError;
+use crate::task::state::State;
+
+#[tokio::test]
+async fn another_worker_s_token_and_that_of_another_run_write_nothing() {
+    let place = place();
+    let (holder, other) = (place.open().await, place.open().await);
+    let run = admit(&holder, 1).await;
+    admit(&holder, 2).await;
+    let lease = claim(&holder).await;
+    let message = [Message::User {
+        text: "not mine".to_owned(),
+    }];
+    for result in [
+        other.save(&lease, State::Done, &Value::Null).await,
+        other.append(&lease, &Value::Null, &message).await,
+        other.heartbeat(&lease, TTL).await,
+        other.release(&lease, None).await,
+    ] {
+        assert!(
+            matches!(result, Err(StoreError::LeaseLost(lost)) if lost == run),
+            "{result:?}"
+        );
+    }
+    let mut second = claim(&other).await;
+    let its_own = second.run;
+    second.run = run;
+    let saved = other.save(&second, State::Done, &Value::Null).await;
+    assert!(matches!(saved, Err(StoreError::LeaseLost(_))), "{saved:?}");
+    let stored = holder.run(run).await.unwrap().unwrap();
+    assert!(!stored.state.is_final());
+    assert!(holder.messages(run).await.unwrap().is_empty());
+    holder.save(&lease, State::Planning, &Value::Null).await.unwrap();
+    second.run = its_own;
+    other.save(&second, State::Planning, &Value::Null).await.unwrap();
+}
