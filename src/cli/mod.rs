@@ -5,6 +5,7 @@ pub mod arguments; // definitions and help texts
 pub mod exit; // what the exit code tells scripts
 pub mod session; // what commands share: output, configuration, an open service
 pub mod progress; // progress of a local task
+pub mod names; // what a static program says of how names are looked up
 pub mod commands; // one file for each command, or for commands that are alike
 
 use std::path::Path;
