@@ -118,7 +118,7 @@ deb: ## build a Debian package for this machine's release
 	scripts/package-debian
 
 test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1)
-	@scripts/setup test-dist
+	@SHORT=$(SHORT) scripts/setup test-dist
 	SHORT=$(SHORT) scripts/with-docker scripts/test-dist
 
 reference: ## write the reference of commands and configuration anew, from the program itself
