@@ -19,8 +19,7 @@ mod usual_variable;
 mod variable;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -29,13 +28,10 @@ use serde_json::Value;
 
 use crate::agent::record::budget::Budget;
 use crate::agent::record::follow_up::FollowUp;
-use crate::agent::settings::ChangeRequests;
-use crate::agent::settings::Planning;
-use crate::agent::settings::Steering;
+use crate::agent::settings::{ChangeRequests, Planning, Steering};
 use crate::approval;
 use crate::environment;
-use crate::forge::github;
-use crate::forge::gitlab;
+use crate::forge::{github, gitlab};
 use crate::index;
 use crate::journal::LogConfig;
 use crate::llm;
@@ -46,9 +42,7 @@ use crate::reviewer;
 use crate::store;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
-use fault::Fault;
-use fault::Faults;
-use fault::Origin;
+use fault::{Fault, Faults, Origin};
 pub use hosts::Hosts;
 use http::Http;
 

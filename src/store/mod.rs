@@ -22,7 +22,6 @@ pub mod file_system; // file systems on which the store must not lie
 mod sqlite; // the database in a file
 mod postgres; // the database on a server
 mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
-mod automatic_approval; // whether results may pass without a person at this moment
 mod evaluations; // evaluations of documents for other programs
 mod facts; // what happened, numbered
 mod once; // what must take effect once
