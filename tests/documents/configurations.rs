@@ -30,7 +30,7 @@ fn loaded(text: &str) -> Result<Config, String> {
     }
     let file = folder.path().join("config.yaml");
     std::fs::write(&file, text.replace("/run/secrets", place)).unwrap();
-    let faults = Config::load(&file, &|_| Some("a-value-that-nobody-guesses".to_owned()));
+    let faults = Config::load(&file, &|name| Some(format!("nobody-guesses-{name}")));
     faults.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 

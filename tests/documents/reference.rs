@@ -61,7 +61,8 @@ fn resolved(schema: &Value, node: &Value) -> Value {
     let mut found = node.clone();
     for alternatives in ["anyOf", "oneOf"] {
         let first = found[alternatives].as_array().and_then(|all| {
-            let is_real = |one: &&Value| one["type"] != "null" && one.get("const").is_none();
+            let is_value = |one: &Value| one.get("const").is_some() || one.get("enum").is_some();
+            let is_real = |one: &&Value| one["type"] != "null" && !is_value(one);
             all.iter().find(is_real).cloned()
         });
         if let Some(first) = first {
@@ -87,17 +88,16 @@ fn merge(found: &mut Value, other: &Value) {
 /// Returns the values that a key may have.
 fn kind(schema: &Value, node: &Value) -> String {
     let named = |value: &Value| format!("`{}`", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-    if let Some(values) = node["enum"].as_array() {
-        return values
-            .iter()
-            .filter(|value| !value.is_null())
-            .map(named)
-            .collect::<Vec<_>>()
-            .join(", ");
-    }
-    if let Some(values) = node["oneOf"].as_array() {
-        let constants = values.iter().filter_map(|value| value.get("const"));
-        return constants.map(named).collect::<Vec<_>>().join(", ");
+    // Values with a description stand alone, those without one together.
+    let alternatives = node["oneOf"].as_array().into_iter().flatten();
+    let values: Vec<String> = alternatives
+        .chain([node])
+        .flat_map(|one| one["enum"].as_array().into_iter().flatten().chain(one.get("const")))
+        .filter(|value| !value.is_null())
+        .map(named)
+        .collect();
+    if !values.is_empty() {
+        return values.join(", ");
     }
     let types: Vec<&str> = match &node["type"] {
         Value::Array(types) => types
