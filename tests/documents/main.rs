@@ -48,6 +48,10 @@ fn documents() -> Vec<String> {
     found
 }
 
+fn is_markdown(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "md")
+}
+
 /// Returns the fenced blocks of a document, with what stands behind the opening fence.
 fn blocks(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();

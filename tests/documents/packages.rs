@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use coding_agent::config::Config;
 
-use crate::{documents, is_taken, read, root, words};
+use crate::{documents, is_markdown, is_taken, read, root, words};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -115,7 +115,7 @@ fn the_version_is_the_same_wherever_it_stands() {
 fn what_the_package_ships_and_the_archive_too_is_there() {
     for script in ["scripts/package-debian", "scripts/dist"] {
         for word in read(script).split_whitespace() {
-            let is_document = word.ends_with(".md") && !word.contains(['*', '$']);
+            let is_document = is_markdown(word) && !word.contains(['*', '$']);
             assert!(
                 !is_document || root().join(word).is_file(),
                 "{script} ships {word}, which is not there"

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
-use crate::{documents, read, root};
+use crate::{documents, is_markdown, read, root};
 
 /// Files besides pages that `scripts/site` copies from the top of the repository.
 const COPIED: [&str; 2] = ["config.yaml.example", "system_prompt.txt"];
@@ -57,7 +57,7 @@ fn every_document_has_one_place_in_the_table_of_contents() {
     assert!(twice.is_empty(), "{twice:?}");
     let missing: Vec<_> = documents()
         .into_iter()
-        .filter(|path| path.ends_with(".md") && path != "docs/SUMMARY.md" && !times.contains_key(path))
+        .filter(|path| is_markdown(path) && path != "docs/SUMMARY.md" && !times.contains_key(path))
         .collect();
     assert_eq!(missing, Vec::<String>::new(), "docs/SUMMARY.md does not list these");
 }
@@ -74,7 +74,7 @@ fn every_link_of_a_page_leads_to_something_that_the_site_has() {
             let target = resolved(page, file);
             let is_page = pages.contains(&target);
             let is_file = COPIED.contains(&target.as_str())
-                || (target.starts_with("docs/") && !target.ends_with(".md") && root().join(&target).is_file());
+                || (target.starts_with("docs/") && !is_markdown(&target) && root().join(&target).is_file());
             assert!(is_page || is_file, "{page} links {link}, which the site does not have");
         }
     }
