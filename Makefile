@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-postgres test-engines test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images build install
+.PHONY: help setup demo test test-postgres test-engines test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images images-all build install dist deb test-dist reference site
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -106,6 +106,29 @@ advisories: ## check the dependencies against the database of known faults, whic
 images: ## build the images of all five environments
 	scripts/setup images
 
+images-all: ## build all images that are given away: the service, the service with MCP runtimes, five environments; each with its SBOM
+	@scripts/setup dist
+	scripts/images
+
+dist: ## build static programs in an archive, with checksum and SBOM (TARGET=x86_64-unknown-linux-musl or others that are installed)
+	@TARGET_TRIPLE="$(TARGET)" scripts/setup dist
+	TARGET="$(TARGET)" scripts/dist
+
+deb: ## build a Debian package for this machine's release
+	@scripts/setup dist
+	scripts/package-debian
+
+test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1)
+	@SHORT=$(SHORT) scripts/setup test-dist
+	SHORT=$(SHORT) scripts/with-docker scripts/test-dist
+
+reference: ## write the reference of commands and configuration anew, from the program itself
+	UPDATE_REFERENCE=1 cargo test --quiet --locked --test documents reference
+
+site: ## build the site of the documents with mdBook
+	@scripts/setup site
+	scripts/site
+
 build: ## build the program and its static executor; with TARGET an executor for other processors (TARGET=aarch64-unknown-linux-musl)
 	@if [ -n "$(TARGET)" ]; then TARGET_TRIPLE=$(TARGET) scripts/setup executor; else cargo build --locked && scripts/setup executor; fi
 
@@ -114,8 +137,9 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 # The build is never root's: sudo would hide the toolchain.
 AS_ROOT = $(shell mkdir -p $(BIN) 2>/dev/null && test -w $(BIN) || echo sudo)
 
-install: ## build a release and install both programs below PREFIX (/usr/local)
+install: ## build a release and install both programs, manual pages and completions below PREFIX (/usr/local)
 	cargo build --release --locked --bin coding-agent
 	cargo rustc --release --locked --bin coding-agent-executor -- -C target-feature=+crt-static
 	$(AS_ROOT) install -D "$(TARGET_DIR)/release/coding-agent" $(BIN)/coding-agent
 	$(AS_ROOT) install -D "$(TARGET_DIR)/release/coding-agent-executor" $(BIN)/coding-agent-executor
+	$(AS_ROOT) scripts/shipped "$(TARGET_DIR)/release/coding-agent" "$(DESTDIR)$(PREFIX)/share"

@@ -182,6 +182,13 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write the manual pages of all commands into a folder
+    ///
+    /// Where they are found: coding-agent manual /usr/local/share/man/man1
+    Manual {
+        /// The folder; it is made where it is missing
+        folder: PathBuf,
+    },
     /// Run an MCP server that ends with this program (used by the program itself)
     #[command(hide = true)]
     McpGuard {
@@ -542,6 +549,7 @@ mod tests {
           config        Check or describe the configuration file
           store         Move the store to a database that several machines share
           completions   Print a completion script for a shell
+          manual        Write the manual pages of all commands into a folder
 
         Options:
               --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or

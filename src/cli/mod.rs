@@ -5,6 +5,7 @@ pub mod arguments; // definitions and help texts
 pub mod exit; // what the exit code tells scripts
 pub mod session; // what commands share: output, configuration, an open service
 pub mod progress; // progress of a local task
+pub mod names; // what a static program says of how names are looked up
 pub mod commands; // one file for each command, or for commands that are alike
 
 use std::path::Path;
@@ -12,9 +13,7 @@ use std::process::ExitCode;
 
 use arguments::{Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
-use commands::{
-    auto_approve, code, completions, configuration, dashboard, doctor, forget, local, mcp, order, store, work,
-};
+use commands::{auto_approve, code, configuration, dashboard, doctor, forget, local, mcp, order, shipped, store, work};
 
 use crate::task::command::Command as Order;
 
@@ -57,10 +56,11 @@ pub fn main() -> ExitCode {
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
         Command::Doctor(asked) => session::on_runtime(doctor::examine(config, &asked)),
         Command::Config { command } => configuration::run(config, &command),
-        Command::Completions { shell } => match completions::write(shell, &mut std::io::stdout()) {
+        Command::Completions { shell } => match shipped::completions(shell, &mut std::io::stdout()) {
             Ok(()) => exit::SUCCESS.into(),
             Err(_) => exit::FAILED.into(),
         },
+        Command::Manual { folder } => shipped::manual(&folder),
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
         Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),
         Command::Index { root, command } => {

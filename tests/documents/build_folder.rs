@@ -29,7 +29,17 @@ fn the_folder_that_cargo_builds_into_is_found() {
 
 #[test]
 fn no_command_of_make_names_the_build_folder_itself() {
-    for file in ["Makefile", "scripts/setup", "scripts/fuzz", "scripts/with-docker"] {
+    for file in [
+        "Makefile",
+        "scripts/setup",
+        "scripts/fuzz",
+        "scripts/with-docker",
+        "scripts/dist",
+        "scripts/package-debian",
+        "scripts/images",
+        "scripts/site",
+        "scripts/test-dist",
+    ] {
         let text = read(file);
         let named: Vec<&str> = text
             .lines()

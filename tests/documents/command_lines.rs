@@ -66,8 +66,15 @@ fn all_of(arguments: &[String]) -> Vec<Vec<String>> {
     })
 }
 
+/// The documents that people write. The reference is made of the help itself: it tells of every
+/// command, and its examples are followed by explanations.
+fn by_people() -> Vec<String> {
+    let documents = documents().into_iter();
+    documents.filter(|path| !path.starts_with("docs/reference/")).collect()
+}
+
 fn documented() -> Vec<(String, Vec<String>)> {
-    let documents = documents().into_iter().map(|path| (path, false));
+    let documents = by_people().into_iter().map(|path| (path, false));
     let others = ALSO.map(|path| (path.to_owned(), true));
     documents
         .chain(others)
@@ -94,7 +101,7 @@ fn every_command_line_of_the_documents_is_taken() {
 #[test]
 fn every_command_and_option_is_in_a_document() {
     let written: BTreeSet<String> = documented().into_iter().flat_map(|(_, call)| call).collect();
-    let told: String = documents().iter().map(|path| read(path)).collect();
+    let told: String = by_people().iter().map(|path| read(path)).collect();
     let program = Arguments::command();
     let missing: Vec<_> = program
         .get_subcommands()

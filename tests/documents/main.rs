@@ -1,5 +1,5 @@
-//! What people copy from the documents works: command lines, the compose file, crontab and systemd
-//! units.
+//! What people copy from the documents works: command lines, configurations, the tutorial's
+//! program, the compose file, crontab and systemd units; and the reference is what the program says.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,8 +11,12 @@ mod command_lines;
 mod compatibility;
 mod configurations;
 mod deployment;
+mod packages;
 mod paths;
+mod reference;
 mod security;
+mod site;
+mod tutorial;
 
 use std::path::{Path, PathBuf};
 
@@ -29,8 +33,10 @@ fn read(path: &str) -> String {
 
 /// The documents for people, by their path.
 fn documents() -> Vec<String> {
-    let mut found = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
-    for folder in ["docs", "docs/decisions"] {
+    let mut found = ["README.md", "README.ja.md", "CONTRIBUTING.md"]
+        .map(str::to_owned)
+        .to_vec();
+    for folder in ["docs", "docs/decisions", "docs/how-to", "docs/reference"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap();
             if entry.file_type().unwrap().is_file() {
@@ -40,6 +46,10 @@ fn documents() -> Vec<String> {
     }
     found.sort();
     found
+}
+
+fn is_markdown(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "md")
 }
 
 /// Returns the fenced blocks of a document, with what stands behind the opening fence.

@@ -164,7 +164,7 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     ok    GitHub labels in acme/widgets   will be made when they are needed
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     BAD   executor                        the executor /nowhere/executor cannot be read: No such file or directory (os error 2)
-                                          -> `make build` or `make install` puts a static one beside the program; or set command_executor.executor_path
+                                          -> `make build` or `make install` puts a static one beside the program, and so does `cargo install` with RUSTFLAGS='-C target-feature=+crt-static' and --target; or set command_executor.executor_path
     BAD   Docker                          the engine at tcp://ADDRESS cannot be used: Connection refused (os error 111)
                                           -> start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST
     BAD   MCP server gone                 `/nowhere/server` (which said last: mcp-guard: /nowhere/server cannot be started: No such file or directory (os error 2)) failed the handshake: connection closed: initialize response

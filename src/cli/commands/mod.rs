@@ -3,7 +3,6 @@
 
 pub mod auto_approve;
 pub mod code; // the code index of a folder
-pub mod completions;
 pub mod configuration;
 pub mod dashboard; // and the HTTP server of `serve`
 pub mod doctor;
@@ -12,5 +11,6 @@ pub mod local;
 pub mod mcp;
 pub mod order; // `stop`, `pause`, `resume`, `approve`, `deny`, `budget`
 pub mod reports; // `status`, `logs`, `stats`, `evaluations`
+pub mod shipped; // completion scripts and manual pages
 pub mod store;
 pub mod work; // `run`, `serve`, `produce`, `consume`

@@ -16,8 +16,8 @@ use crate::environment::config::Config;
 /// needs a name of its own.
 const NAMES: [&str; 2] = ["coding-agent-executor-static", "coding-agent-executor"];
 
-const HOW_TO_BUILD: &str = "`make build` or `make install` puts a static one beside the program; or set \
-     command_executor.executor_path";
+const HOW_TO_BUILD: &str = "`make build` or `make install` puts a static one beside the program, and so does `cargo install` \
+     with RUSTFLAGS='-C target-feature=+crt-static' and --target; or set command_executor.executor_path";
 
 /// The kind of processor that a container's programs are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,90 @@
+//! The site of the documents: every page has its place in the table of contents, and every link
+//! leads to something that the site has. mdBook itself is not needed to see that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+use crate::{documents, is_markdown, read, root};
+
+/// Files besides pages that `scripts/site` copies from the top of the repository.
+const COPIED: [&str; 2] = ["config.yaml.example", "system_prompt.txt"];
+
+/// Returns what a text links, without what stands in blocks of code.
+fn links(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let prose = text.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    prose
+        .flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split(')').next()))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns a path from the top of the repository for a link in the page `from`.
+fn resolved(from: &str, link: &str) -> String {
+    let folder = Path::new(from).parent().unwrap();
+    let mut parts = Vec::new();
+    for part in folder.join(link).components() {
+        match part {
+            Component::ParentDir => assert!(parts.pop().is_some(), "{from} links {link}, outside of the repository"),
+            Component::Normal(name) => parts.push(name.to_str().unwrap().to_owned()),
+            _ => {}
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns the pages of the table of contents, from the top of the repository.
+fn pages() -> Vec<String> {
+    let summary = read("docs/SUMMARY.md");
+    links(&summary)
+        .iter()
+        .map(|link| resolved("docs/SUMMARY.md", link))
+        .collect()
+}
+
+#[test]
+fn every_document_has_one_place_in_the_table_of_contents() {
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for page in pages() {
+        assert!(root().join(&page).is_file(), "there is no {page}");
+        *times.entry(page).or_default() += 1;
+    }
+    let twice: Vec<_> = times.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    let missing: Vec<_> = documents()
+        .into_iter()
+        .filter(|path| is_markdown(path) && path != "docs/SUMMARY.md" && !times.contains_key(path))
+        .collect();
+    assert_eq!(missing, Vec::<String>::new(), "docs/SUMMARY.md does not list these");
+}
+
+#[test]
+fn every_link_of_a_page_leads_to_something_that_the_site_has() {
+    let pages: BTreeSet<String> = pages().into_iter().collect();
+    for page in &pages {
+        for link in links(&read(page)) {
+            let file = link.split('#').next().unwrap();
+            if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            let target = resolved(page, file);
+            let is_page = pages.contains(&target);
+            let is_file = COPIED.contains(&target.as_str())
+                || (target.starts_with("docs/") && !is_markdown(&target) && root().join(&target).is_file());
+            assert!(is_page || is_file, "{page} links {link}, which the site does not have");
+        }
+    }
+}
+
+#[test]
+fn the_script_copies_what_the_pages_link_and_book_toml_names_the_folder() {
+    let script = read("scripts/site");
+    for file in COPIED {
+        assert!(script.contains(file), "scripts/site does not copy {file}");
+    }
+    assert!(read("book.toml").contains("src = \"docs\""));
+}
