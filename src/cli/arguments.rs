@@ -1,5 +1,7 @@
 //! Command-line definitions and help texts; what the commands do is in the files beside this one.
 
+mod code; // the code index of a folder
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use clap_complete::Shell;
 
 use crate::approval::digest::Beginning;
 use crate::task::command;
+pub use code::{IndexCommand, Search};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -243,64 +246,6 @@ pub struct Status {
     /// Print nothing; the exit code is 0 if the service works, else 1
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum IndexCommand {
-    /// Say where the index is, how large, and whether something was committed since
-    Status {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Install git hooks that mark the repository as changed
-    InstallHook,
-    /// Take files and folders in now, also ones that were left out, and say what is known of them
-    Ingest {
-        /// Files, and folders with all that is in them, below the root
-        #[arg(value_name = "PATH", required_unless_present = "diff")]
-        paths: Vec<String>,
-
-        /// File with what changed, as JSON: added, modified, deleted and renamed ({from, to}); - for stdin
-        #[arg(long, value_name = "FILE")]
-        diff: Option<PathBuf>,
-
-        /// Print JSON: `files` with their places, `gone`, and how many were `parsed`
-        #[arg(long)]
-        json: bool,
-    },
-    /// Leave files and folders out of every answer, until they are taken in again
-    Prune {
-        /// Files, and folders with all that is in them, below the root
-        #[arg(value_name = "PATH", required = true)]
-        paths: Vec<String>,
-
-        /// Print JSON: `paths`, and how many `files` that are
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct Search {
-    /// Words, names, or the whole question
-    pub query: String,
-
-    /// The folder [default: the current one]
-    #[arg(long, value_name = "DIR")]
-    pub root: Option<PathBuf>,
-
-    /// Number of places
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub top_k: usize,
-
-    /// Only files whose paths begin so
-    #[arg(long, value_name = "PREFIX")]
-    pub path_prefix: Option<String>,
-
-    /// Print JSON: `chunks`, each with path, span, name, kind, score and text
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

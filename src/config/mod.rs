@@ -66,8 +66,7 @@ pub struct Config {
     pub budget: Budget,
     /// Tools besides the built-in ones.
     pub mcp_servers: Vec<McpServerConfig>,
-    /// Total bytes of descriptions and schemas above which the tools of MCP servers are listed by
-    /// name and described on demand.
+    /// Bytes of MCP servers' schemas above which tools are listed by name, described on demand.
     pub mcp_schema_bytes: usize,
     /// The containers in which the work is done.
     pub command_executor: environment::Config,

@@ -3,6 +3,7 @@
 //! away again.
 
 mod containers; // the engine, its images, and a container
+mod embeddings; // the model that reorders places of the code index
 mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
 
@@ -220,30 +221,9 @@ async fn models(config: &Config, check: ModelCheck) -> Vec<Finding> {
         let subject = subject(&roles, &model, is_alone);
         findings.extend(one_model(&subject, &model, check).await);
     }
-    findings.extend(embeddings(&models).await);
+    findings.extend(embeddings::examine(&models).await);
     findings.extend(confidential(&models).await);
     findings
-}
-
-/// Examines the model that reorders places of the code index; runs go on without it.
-async fn embeddings(models: &Models) -> Option<Finding> {
-    let model = models.embedder(None)?;
-    let subject = format!("model {} (embeddings)", model.name());
-    let text = Redactor::default().clean("def close(pool): pool.close()");
-    Some(match model.embed(&[text]).await {
-        Ok(vectors) => {
-            let length = vectors.first().map_or(0, Vec::len);
-            Finding::good(
-                subject,
-                format!("{} gives vectors of {length} numbers", model.describe()),
-            )
-        }
-        Err(error) => Finding::doubtful(
-            subject,
-            error,
-            "places are found by words alone until it answers; mend it, or write `embeddings: none` in the section index",
-        ),
-    })
 }
 
 /// Returns the name of a model in findings: its name and roles, if there are several.

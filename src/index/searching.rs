@@ -96,8 +96,8 @@ impl Index {
         })
     }
 
-    /// Returns the words of a question that tell most, rare ones and those that it repeats, each with
-    /// how often it counts.
+    /// Returns the words of a question that tell most, rare ones and those that it repeats, each
+    /// with how often it counts.
     async fn best_words<'q>(&self, counts: &'q HashMap<String, usize>) -> Result<Vec<Word<'q>>, IndexError> {
         let list = serde_json::to_string(&counts.keys().collect::<Vec<_>>()).unwrap_or_default();
         let rows = sqlx::query("SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))")

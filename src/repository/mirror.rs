@@ -96,8 +96,8 @@ impl Mirror {
         }
     }
 
-    /// Returns the newest commit of the main branch as it was fetched last: the one of that name, or
-    /// else the branch that changed last. The forge knows which it is, and is not asked.
+    /// Returns the newest commit of the main branch as it was fetched last: the one of that name,
+    /// or else the branch that changed last. The forge knows which it is, and is not asked.
     pub async fn main_commit(&self) -> Result<Option<CommitId>, RepositoryError> {
         for name in ["main", "master"] {
             if let Some(commit) = self.branch(name).await? {

@@ -162,7 +162,7 @@ impl Service {
         })
     }
 
-    /// Tells whether the configuration names a repository, which is written with its host before it.
+    /// Tells whether the configuration names a repository, written with its host before it.
     pub fn works_on(&self, repository: &str) -> bool {
         repository.split_once(':').is_some_and(|(host, name)| {
             let mut forges = self.forges.all();

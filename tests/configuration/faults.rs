@@ -170,11 +170,11 @@ fn models_that_cannot_be_are_refused() {
             "llm.roles.planner: names the model `cloud`, and llm.models is empty",
         ),
         (
-            "{index: {embeddings: vektors}, llm: {models: {vectors: {provider: ollama, model: m}}}}",
+            "index: {embeddings: vektors}\nllm: {models: {vectors: {provider: ollama, model: m}}}",
             "index.embeddings: names the model `vektors`, which llm.models does not have; did you mean `vectors`?",
         ),
         (
-            "{index: {embeddings: vectors}, llm: {models: {vectors: {provider: anthropic, model: m, api_key: k}}}}",
+            "index: {embeddings: vectors}\nllm: {models: {vectors: {provider: anthropic, model: m, api_key: k}}}",
             "index.embeddings: names `vectors`, whose provider has no embeddings",
         ),
         (

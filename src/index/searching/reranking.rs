@@ -1,5 +1,5 @@
-//! Puts the best places by words in another order, by the meaning that a model of embeddings sees in
-//! them.
+//! Puts the best places by words in another order, by the meaning that a model of embeddings sees
+//! in them.
 //!
 //! It only reorders: a place that the words did not find is not found, and where the model does not
 //! answer the order of the words stays. So a server that is away costs an answer nothing but time.
@@ -62,8 +62,8 @@ impl Reranker {
     }
 }
 
-/// Returns the places by the sum of both scores, each measured by its best; places without a meaning
-/// stay behind those that have one.
+/// Returns the places by the sum of both scores, each measured by its best; places without a
+/// meaning stay behind those that have one.
 fn joined(mut hits: Vec<Hit>, meanings: &[f64]) -> Vec<Hit> {
     let rest = hits.split_off(meanings.len().min(hits.len()));
     let best = hits.iter().map(|hit| hit.score).fold(f64::MIN_POSITIVE, f64::max);
