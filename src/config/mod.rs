@@ -5,6 +5,7 @@
 //! touched. Nothing outside this machine is asked: `doctor` finds out whether a token is good or an
 //! image is there.
 
+pub mod chat;
 mod document;
 pub mod fault;
 mod hosts;
@@ -46,6 +47,7 @@ use crate::reviewer;
 use crate::store;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
+use chat::Chat;
 use fault::Fault;
 use fault::Faults;
 use fault::Origin;
@@ -116,6 +118,8 @@ pub struct Config {
     pub retention: Retention,
     /// Dashboard, API, metrics and webhooks.
     pub http: Http,
+    /// People in Slack and LINE.
+    pub chat: Chat,
     /// File with certificates (PEM) that connections to forges and models trust beside the
     /// machine's, for instance the one of a company's own authority.
     pub ca_file: Option<PathBuf>,
@@ -251,6 +255,8 @@ impl Config {
         config.llm.masks_personal_data = config.secret.pii == PersonalData::Mask;
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
+        config.chat.persona = rules::persona(&config, folder, faults);
+        config.chat.rules = rules::dictionary(&config, folder, faults);
         config.resolve_paths(folder);
         trust::read(&mut config, folder, environment, faults);
         Some(config)
@@ -323,6 +329,7 @@ impl Config {
                     .map(|(_, value)| value),
             )
             .chain(self.http.secrets())
+            .chain(self.chat.secrets())
             .cloned()
             .collect()
     }
@@ -386,6 +393,7 @@ impl Default for Config {
             system_prompt: None,
             retention: Retention::default(),
             http: Http::default(),
+            chat: Chat::default(),
             ca_file: None,
         }
     }

@@ -10,7 +10,7 @@ use super::fault::Faults;
 use super::fault::KeyPath;
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
-pub(super) const SECRETS: [(&[&str], &str); 10] = [
+pub(super) const SECRETS: [(&[&str], &str); 15] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
     (&["llm", "openai"], "api_key"),
@@ -20,6 +20,11 @@ pub(super) const SECRETS: [(&[&str], &str); 10] = [
     (&["http", "webhooks", "github"], "secret"),
     (&["http", "webhooks", "gitlab"], "token"),
     (&["http", "webhooks", "gitlab"], "signing_secret"),
+    (&["chat", "slack"], "app_token"),
+    (&["chat", "slack"], "bot_token"),
+    (&["chat", "slack"], "signing_secret"),
+    (&["chat", "line"], "channel_secret"),
+    (&["chat", "line"], "channel_access_token"),
     (&["store"], "password"),
 ];
 /// Stands in a path for each entry of a section whose names the user chooses.

@@ -28,6 +28,8 @@ pub(super) fn read(config: &mut Config, folder: &Path, environment: Variables<'_
     for (key, host) in config.gitlab.with_keys_mut("gitlab") {
         host.trust = reader.trust(&format!("{key}.ca_file"), host.ca_file.as_deref());
     }
+    config.chat.slack.trust = reader.trust("ca_file", None);
+    config.chat.line.trust = reader.trust("ca_file", None);
     let llm = &mut config.llm;
     let sections = [
         ("ollama".to_owned(), &mut llm.ollama.options),

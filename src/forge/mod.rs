@@ -169,6 +169,9 @@ pub trait Diagnostics: Send + Sync {
     /// the findings. For all repositories of an owner, it is one with a labelled item.
     async fn git_remotes(&self) -> Vec<GitRemote>;
 
+    /// Returns what git needs for one repository; `None` where it cannot be read.
+    async fn git_remote(&self, repository: &str) -> Option<GitRemote>;
+
     /// Returns how many HTTP requests were sent so far, repeats included.
     fn requests(&self) -> u64;
 }

@@ -58,6 +58,8 @@ pub struct Service {
     forges: Forges,
     wake_ups: WakeUps,
     bell: Bell,
+    /// Rings when somebody said something in a messenger.
+    said: tokio::sync::Notify,
     stop: Stop,
     config: Config,
 }
@@ -106,6 +108,7 @@ impl Service {
             forges,
             wake_ups,
             bell: Bell::new(),
+            said: tokio::sync::Notify::new(),
             stop,
             config,
         })
@@ -152,6 +155,25 @@ impl Service {
     pub fn look_now(&self) {
         self.bell.has_delivered();
         self.bell.ring();
+    }
+
+    /// Has the messages of people looked at now, because somebody said something.
+    pub fn answer_now(&self) {
+        self.said.notify_one();
+    }
+
+    /// Waits until somebody said something.
+    pub async fn somebody_speaks(&self) {
+        self.said.notified().await;
+    }
+
+    pub fn models(&self) -> &Models {
+        &self.services.models
+    }
+
+    /// Returns the part of the configuration that runs depend on.
+    pub fn settings(&self) -> &Settings {
+        &self.services.settings
     }
 
     /// Returns how many requests this process sent to each forge.

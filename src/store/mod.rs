@@ -22,6 +22,7 @@ pub mod file_system; // file systems on which the store must not lie
 mod sqlite; // the database in a file
 mod postgres; // the database on a server
 mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
+mod chat; // conversations in messengers
 mod automatic_approval; // whether results may pass without a person at this moment
 mod evaluations; // evaluations of documents for other programs
 mod facts; // what happened, numbered
@@ -40,6 +41,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+pub use chat::{ChatMessage, ChatWatch, NewSaying, Saying};
 pub use config::{Address, Server};
 pub use evaluations::StoredEvaluation;
 pub use exclusive::{ExclusiveRun, try_exclusive};

@@ -29,6 +29,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::chat::Chat;
 use crate::config::http::Http;
 use crate::service::{Host, Service};
 use access::{Access, gate};
@@ -53,6 +54,8 @@ struct Web {
     pages: Pages,
     reports: Reports,
     meters: Meters,
+    /// Where people in messengers are heard, if one is configured.
+    chat: Option<Chat>,
     /// The requests for tasks under way: those with one key go one after the other.
     asking: tokio::sync::Mutex<()>,
     /// Ends the streams of events.
@@ -106,6 +109,7 @@ impl Server {
             pages: Pages::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
             reports: Reports::default(),
             meters: Meters::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
+            chat: Chat::new(&service).map_err(|error| NotServed::Unfit(error.to_string()))?,
             asking: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),
             examination: Examination::default(),

@@ -368,6 +368,10 @@ impl<P: Platform> Diagnostics for Host<P> {
         self.remotes().await
     }
 
+    async fn git_remote(&self, repository: &str) -> Option<GitRemote> {
+        self.remote_of(repository).await
+    }
+
     fn requests(&self) -> u64 {
         self.platform.requests()
     }

@@ -1,4 +1,4 @@
-//! Webhooks of the forges: whether a delivery is real is decided on its bytes as they came, and all
+//! Webhooks of the forges and messengers. Of a forge's: whether a delivery is real is decided on its bytes as they came, and all
 //! that a real one does is to have the forges looked at.
 //!
 //! What it says is not believed, so a delivery that somebody repeats or makes up with a stolen
@@ -6,6 +6,7 @@
 
 mod github;
 mod gitlab;
+mod messengers;
 mod signature;
 
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub(super) fn routes() -> Router<Arc<Web>> {
     Router::new()
         .route("/hooks/github", post(github))
         .route("/hooks/gitlab", post(gitlab))
+        .route("/hooks/slack", post(messengers::slack))
+        .route("/hooks/line", post(messengers::line))
         .layer(DefaultBodyLimit::max(LARGEST))
 }
 
