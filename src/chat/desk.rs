@@ -14,7 +14,6 @@ use crate::messenger::slack::Slack;
 use crate::routing::Route;
 use crate::service::Service;
 use crate::store::{Store, StoreError};
-use crate::task::id::TaskId;
 
 use super::session::Session;
 
@@ -68,11 +67,13 @@ impl Desk {
 
     /// Returns the model of a role, for what may be said of `repository`.
     pub(super) fn model(&self, role: Role, near_only: bool, repository: Option<&str>) -> Model {
-        let rule = match near_only {
-            true => Some(NEAR_ONLY.to_owned()),
-            false => repository.and_then(|repository| self.service.models().local_only_rule(Some(repository), &[])),
+        let models = self.service.models();
+        let rule = if near_only {
+            Some(NEAR_ONLY.to_owned())
+        } else {
+            repository.and_then(|repository| models.local_only_rule(Some(repository), &[]))
         };
-        self.service.models().of(role, rule.as_deref())
+        models.of(role, rule.as_deref())
     }
 
     /// Returns the routes of which a model is not near, even where only near ones are asked.
@@ -95,10 +96,5 @@ impl Desk {
 
     pub(super) fn note(&self, fact: Fact) {
         self.service.journal().record(&Subject::default(), fact);
-    }
-
-    pub(super) fn note_of(&self, task: &TaskId, fact: Fact) {
-        let task = Some(task.clone());
-        self.service.journal().record(&Subject { task, run: None }, fact);
     }
 }

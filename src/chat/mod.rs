@@ -18,7 +18,8 @@ mod sending; // out of the outbox
 mod approving; // answers to questions of runs
 mod watching; // the progress of runs
 mod routes; // what each route does
-mod answering; // one message, from its route to its answer
+mod handling; // one message, from its route to its answer
+mod answering; // one message, which may be an answer itself
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

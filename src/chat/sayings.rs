@@ -77,7 +77,7 @@ impl<'a> Draft<'a> {
                 words: Words { text, buttons },
                 reply: self.reply.take(),
             };
-            self.sayings.push(saying(id, &parcel));
+            self.sayings.push(packed(id, &parcel));
         }
         self
     }
@@ -97,7 +97,8 @@ pub(super) fn id_of(what: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, what.as_bytes())
 }
 
-pub(super) fn saying(id: Uuid, parcel: &Parcel) -> NewSaying {
+/// Returns a parcel as the outbox takes it.
+pub(super) fn packed(id: Uuid, parcel: &Parcel) -> NewSaying {
     NewSaying {
         id,
         session: parcel.place.to_string(),

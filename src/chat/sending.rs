@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 
 use super::desk::Desk;
-use super::sayings::{Parcel, saying};
+use super::sayings::{Parcel, packed};
 use crate::messenger::outcome::Outcome;
 use crate::messenger::place::Messenger;
 use crate::messenger::slack::Slack;
@@ -94,7 +94,7 @@ async fn to_slack(
     Ok(slack.say(&parcel.place, saying.id, text, &parcel.words).await)
 }
 
-async fn settle(desk: &Desk, saying_: &Saying, parcel: Parcel, outcome: Outcome) -> Result<bool, StoreError> {
+async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) -> Result<bool, StoreError> {
     let store = desk.store();
     let after = |pause: Duration| {
         let pause = pause.clamp(Duration::from_millis(200), LONGEST_PAUSE);
@@ -102,30 +102,30 @@ async fn settle(desk: &Desk, saying_: &Saying, parcel: Parcel, outcome: Outcome)
     };
     match outcome {
         Outcome::Taken(message) => {
-            store.said(saying_, message.as_deref()).await?;
+            store.said(saying, message.as_deref()).await?;
             Ok(true)
         }
         Outcome::Later { pause, reason } => {
-            tracing::info!(session = saying_.session, "said later: {reason}");
-            let is_begun = saying_.is_begun && saying_.message.is_none();
-            store.say_later(saying_.id, after(pause), is_begun).await?;
+            tracing::info!(session = saying.session, "said later: {reason}");
+            let is_begun = saying.is_begun && saying.message.is_none();
+            store.say_later(saying.id, after(pause), is_begun).await?;
             Ok(false)
         }
         Outcome::Unknown { reason } => {
-            tracing::warn!(session = saying_.session, "nobody knows whether it was said: {reason}");
-            store.say_later(saying_.id, after(BREATH), true).await?;
+            tracing::warn!(session = saying.session, "nobody knows whether it was said: {reason}");
+            store.say_later(saying.id, after(BREATH), true).await?;
             Ok(false)
         }
         Outcome::Refused { reason } => {
-            tracing::error!(session = saying_.session, "it cannot be said: {reason}");
-            store.said(saying_, None).await?;
+            tracing::error!(session = saying.session, "it cannot be said: {reason}");
+            store.said(saying, None).await?;
             Ok(true)
         }
         Outcome::NotAsReply => {
             // It goes as an ordinary message, under a key that was not used.
             let parcel = Parcel { reply: None, ..parcel };
-            store.change_saying(&saying(saying_.id, &parcel)).await?;
-            store.say_later(saying_.id, after(Duration::ZERO), false).await?;
+            store.change_saying(&packed(saying.id, &parcel)).await?;
+            store.say_later(saying.id, after(Duration::ZERO), false).await?;
             Ok(false)
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::approving::{buttons, waits_for};
 use super::desk::Desk;
-use super::sayings::{Parcel, id_of, saying};
+use super::sayings::{Parcel, id_of, packed};
 use crate::agent::record::{PausedBy, Record};
 use crate::messenger::place::{Messenger, Place};
 use crate::messenger::words::{Button, Words};
@@ -134,7 +134,7 @@ fn parcel(desk: &Desk, id: uuid::Uuid, watched: &Watched, text: &str, buttons: V
         },
         reply: None,
     };
-    saying(id, &parcel)
+    packed(id, &parcel)
 }
 
 /// Returns the text that is changed as the work goes on.

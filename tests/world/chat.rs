@@ -1,5 +1,7 @@
 //! People ask for work in Slack, answer and approve there.
 
+mod line;
+mod people_in_line;
 mod slack;
 
 use serde_json::{Value, json};

@@ -110,12 +110,13 @@ fn beginning(desk: &Desk, session: &Session, native: bool) -> Vec<Message> {
     }];
     messages.extend(session.memory.iter().map(|remembered| {
         let text = remembered.text.clone();
-        match remembered.by_bot {
-            true => Message::Assistant {
+        if remembered.by_bot {
+            Message::Assistant {
                 text,
                 calls: Vec::new(),
-            },
-            false => Message::User { text },
+            }
+        } else {
+            Message::User { text }
         }
     }));
     messages
