@@ -117,8 +117,10 @@ impl Trust {
         if self.0.bundle.get().is_none_or(|file| !file.is_file()) {
             let text = pem(&self.certificates());
             let digest = format!("{:x}", Sha256::digest(&text));
+            // git runs in another folder, from which a relative path leads elsewhere.
+            let folder = std::path::absolute(folder)?;
             let file = folder.join(format!("{digest:.16}.pem"));
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(&folder)?;
             // Renamed into place: a git of another process may be reading it.
             let unfinished = folder.join(format!(".{}", std::process::id()));
             std::fs::write(&unfinished, text)?;

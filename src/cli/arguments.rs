@@ -509,6 +509,8 @@ mod tests {
           status        Show what is queued, active and finished
           logs          Show what happened in a task
           stats         Show figures over many runs: success, duration, tokens, refusals, repairs
+          index         Bring the code index of a folder up to date
+          search        Find the places of a folder that fit a question best
           mcp           Evaluate documents for other programs, as an MCP server on stdin and stdout
           evaluations   Show documents that other programs had evaluated
           doctor        Check everything a run needs, and say how to fix what is missing

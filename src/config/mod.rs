@@ -20,8 +20,7 @@ mod usual_variable;
 mod variable;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -30,13 +29,10 @@ use serde_json::Value;
 
 use crate::agent::record::budget::Budget;
 use crate::agent::record::follow_up::FollowUp;
-use crate::agent::settings::ChangeRequests;
-use crate::agent::settings::Planning;
-use crate::agent::settings::Steering;
+use crate::agent::settings::{ChangeRequests, Planning, Steering};
 use crate::approval;
 use crate::environment;
-use crate::forge::github;
-use crate::forge::gitlab;
+use crate::forge::{github, gitlab};
 use crate::index;
 use crate::journal::LogConfig;
 use crate::llm;
@@ -48,9 +44,7 @@ use crate::store;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
 use chat::Chat;
-use fault::Fault;
-use fault::Faults;
-use fault::Origin;
+use fault::{Fault, Faults, Origin};
 pub use hosts::Hosts;
 use http::Http;
 

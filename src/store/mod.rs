@@ -23,7 +23,6 @@ mod sqlite; // the database in a file
 mod postgres; // the database on a server
 mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
 mod chat; // conversations in messengers
-mod automatic_approval; // whether results may pass without a person at this moment
 mod evaluations; // evaluations of documents for other programs
 mod facts; // what happened, numbered
 mod once; // what must take effect once

@@ -63,6 +63,6 @@ const call = hanging.callTool({ name: "evaluate_document", arguments: { content:
 });
 setTimeout(() => giveUp.abort(), 3000);
 await assert.rejects(call);
-assert.equal((await hanging.listTools()).tools.length, 2);
+assert.equal((await hanging.listTools()).tools.length, 3);
 await new Promise((done) => setTimeout(done, 2000));
 await hanging.close();

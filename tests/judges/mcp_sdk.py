@@ -74,7 +74,7 @@ async def main():
         assert scope.cancelled_caught
         print("cancelled")
         tools = await client.list_tools()
-        assert len(tools.tools) == 2
+        assert len(tools.tools) == 3
         await anyio.sleep(2)
 
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::fake::model::{Answer, Model, Plan};
+use crate::fake::model::{Answer, Model, Plan, Request, Said};
 use crate::processes::{self, mark};
 use crate::world::{Program, World};
 
@@ -185,7 +185,7 @@ fn write_large_repository(world: &World) {
 
 #[tokio::test]
 async fn a_service_does_not_grow_with_what_it_has_done() {
-    let mut world = World::with(Model::answering(|_| Answer::done("Nothing had to be done.")).await).await;
+    let mut world = World::with(Model::answering(look_and_be_done).await).await;
     world.configure(|config| {
         config["planning"] = json!({ "enabled": false });
         config["consumers"] = json!(4);
@@ -210,6 +210,13 @@ async fn a_service_does_not_grow_with_what_it_has_done() {
         "{files_before} open files after 10 tasks, {files_after} after 30"
     );
     world.finish().await;
+}
+
+fn look_and_be_done(request: &Request) -> Answer {
+    if request.messages.iter().any(|said| matches!(said, Said::Assistant(..))) {
+        return Answer::done("Nothing had to be done.");
+    }
+    Answer::calls("workspace/execute_command", json!({ "command": "ls" }))
 }
 
 /// Has the service work on so many more issues, and waits until it is idle.

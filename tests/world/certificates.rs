@@ -255,13 +255,13 @@ async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
 
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stdout.contains("ca_file"), "{}", refused.stdout);
-    let marked = format!("projects: [acme/widgets]\n  ca_file: {certificate}");
+    let marked = format!("  projects: [acme/widgets]\n  ca_file: {certificate}");
     let trusts = [&example[..3], &[("  projects: []", &marked)], &example[4..]].concat();
     fills_in(&world, &trusts);
 
     let examined = does(&["doctor"]).await;
 
-    assert_eq!(examined.code, Some(0), "{}", examined.stdout);
+    assert_eq!(examined.code, Some(0), "{examined:?}");
     greets(world.model.plans(plan()));
     world.gitlab.open_issue("Greet the reader").label("coding agent");
 

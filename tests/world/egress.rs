@@ -76,7 +76,7 @@ async fn a_host_that_is_named_is_reached_plainly_and_through_a_tunnel() {
     assert!(
         world.model.requests()[1]
             .system()
-            .contains("Network: only through the proxy")
+            .contains("through the proxy in the environment")
     );
     world.finish().await;
 }

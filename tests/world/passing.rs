@@ -65,22 +65,22 @@ impl World {
 
     /// Adds facts of runs that there were before, each with its time; the store must be there.
     pub async fn add_history(&self, history: &[(DateTime<Utc>, String, Value)]) {
-        let pool = self.store().await;
-        for (at, run, fact) in history {
-            let mut fact = fact.clone();
-            fact["at"] = json!(at);
-            fact["run"] = json!(run);
-            fact["task"] = json!("github:acme/widgets#1");
-            sqlx::query("INSERT INTO facts (at, run, task, fact) VALUES ($1, $2, $3, $4)")
-                .bind(at.timestamp_micros())
-                .bind(run)
-                .bind("github:acme/widgets#1")
-                .bind(fact.to_string())
-                .execute(&pool)
-                .await
-                .unwrap();
-        }
-        pool.close().await;
+        in_store!(self, pool => {
+            for (at, run, fact) in history {
+                let mut fact = fact.clone();
+                fact["at"] = json!(at);
+                fact["run"] = json!(run);
+                fact["task"] = json!("github:acme/widgets#1");
+                sqlx::query("INSERT INTO facts (at, run, task, fact) VALUES ($1, $2, $3, $4)")
+                    .bind(at.timestamp_micros())
+                    .bind(run)
+                    .bind("github:acme/widgets#1")
+                    .bind(fact.to_string())
+                    .execute(&pool)
+                    .await
+                    .unwrap();
+            }
+        });
     }
 
     /// Makes the last look at the checks of all followed changes one of long ago.

@@ -198,8 +198,16 @@ async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
         config["task_sources"] = json!(["github", "gitlab"]);
         config["planning"] = json!({"enabled": false});
     });
-    world.model.for_task("On GitHub").done("There is nothing to do.");
-    world.model.for_task("On GitLab").done("There is nothing to do.");
+    world
+        .model
+        .for_task("On GitHub")
+        .calls("workspace/execute_command", json!({ "command": "ls" }))
+        .done("There is nothing to do.");
+    world
+        .model
+        .for_task("On GitLab")
+        .calls("workspace/execute_command", json!({ "command": "ls" }))
+        .done("There is nothing to do.");
     let here = world.github.open_issue("On GitHub").label("coding agent");
     let there = world.gitlab.open_issue("On GitLab").label("coding agent");
 
@@ -215,7 +223,7 @@ async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
 
     Nothing was checked: nothing was changed.
 
-    <sub>1 model turn · TOKENS · TIME</sub>
+    <sub>2 model turns · TOKENS · TIME</sub>
 
     <!-- coding-agent:RUN:final -->
     ");
@@ -241,8 +249,16 @@ async fn a_source_that_cannot_be_read_is_named_and_the_others_are_served() {
         config["gitlab"]["projects"] = json!(["nobody/*", "acme/widgets"]);
         config["planning"] = json!({"enabled": false});
     });
-    world.model.for_task("On GitHub").done("There is nothing to do.");
-    world.model.for_task("On GitLab").done("There is nothing to do.");
+    world
+        .model
+        .for_task("On GitHub")
+        .calls("workspace/execute_command", json!({ "command": "ls" }))
+        .done("There is nothing to do.");
+    world
+        .model
+        .for_task("On GitLab")
+        .calls("workspace/execute_command", json!({ "command": "ls" }))
+        .done("There is nothing to do.");
     let here = world.github.open_issue("On GitHub").label("coding agent");
     let there = world.gitlab.open_issue("On GitLab").label("coding agent");
 

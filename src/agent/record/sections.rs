@@ -90,7 +90,7 @@ pub struct PlanningRecord {
     pub approval: Option<PlanGrant>,
     /// Plans that people did not approve, oldest first.
     pub denials: Vec<Denial>,
-    /// The words of the task by which its places are looked for.
+    /// The words of the task by which its places are looked for, without secrets.
     pub question: String,
     /// Where the files of the base can be looked at; empty where nobody can. A path follows.
     pub files_url: String,

@@ -137,7 +137,8 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     if !source.mirror.cut_at().await.is_empty() {
         text.push_str(HISTORY_IS_CUT);
     }
-    run.claim.record.planned.question = question(item, may_be_read, &said);
+    let question = question(item, may_be_read, &said);
+    run.claim.record.planned.question = run.claim.services.redactor.clean(&question).into_string();
     run.claim.record.planned.files_url = evidence::files_url(item, &base.commit);
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
@@ -193,7 +194,7 @@ async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     let named = shown_files::named_files(&run.claim, &text, &files, &source.mirror, &base.commit).await?;
     text.push_str(&shown_files::files_at_a_glance(&run.claim, &files));
     text.push_str(&named);
-    run.claim.record.planned.question = question;
+    run.claim.record.planned.question = run.claim.services.redactor.clean(&question).into_string();
     run.claim.record.planned.task_text = text;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);

@@ -1,9 +1,9 @@
-//! Switches for the whole installation, whichever machine its workers are on.
+//! The pause of all runs.
 
 use std::path::Path;
 
-use super::sql::Statement;
-use super::{Store, StoreError};
+use crate::store::sql::Statement;
+use crate::store::{Store, StoreError};
 
 /// All runs are set aside, and none is begun.
 const PAUSED: &str = "paused";
@@ -33,7 +33,7 @@ impl Store {
 
     /// Takes over what a pause file says, and removes the file: one on this machine would be
     /// unknown to the others, and its removal would not end the pause.
-    pub(super) async fn take_over_pause_file(&self, state_dir: &Path) -> Result<(), StoreError> {
+    pub(in crate::store) async fn take_over_pause_file(&self, state_dir: &Path) -> Result<(), StoreError> {
         let file = state_dir.join(PAUSE_FILE);
         if !file.exists() {
             return Ok(());

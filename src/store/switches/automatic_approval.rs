@@ -3,9 +3,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::sql::Statement;
-use super::{Store, StoreError};
 use crate::approval::automatic::Started;
+use crate::store::sql::Statement;
+use crate::store::{Store, StoreError};
 
 impl Store {
     /// Switches automatic approval on for a time, in the place of what was left of an earlier one.
