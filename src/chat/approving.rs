@@ -122,11 +122,7 @@ pub(super) async fn carry_out(
     let Some(digest) = waits_for(desk, &run) else {
         return told(Phrase::NothingWaits);
     };
-    if answer
-        .digest
-        .as_ref()
-        .is_some_and(|given| !digest.starts_with(&given.to_string()))
-    {
+    if answer.digest.as_ref().is_some_and(|given| !is_of(&digest, given)) {
         return told(Phrase::OtherDigest);
     }
     let Some((repository, login)) = account(desk, incoming, &run) else {
@@ -137,10 +133,11 @@ pub(super) async fn carry_out(
         Ok(false) => return told(Phrase::MayNot(&repository)),
         Err(error) => return told(Phrase::CannotNow(&error.to_string())),
     }
-    let command = match (answer.is_yes, digest.parse()) {
-        (true, Ok(digest)) => Command::Approve(Some(digest)),
-        (true, Err(_)) => return told(Phrase::NothingWaits),
-        (false, _) => Command::Deny(answer.reason.as_ref().map(|reason| one_line(reason))),
+    let named = answer.digest.clone().or_else(|| digest.parse().ok());
+    let command = if answer.is_yes {
+        Command::Approve(named)
+    } else {
+        Command::Deny(answer.reason.as_ref().map(|reason| one_line(reason)))
     };
     let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
     let done = if answer.is_yes {
@@ -155,6 +152,13 @@ pub(super) async fn carry_out(
         Told::Here(Visited::Stays) => format!("{done} {}", Phrase::Waiting.in_words(is_japanese)),
         Told::Here(_) => done,
     }))
+}
+
+/// Tells whether somebody named a digest, of which `shown` is the part that people are shown. What
+/// they wrote beyond it is judged where the answer takes effect.
+fn is_of(shown: &str, given: &Beginning) -> bool {
+    let given = given.to_string();
+    shown.starts_with(&given) || given.starts_with(shown)
 }
 
 /// Returns the digest that a run waits for an answer to.
@@ -189,7 +193,7 @@ async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Resul
         return Ok(Asked::Nothing);
     }
     if let Some(given) = &answer.digest {
-        waiting.retain(|(_, digest)| digest.starts_with(&given.to_string()));
+        waiting.retain(|(_, digest)| is_of(digest, given));
     }
     Ok(match waiting.len() {
         0 => Asked::Other,

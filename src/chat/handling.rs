@@ -169,7 +169,8 @@ impl<'a> Handling<'a> {
         match talking::talk(self.desk, &session, request).await {
             Ok(Said::Answer(text)) => {
                 let (proposal, text) = worker::proposal(&text);
-                match proposal.map(|proposal| (self.flow.proposed(&proposal, Route::Chat, self.millis()), proposal)) {
+                let millis = self.millis();
+                match proposal.map(|proposal| (self.flow.proposed(&proposal, Route::Chat, millis), proposal)) {
                     Some((Next::Reroute(route), proposal)) => (proposal.reason, Some((route, request.to_owned()))),
                     Some((Next::Stop(reason), _)) => (self.stopped(reason, text), None),
                     _ => (text, None),
@@ -234,7 +235,8 @@ impl<'a> Handling<'a> {
                     None
                 }
             };
-            let next = self.flow.after(route, output.as_ref(), self.millis());
+            let millis = self.millis();
+            let next = self.flow.after(route, output.as_ref(), millis);
             found.extend(output.as_ref().map(written));
             self.told.output = output;
             match next {
@@ -259,9 +261,9 @@ impl<'a> Handling<'a> {
         match talking::tell(self.desk, &session, request, found).await {
             Ok(text) => {
                 let (proposal, text) = worker::proposal(&text);
-                let next = proposal.filter(|_| end.is_empty());
+                let (next, millis) = (proposal.filter(|_| end.is_empty()), self.millis());
                 if let Some(proposal) = next
-                    && let Next::Reroute(other) = self.flow.proposed(&proposal, route, self.millis())
+                    && let Next::Reroute(other) = self.flow.proposed(&proposal, route, millis)
                 {
                     return (proposal.reason, Some((other, request.to_owned())));
                 }

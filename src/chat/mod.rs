@@ -80,7 +80,11 @@ impl Chat {
     pub async fn run(&self, stop: &Stop) {
         let listening = async {
             match &self.desk.slack {
-                Some(slack) if slack.has_socket() => slack.listen(async |payload| self.desk.hear(payload).await).await,
+                Some(slack) if slack.has_socket() => {
+                    slack
+                        .listen(async |payload: &serde_json::Value| self.desk.hear(payload).await)
+                        .await
+                }
                 _ => std::future::pending().await,
             }
         };

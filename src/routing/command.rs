@@ -41,7 +41,7 @@ pub fn read(text: &str) -> Option<Commanded> {
     own_lines(text).into_iter().find_map(|(number, line)| {
         let end = line.find(char::is_whitespace).unwrap_or(line.len());
         let word = folded(&line[..end]);
-        let (name, wish) = COMMANDS.iter().find(|(name, _)| *name == word)?;
+        let (name, wish) = *COMMANDS.iter().find(|(name, _)| *name == word)?;
         let rest: Vec<&str> = text
             .lines()
             .enumerate()
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Option<Commanded> {
             })
             .collect();
         Some(Commanded {
-            wish: *wish,
+            wish,
             name,
             rest: rest.join("\n").trim().to_owned(),
         })

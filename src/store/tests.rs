@@ -10,6 +10,7 @@ mod history;
 mod records;
 pub(super) mod retention;
 mod automatic_approval;
+mod chat;
 mod switches;
 mod turns;
 mod unfinished_work;

@@ -32,7 +32,16 @@ fn the_example_holds_the_defaults() {
 /// The example with the lines that are commented out, in the place of those they contradict.
 fn whole_example() -> String {
     let is_replaced = |line: &&str| {
-        ["mcp_servers: []", "  services: {}", "    github: {}", "    gitlab: {}"].contains(line)
+        [
+            "mcp_servers: []",
+            "  services: {}",
+            "    github: {}",
+            "    gitlab: {}",
+            "    allowed_users: {}",
+            "  persona_files: {}",
+            "  ops: {}",
+        ]
+        .contains(line)
             || line.starts_with("    python: ")
     };
     let uncommented = |line: &str| match line.strip_prefix('#') {
@@ -103,6 +112,11 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
         "GITHUB_WEBHOOK_SECRET",
         "GITLAB_WEBHOOK_TOKEN",
         "GITLAB_SIGNING_TOKEN",
+        "SLACK_APP_TOKEN",
+        "SLACK_BOT_TOKEN",
+        "SLACK_SIGNING_SECRET",
+        "LINE_CHANNEL_SECRET",
+        "LINE_ACCESS_TOKEN",
     ] {
         given = given.with(name, "a-token-of-twenty-20");
     }
@@ -136,6 +150,15 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "http.webhooks.github.secret_file",
             "http.webhooks.gitlab.token_file",
             "http.webhooks.gitlab.signing_secret_file",
+            "chat.slack.app_token_file",
+            "chat.slack.bot_token_file",
+            "chat.slack.signing_secret_file",
+            "chat.line.channel_secret_file",
+            "chat.line.channel_access_token_file",
+            "chat.persona_files.chat",
+            "chat.persona_files.policy",
+            "chat.persona_files.overlay",
+            "chat.routing.rules_file",
         ],
         "{faults}"
     );

@@ -101,7 +101,7 @@ fn beginning(desk: &Desk, session: &Session, native: bool) -> Vec<Message> {
     let mut system = format!("{persona}\n\n{PROMPT}").trim().to_owned();
     if !native {
         system.push_str(
-            "\nTo hand over, reply with this JSON object and nothing else:\n{\"comment\":\"why\",\"command\":{\"tool\":\
+            "\nTo hand over, reply with this JSON object and nothing else:\n{\"comment\":\"what for\",\"command\":{\"tool\":\
              \"chat/delegate\",\"args\":{\"route\":\"CODE\",\"task\":\"the whole request\"}}}",
         );
     }

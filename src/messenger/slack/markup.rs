@@ -23,6 +23,10 @@ static BOLD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\*\*([^*\n]+)\*\*")
 #[expect(clippy::expect_used, reason = "the expression is part of the program")]
 static HEADING: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^#{1,6} +(.+)$").expect("it is right"));
 
+#[expect(clippy::expect_used, reason = "the expression is part of the program")]
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"https?://[^\s<>|`*]+[^\s<>|`*.,;:!?)]").expect("it is right"));
+
 /// Returns what somebody wrote, without the bot's name and with links and names as they are seen.
 pub(super) fn plain(text: &str, own: &str) -> String {
     let seen = ENTITY.replace_all(text, |found: &Captures<'_>| {
@@ -80,6 +84,7 @@ fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let text = HEADING.replace_all(&text, "*$1*");
     let text = BOLD.replace_all(&text, "*$1*");
+    let text = ADDRESS.replace_all(&text, "<$0>");
     // Quotations stay what they are at the beginning of a line.
     let lines: Vec<String> = text
         .lines()
@@ -119,5 +124,7 @@ mod tests {
         );
         assert_eq!(body["text"], "*Hi*\n&lt;!channel&gt; *bold* &lt;@U1&gt; x\n> said");
         assert_eq!(body["parse"], "none");
+        let link = message(&redactor.clean("see https://a.example/x?b=1&c=2."), &words);
+        assert_eq!(link["text"], "see <https://a.example/x?b=1&amp;c=2>.");
     }
 }

@@ -81,10 +81,10 @@ impl Slack {
 
     /// Returns who the bot is; asked once.
     pub async fn own(&self) -> Result<&Own, Failure> {
-        let ask = async || {
+        let ask = || async {
             let answer = self.call("auth.test", &self.bot_token, &json!({})).await?;
             let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
-            Ok(Own {
+            Ok::<_, Failure>(Own {
                 user: text("user_id"),
                 name: text("user"),
                 team: text("team"),
