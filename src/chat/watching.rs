@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::approving::{buttons, waits_for};
 use super::desk::Desk;
 use super::sayings::{Parcel, id_of, packed};
+use crate::agent::record::hold_reason::HoldReason;
 use crate::agent::record::{PausedBy, Record};
 use crate::messenger::place::{Messenger, Place};
 use crate::messenger::words::{Button, Words};
@@ -253,11 +254,7 @@ fn question(record: &Record, watched: &Watched, digest: &str) -> String {
                 if ja { "行数" } else { "lines" },
                 held.extent.lines
             ));
-            let named = held
-                .objections
-                .iter()
-                .take(MOST_STEPS)
-                .filter_map(|reason| reason.path());
+            let named = held.objections.iter().take(MOST_STEPS).filter_map(HoldReason::path);
             lines.extend(named.map(|path| format!("- {}", cut(path))));
             lines.push(
                 if ja {

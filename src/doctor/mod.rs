@@ -2,6 +2,7 @@
 //! only the state folder is made if it is missing.
 
 mod containers; // the engine, its images, and a container
+mod messengers; // Slack and LINE
 mod reviewers; // programs that review in the place of a model
 
 use std::fmt::Display;
@@ -56,6 +57,7 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
     findings.extend(tool_servers(config, &host.program).await);
     findings.extend(models(config, check).await);
     findings.extend(reviewers::examine(config, &host.program));
+    findings.extend(messengers::examine(config).await);
     findings
 }
 

@@ -4,11 +4,13 @@ mod line;
 mod people_in_line;
 mod slack;
 
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::fake::board::HUMAN;
 use crate::fake::github::Permission;
 use crate::reading::{count, facts};
+use crate::web::{opened, problem};
 use crate::world::scripts::{greets, plan};
 use crate::world::{Program, World};
 use slack::{Fault, Slack, buttons};
@@ -23,6 +25,8 @@ const CAROL: &str = "U0CAROL0";
 const MALLORY: &str = "U0MALLORY";
 
 const DONE: [&str; 1] = ["coding agent done"];
+/// Messages that are written while connections come and go.
+const MESSAGES: usize = 20;
 
 async fn world(slack: &Slack) -> World {
     let mut world = World::start().await.attentive();
@@ -206,7 +210,6 @@ async fn what_is_said_survives_kills_and_lost_answers_and_is_said_once() {
 async fn nothing_is_lost_while_connections_come_and_go() {
     let slack = Slack::start().await;
     let world = world(&slack).await;
-    const MESSAGES: usize = 20;
     for number in 0..MESSAGES {
         world
             .model
@@ -405,4 +408,71 @@ async fn a_worker_looks_at_the_repository_and_the_chat_model_tells_what_it_found
         slack.texts()
     );
     ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn the_doctor_tells_who_the_bot_is_and_which_token_is_wrong() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let told = world.command(&["doctor"]).await.stdout;
+    assert!(told.contains("speaks as agent, and a socket opens"), "{told}");
+    world.configure(|config| {
+        config["chat"]["slack"]["bot_token"] = json!("xoxb-another");
+        config["chat"]["slack"]["allowed_users"] = json!({});
+    });
+    let told = world.command(&["doctor"]).await.stdout;
+    assert!(
+        told.contains("auth.test: invalid_auth") && told.contains("nobody is heard"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn without_a_socket_what_slack_sends_is_taken_where_it_is_signed() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    world.configure(|config| {
+        config["chat"]["slack"]["app_token"] = json!(null);
+        config["chat"]["slack"]["signing_secret"] = json!(slack::SIGNING_SECRET);
+        config["http"] = json!({ "listen": "127.0.0.1:0" });
+    });
+    world.model.for_task("question 0").says("answer 0");
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    let now = chrono::Utc::now().timestamp();
+    let posts = async |body: &str, at: i64, signature: &str| {
+        let request = door
+            .request(Method::POST, "/hooks/slack")
+            .header("content-type", "application/json");
+        let request = request.header("x-slack-request-timestamp", at.to_string());
+        request
+            .header("x-slack-signature", signature)
+            .body(body.to_owned())
+            .send()
+            .await
+            .unwrap()
+    };
+    let asked = json!({ "type": "url_verification", "challenge": "3eZbrw1aB", "token": "t" }).to_string();
+    let answer = posts(&asked, now, &slack::signature(&asked, now)).await;
+    assert_eq!(answer.json::<Value>().await.unwrap()["challenge"], "3eZbrw1aB");
+
+    let body = slack.mentions_by_request(ALICE, "/chat question 0");
+    let good = slack::signature(&body, now);
+    for (at, wrong) in [
+        (now, String::new()),
+        (now, good[..20].to_owned()),
+        (now + 1, good.clone()),
+        (now - 400, slack::signature(&body, now - 400)),
+    ] {
+        problem(posts(&body, at, &wrong).await, StatusCode::UNAUTHORIZED).await;
+    }
+    for _ in 0..5 {
+        assert_eq!(posts(&body, now, &good).await.status(), StatusCode::OK);
+    }
+    program
+        .until(&world, async { drop(slack.until_said("answer 0").await) })
+        .await;
+    crate::web::ends(program, &world).await;
+    assert_eq!(slack.texts(), ["answer 0"]);
+    world.finish().await;
 }

@@ -56,8 +56,7 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     let (mut program, door) = opened(&world, &["serve"]).await;
 
     writes(&door, &line, ALICE, "READMEに挨拶を書いて").await;
-    let question = async { line.until_said("計画の承認").await };
-    let question = question.await;
+    let question = line.until_said("計画の承認").await;
     assert_eq!(question.to, ALICE);
     let asked = facts(&world, "approval_requested");
     let digest = &asked[0]["digest"].as_str().unwrap()[..16];

@@ -16,6 +16,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::{SinkExt, StreamExt};
+use hmac::{Hmac, Mac};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -74,10 +75,7 @@ struct Inner {
     sockets: BTreeMap<u64, mpsc::UnboundedSender<Frame>>,
     connections: u64,
     faults: Vec<(String, Fault)>,
-    calls: Vec<String>,
     refused: Vec<String>,
-    /// Whether envelopes are told without waiting for an acknowledgement twice.
-    acknowledged: usize,
 }
 
 struct Shared {
@@ -129,6 +127,16 @@ impl Slack {
     /// Somebody mentions the bot in the channel; returns the message's name.
     pub fn mentions(&self, user: &str, text: &str) -> String {
         self.writes(user, CHANNEL, None, &format!("<@{BOT}> {text}"))
+    }
+
+    /// Returns what Slack sends over HTTP when somebody mentions the bot.
+    pub fn mentions_by_request(&self, user: &str, text: &str) -> String {
+        let text = format!("<@{BOT}> {text}");
+        let ts = self.shared.keep(user, CHANNEL, None, &text, Value::Null, Value::Null);
+        let event = json!({
+            "type": "app_mention", "user": user, "channel": CHANNEL, "ts": ts, "event_ts": ts, "text": text,
+        });
+        callback(&event, &ts, "app_mention").to_string()
     }
 
     /// Somebody writes below a message.
@@ -226,11 +234,6 @@ impl Slack {
         self.said().into_iter().map(|message| message.text).collect()
     }
 
-    /// Returns how often a method was called.
-    pub fn count(&self, method: &str) -> usize {
-        self.lock().calls.iter().filter(|call| *call == method).count()
-    }
-
     /// Returns the errors that were answered.
     pub fn refused(&self) -> Vec<String> {
         self.lock().refused.clone()
@@ -273,6 +276,15 @@ impl Slack {
             .find(|message| message.text.contains(words))
             .unwrap()
     }
+}
+
+/// Signs a body as Slack does.
+pub fn signature(body: &str, at: i64) -> String {
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SIGNING_SECRET.as_bytes()).unwrap();
+    mac.update(format!("v0:{at}:{body}").as_bytes());
+    let digest = mac.finalize().into_bytes();
+    let hex: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("v0={}", hex.concat())
 }
 
 /// Returns the buttons of a message.
@@ -342,7 +354,6 @@ impl Shared {
 
     fn fault(&self, method: &str) -> Option<Fault> {
         let mut inner = self.inner.lock().unwrap();
-        inner.calls.push(method.to_owned());
         let place = inner.faults.iter().position(|(name, _)| name == method)?;
         Some(inner.faults.remove(place).1)
     }
@@ -430,7 +441,6 @@ fn acknowledge(shared: &Shared, text: &str) {
     let id = answer["envelope_id"].as_str().expect("a client acknowledges envelopes");
     let mut inner = shared.inner.lock().unwrap();
     inner.open.remove(id);
-    inner.acknowledged += 1;
     drop(inner);
     shared.ring();
 }
