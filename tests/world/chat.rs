@@ -476,3 +476,47 @@ async fn without_a_socket_what_slack_sends_is_taken_where_it_is_signed() {
     assert_eq!(slack.texts(), ["answer 0"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_conversation_that_is_kept_near_refuses_what_needs_other_models() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    world.configure(|config| {
+        let cloud = json!({
+            "provider": "openai", "base_url": "https://models.example.com/v1", "api_key": "sk-cloud-0123456789",
+            "model": "large",
+        });
+        config["llm"]["models"] = json!({ "cloud": cloud });
+        config["llm"]["roles"] = json!({ "planner": "cloud" });
+    });
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/local");
+    program
+        .until(&world, async {
+            drop(slack.until_said("only models on our own machines").await)
+        })
+        .await;
+    slack.replies(ALICE, &thread, "/code Greet the reader");
+    program
+        .until(&world, async {
+            drop(slack.until_said("CODE needs a model that is not").await)
+        })
+        .await;
+    slack.replies(ALICE, &thread, "バグを修正して");
+    program
+        .until(&world, async {
+            drop(slack.until_said("CODEには外部のモデルが必要").await)
+        })
+        .await;
+    assert_eq!(world.github.items().len(), 0, "{}", world.story());
+    let refused = facts(&world, "router_decision")
+        .into_iter()
+        .filter(|fact| fact["is_refused"] == true);
+    assert_eq!(refused.count(), 2);
+    assert_eq!(world.model.requests().len(), 0, "nothing was sent");
+    slack.replies(ALICE, &thread, "/cloud");
+    program
+        .until(&world, async { drop(slack.until_said("may be asked again").await) })
+        .await;
+    ends(program, world, &slack).await;
+}
