@@ -10,6 +10,7 @@ use super::routes::operating;
 use super::routes::talking::{self, Said};
 use super::session::Session;
 use crate::journal::fact::Fact;
+use crate::llm::config::role::Role;
 use crate::messenger::place::{Incoming, Messenger};
 use crate::routing::Route;
 use crate::routing::classifier::{self, Fault};
@@ -25,6 +26,8 @@ pub(super) struct Handling<'a> {
     session: &'a mut Session,
     flow: Flow,
     begun: Instant,
+    /// The model that was named for the work.
+    model: Option<String>,
     told: Told,
 }
 
@@ -44,6 +47,7 @@ impl<'a> Handling<'a> {
         Self {
             flow: Flow::new(desk.service.config().chat.routing.limits()),
             begun: Instant::now(),
+            model: None,
             told: Told::default(),
             desk,
             incoming,
@@ -59,6 +63,7 @@ impl<'a> Handling<'a> {
         self.session.near_only = decision.near_only;
         self.session.remember(false, &decision.request);
         self.told.initial = Some(decision.route);
+        self.model.clone_from(&decision.model);
         let mut said = Vec::new();
         let is_setting = matches!(decision.evidence.first().map(String::as_str), Some("/local" | "/cloud"));
         if decision.near_only != was_near || is_setting {
@@ -105,12 +110,12 @@ impl<'a> Handling<'a> {
 
     async fn decide(&mut self, text: &str) -> Decision {
         let chat = &self.desk.service.config().chat;
-        let far = self.desk.far_routes();
+        let (far, models) = (self.desk.far_routes(), self.desk.service.models().names());
         let message = Message {
             text,
             near_only: self.session.near_only,
             far: &far,
-            models: &[],
+            models: &models,
             enters_as_chat: self.incoming.place.messenger == Messenger::Line,
         };
         let unsure = match decision::decide(&message, chat.rules()) {
@@ -195,8 +200,13 @@ impl<'a> Handling<'a> {
     }
 
     async fn code(&mut self, request: &str) -> Result<String, StoreError> {
+        let model = self.model.as_deref();
+        let named = model.and_then(|name| self.desk.service.models().named(name, Role::Worker, None));
+        if self.session.near_only && named.is_some_and(|model| !model.is_near()) {
+            return Ok(self.words(Phrase::Refused(Route::Code)));
+        }
         match self.order(request).await {
-            Ok(order) => asking::open(self.desk, self.incoming, &order, self.session.is_japanese).await,
+            Ok(order) => asking::open(self.desk, self.incoming, &order, model, self.session.is_japanese).await,
             Err(told) => Ok(told),
         }
     }

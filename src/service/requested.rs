@@ -37,6 +37,8 @@ pub struct Request<'a> {
     pub key: Uuid,
     /// Whether it was begun before.
     pub is_repeated: bool,
+    /// The model that is to plan and work, by its name in the configuration.
+    pub model: Option<&'a str>,
 }
 
 impl Service {
@@ -60,6 +62,10 @@ impl Service {
             .store
             .note_once(&opened_for(&opened.task), request.by)
             .await?;
+        if let Some(model) = request.model {
+            let name = named_for(&opened.task);
+            self.services.store.note_once(&name, model).await?;
+        }
         connected
             .forge
             .add_label(&opened.task, &connected.labels.trigger)
@@ -97,6 +103,11 @@ impl Service {
         Ok(connected.forge.is_authorised(&task, account).await?)
     }
 
+    /// Returns the model that whoever asked for the work named for it.
+    pub(super) async fn model_for(&self, task: &TaskId) -> Result<Option<String>, StoreError> {
+        self.services.store.noted_once(&named_for(task)).await
+    }
+
     /// Tells whether the program opened the item for somebody who asked for it.
     pub(super) async fn has_opened(&self, task: &TaskId) -> Result<bool, StoreError> {
         Ok(self.services.store.noted_once(&opened_for(task)).await?.is_some())
@@ -106,4 +117,9 @@ impl Service {
 /// Returns the key under which the store has for whom an item was opened.
 fn opened_for(task: &TaskId) -> String {
     format!("opened {task}")
+}
+
+/// Returns the key under which the store has the model that was named for an item.
+fn named_for(task: &TaskId) -> String {
+    format!("model for {task}")
 }

@@ -12,7 +12,7 @@ use crate::fake::github::Permission;
 use crate::reading::{count, facts};
 use crate::web::{opened, problem};
 use crate::world::scripts::{greets, plan};
-use crate::world::{Program, World};
+use crate::world::{MODEL_KEY, Program, World};
 use slack::{Fault, Slack, buttons};
 
 /// Somebody with a linked account that may write.
@@ -242,11 +242,17 @@ async fn nothing_is_lost_while_connections_come_and_go() {
 async fn a_plan_is_approved_by_the_button_of_somebody_who_may_and_by_no_other() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
-    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    let address = world.model.openai_address();
+    world.configure(|config| {
+        config["approval"] = json!({ "plan": true });
+        let large = json!({ "provider": "openai", "base_url": address, "api_key": MODEL_KEY, "model": "large" });
+        config["llm"]["models"] = json!({ "strong": large });
+        config["llm"]["models"]["strong"]["function_calling"] = json!(false);
+    });
     greets(world.model.for_task("Greet the reader").plans(plan()));
     let mut program = serves(&world, &slack).await;
 
-    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    let thread = slack.mentions(ALICE, "/code strong Greet the reader");
     let question = slack.until_said("needs your approval").await;
     assert_eq!(buttons(&question).len(), 2, "{question:#?}");
     assert_eq!(question.thread.as_ref(), Some(&thread));
@@ -297,6 +303,16 @@ async fn a_plan_is_approved_by_the_button_of_somebody_who_may_and_by_no_other() 
     let granted = facts(&world, "approval_granted");
     assert_eq!(granted.len(), 1, "{granted:?}");
     assert_eq!(granted[0]["approver"], HUMAN);
+    let models: Vec<String> = world
+        .model
+        .requests()
+        .into_iter()
+        .map(|request| request.model)
+        .collect();
+    assert!(
+        models.iter().all(|model| model == "large"),
+        "the model that was named: {models:?}"
+    );
     ends(program, world, &slack).await;
 }
 

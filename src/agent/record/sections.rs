@@ -48,6 +48,9 @@ pub struct RequestRecord {
     pub local: Option<LocalTask>,
     /// Rule that restricts the run to local models; decided when it began and never withdrawn.
     pub local_only: Option<String>,
+    /// The model that plans and works, where whoever asked named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// How somebody asked for work on an item.

@@ -65,6 +65,7 @@ pub(super) async fn open(
     desk: &Desk,
     incoming: &Incoming,
     order: &Order,
+    model: Option<&str>,
     is_japanese: bool,
 ) -> Result<String, StoreError> {
     if order.request.trim().is_empty() {
@@ -80,6 +81,7 @@ pub(super) async fn open(
         by: &order.login,
         key: Uuid::new_v5(&Uuid::NAMESPACE_OID, incoming.id.as_bytes()),
         is_repeated: !is_first,
+        model,
     };
     let opened = match desk.service.request(&request).await {
         Ok(opened) => opened,

@@ -156,6 +156,7 @@ impl Service {
                 trigger: Some(trigger),
                 started_by,
                 vouched: Some(VouchedItem::of(seen)),
+                model: self.model_for(task).await?,
                 ..RequestRecord::default()
             },
             thread: ThreadRecord {
