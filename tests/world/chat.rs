@@ -247,7 +247,6 @@ async fn a_plan_is_approved_by_the_button_of_somebody_who_may_and_by_no_other() 
         config["approval"] = json!({ "plan": true });
         let large = json!({ "provider": "openai", "base_url": address, "api_key": MODEL_KEY, "model": "large" });
         config["llm"]["models"] = json!({ "strong": large });
-        config["llm"]["models"]["strong"]["function_calling"] = json!(false);
     });
     greets(world.model.for_task("Greet the reader").plans(plan()));
     let mut program = serves(&world, &slack).await;
