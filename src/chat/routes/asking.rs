@@ -14,18 +14,23 @@ const LONGEST_TITLE: usize = 120;
 
 /// Where something is to be done, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
+pub(in crate::chat) struct Order {
     /// Such as `github:owner/repo`.
-    pub(super) repository: String,
+    pub(in crate::chat) repository: String,
     /// The account on its forge.
-    pub(super) login: String,
+    pub(in crate::chat) login: String,
     /// What is to be done.
-    pub(super) request: String,
+    pub(in crate::chat) request: String,
 }
 
 /// Finds out where something is to be done, and whether the person may have it done there at this
 /// moment; else returns what they are told.
-pub(super) async fn order(desk: &Desk, incoming: &Incoming, request: &str, is_japanese: bool) -> Result<Order, String> {
+pub(in crate::chat) async fn order(
+    desk: &Desk,
+    incoming: &Incoming,
+    request: &str,
+    is_japanese: bool,
+) -> Result<Order, String> {
     let told = |phrase: Phrase<'_>| phrase.in_words(is_japanese);
     let (named, rest) = named_repository(desk, request);
     let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
@@ -61,7 +66,7 @@ fn named_repository<'a>(desk: &Desk, request: &'a str) -> (Option<String>, &'a s
 
 /// Opens an issue for an order, once for each message, and has its progress told; returns what the
 /// person is told.
-pub(super) async fn open(
+pub(in crate::chat) async fn open(
     desk: &Desk,
     incoming: &Incoming,
     order: &Order,

@@ -36,14 +36,14 @@ const INDEXING: Duration = Duration::from_secs(60);
 const PROMPT: &str = include_str!("worker.txt");
 
 /// A repository that is looked at.
-pub(super) struct View {
+pub(in crate::chat) struct View {
     tools: RepositoryTools,
     specs: Arc<[ToolSpec]>,
     path: String,
 }
 
 /// Opens the repository of an order at its default branch.
-pub(super) async fn view(desk: &Desk, order: &Order) -> Result<View, String> {
+pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, String> {
     let connected = desk
         .service
         .forge_of(&order.repository)
@@ -96,7 +96,7 @@ async fn index(desk: &Desk, mirror: &Mirror, commit: &CommitId, files: &Files) -
 }
 
 /// Has a worker look; the error says why it gave no answer that could be read.
-pub(super) async fn look(
+pub(in crate::chat) async fn look(
     desk: &Desk,
     session: &Session,
     view: &View,

@@ -17,7 +17,7 @@ const LONGEST_OUTPUT: usize = 2_000;
 
 /// Runs the command that a request names by its first word; returns what the person is told. Once
 /// begun for a message, a command is not run again for it, whatever came of it.
-pub(super) async fn operate(
+pub(in crate::chat) async fn operate(
     desk: &Desk,
     incoming: &Incoming,
     request: &str,

@@ -33,13 +33,13 @@ struct Delegate {
 
 /// What the chat model said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(in crate::chat) enum Said {
     Answer(String),
     Delegated { route: Route, task: String },
 }
 
 /// Asks the chat model for an answer to `text`.
-pub(super) async fn talk(desk: &Desk, session: &Session, text: &str) -> Result<Said, LlmError> {
+pub(in crate::chat) async fn talk(desk: &Desk, session: &Session, text: &str) -> Result<Said, LlmError> {
     let model = desk.model(Role::Chat, session.near_only, None);
     ready(desk, &model).await?;
     let native = model.takes_native_calls().await;
@@ -52,7 +52,7 @@ pub(super) async fn talk(desk: &Desk, session: &Session, text: &str) -> Result<S
 }
 
 /// Asks the chat model to tell a person what a worker found.
-pub(super) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str) -> Result<String, LlmError> {
+pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str) -> Result<String, LlmError> {
     let model = desk.model(Role::Chat, session.near_only, None);
     ready(desk, &model).await?;
     let mut chat = model.chat(Arc::from([]), false, desk.stop.asked.clone());
@@ -68,7 +68,12 @@ pub(super) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str
 }
 
 /// Asks the classifier about a message.
-pub(super) async fn classify(desk: &Desk, near_only: bool, prompt: &str, text: &str) -> Result<String, LlmError> {
+pub(in crate::chat) async fn classify(
+    desk: &Desk,
+    near_only: bool,
+    prompt: &str,
+    text: &str,
+) -> Result<String, LlmError> {
     let model = desk.model(Role::Classifier, near_only, None);
     let mut chat = model.chat(Arc::from([]), false, desk.stop.asked.clone());
     chat.send_system_prompt(&desk.service.clean(prompt));
