@@ -24,7 +24,8 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
         Body::Text { text } => text.clone(),
         Body::Press { .. } => String::new(),
     };
-    if !text.is_empty() {
+    // A digest says nothing of the language.
+    if !text.is_empty() && approving::typed(&text).is_none() {
         session.is_japanese = is_japanese(&text);
     }
     let said = match answer_to_question(desk, &incoming, &session).await? {

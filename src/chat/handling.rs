@@ -10,6 +10,7 @@ use super::routes::operating;
 use super::routes::talking::{self, Said};
 use super::session::Session;
 use crate::journal::fact::Fact;
+use crate::journal::fact::chat::{DecidedRoute, EndedRoute, NoWorkerAnswer, OtherRoute, WorkerAnswer};
 use crate::llm::config::role::Role;
 use crate::messenger::place::{Incoming, Messenger};
 use crate::routing::Route;
@@ -158,12 +159,12 @@ impl<'a> Handling<'a> {
             if self.session.near_only && self.desk.far_routes().contains(&other) {
                 return Ok(self.words(Phrase::Refused(other)));
             }
-            self.desk.note(Fact::RouteOverridden {
+            self.desk.note(Fact::RouteOverridden(OtherRoute {
                 session: self.name(),
                 from: route.to_string(),
                 to: other.to_string(),
                 reason: answer,
-            });
+            }));
             (route, request) = (other, task);
         }
     }
@@ -307,7 +308,7 @@ impl<'a> Handling<'a> {
     }
 
     fn worker_succeeded(&self, route: Route, output: &WorkerOutput, milliseconds: u64) {
-        self.desk.note(Fact::WorkerSucceeded {
+        self.desk.note(Fact::WorkerSucceeded(WorkerAnswer {
             session: self.name(),
             route: route.to_string(),
             confidence: output.confidence,
@@ -315,20 +316,20 @@ impl<'a> Handling<'a> {
             needs_next_loop: output.needs_next_loop,
             fit: output.fit,
             milliseconds,
-        });
+        }));
     }
 
     fn worker_failed(&mut self, route: Route, reason: &str) {
         reason.clone_into(&mut self.told.error);
-        self.desk.note(Fact::WorkerFailed {
+        self.desk.note(Fact::WorkerFailed(NoWorkerAnswer {
             session: self.name(),
             route: route.to_string(),
             reason: reason.to_owned(),
-        });
+        }));
     }
 
     fn note_decision(&self, decision: &Decision) {
-        self.desk.note(Fact::RouterDecision {
+        self.desk.note(Fact::RouterDecision(DecidedRoute {
             session: self.name(),
             messenger: self.incoming.place.messenger.as_str().to_owned(),
             route: decision.route.to_string(),
@@ -344,13 +345,13 @@ impl<'a> Handling<'a> {
                 .map(|(route, _)| route.to_string())
                 .unwrap_or_default(),
             classifier_confidence: self.told.classifier.map(|(_, confidence)| confidence),
-        });
+        }));
     }
 
     fn note_end(&self) {
         let told = &self.told;
         let route = |route: Option<Route>| route.map(|route| route.to_string()).unwrap_or_default();
-        self.desk.note(Fact::FinalRoute {
+        self.desk.note(Fact::FinalRoute(EndedRoute {
             session: self.name(),
             initial_route: route(told.initial),
             final_route: route(told.last),
@@ -368,7 +369,7 @@ impl<'a> Handling<'a> {
             stop_reason: told.stopped.map_or("", StopReason::as_str).to_owned(),
             error_reason: told.error.clone(),
             milliseconds: self.millis(),
-        });
+        }));
     }
 }
 

@@ -22,7 +22,7 @@ mod handling; // one message, from its route to its answer
 mod answering; // one message, which may be an answer itself
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
@@ -30,14 +30,14 @@ use tokio::task::JoinSet;
 use crate::agent::record::stop::Stop;
 use crate::messenger::place::Incoming;
 use crate::service::Service;
-use crate::store::StoreError;
+use crate::store::{StoreError, Turn};
 use desk::Desk;
 pub use hearing::Heard;
 
 /// Longest time between two looks at the store, which another process may have written.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a process answers before it says again that it does.
-const TURN: Duration = Duration::from_mins(1);
+/// How long a process that was killed is waited for, where nobody can see that it was.
+const TURN: Duration = Duration::from_secs(15);
 /// Conversations that are answered at once.
 const AT_ONCE: usize = 8;
 /// Messages that are looked at together.
@@ -48,6 +48,8 @@ const REST: Duration = Duration::from_secs(10);
 /// People in messengers.
 pub struct Chat {
     desk: Arc<Desk>,
+    /// The right to answer, while this process has it.
+    turn: Mutex<Option<Turn>>,
 }
 
 impl Chat {
@@ -59,6 +61,7 @@ impl Chat {
         }
         Ok(Some(Self {
             desk: Arc::new(Desk::new(service)?),
+            turn: Mutex::default(),
         }))
     }
 
@@ -93,6 +96,13 @@ impl Chat {
             () = listening => {}
             () = self.take_turns() => {}
         }
+        // The next process need not wait until it is clear that this one is gone.
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(turn) = turn
+            && let Err(error) = self.desk.store().end_turn(&turn).await
+        {
+            tracing::warn!("messengers: {error}");
+        }
     }
 
     /// Answers while it is this process's turn.
@@ -100,6 +110,7 @@ impl Chat {
         loop {
             match self.desk.store().take_turn("chat", 1, TURN).await {
                 Ok(Some(turn)) => {
+                    *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn.clone());
                     let keeping = async {
                         loop {
                             tokio::time::sleep(TURN / 3).await;

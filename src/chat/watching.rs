@@ -147,7 +147,7 @@ fn progress(run: &Run, record: &Record, watched: &Watched) -> String {
     if let Some(plan) = &record.planned.plan {
         let steps = &plan.task_decomposition.subtasks;
         lines.extend(steps.iter().take(MOST_STEPS).map(|step| {
-            let is_finished = record.worked.finished_subtasks.contains(&step.id);
+            let is_finished = run.state == State::Done || record.worked.finished_subtasks.contains(&step.id);
             format!("{} {}", if is_finished { "☑" } else { "☐" }, cut(&step.description))
         }));
     }

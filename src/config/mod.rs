@@ -23,7 +23,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -292,40 +291,6 @@ impl Config {
     /// Returns the JSON Schema of the file (draft 2020-12), for editors.
     pub fn schema() -> Value {
         schema::of_config()
-    }
-
-    /// Returns the secrets that the redactor removes from texts.
-    ///
-    /// An MCP server's variables are included only if their names suggest a secret: to blot out
-    /// each `HOME=/root` would make every text unreadable.
-    pub fn secrets(&self) -> Vec<SecretString> {
-        let github = self.github.entries.iter().map(|host| &host.token);
-        let tokens = github.chain(self.gitlab.entries.iter().map(|host| &host.token));
-        let keys = [
-            &self.llm.openai.api_key,
-            &self.llm.anthropic.api_key,
-            &self.store.password,
-        ];
-        let named = self.llm.models.values().map(|model| &model.api_key);
-        let models = self.llm.all_models();
-        let headers = models.iter().flat_map(|model| &model.options.headers);
-        let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
-        let of_programs = self.llm.models.values().flat_map(|model| &model.env);
-        let variables = of_servers.chain(of_programs);
-        tokens
-            .chain(keys)
-            .chain(named)
-            .flatten()
-            .chain(
-                variables
-                    .chain(headers)
-                    .filter(|(name, _)| secret_file::speaks_of_a_secret(name))
-                    .map(|(_, value)| value),
-            )
-            .chain(self.http.secrets())
-            .chain(self.chat.secrets())
-            .cloned()
-            .collect()
     }
 
     /// Returns where the store lies.

@@ -1,6 +1,7 @@
 //! The facts of the journal. Each fact is in the past tense and says it all: nobody has to look up
 //! an earlier line.
 
+pub mod chat; // what became of messages of people in messengers
 mod cleaning; // without secrets, and cut
 mod written; // times and states, as a line of the journal has them
 
@@ -346,72 +347,25 @@ pub enum Fact {
         by: String,
     },
     /// It was decided what becomes of a message in a messenger.
-    RouterDecision {
-        session: String,
-        messenger: String,
-        route: String,
-        /// `command`, `rule`, `classifier`, `fallback` or `entry`.
-        source: String,
-        /// In percent.
-        confidence: u8,
-        reason: String,
-        evidence: Vec<String>,
-        near_only: bool,
-        is_refused: bool,
-        classifier_route: String,
-        classifier_confidence: Option<u8>,
-    },
+    RouterDecision(chat::DecidedRoute),
     /// The classifier did not decide; the message went to CHAT.
     ClassifierError {
         session: String,
         reason: String,
     },
     /// A message went on, on another route than the one that was decided on.
-    RouteOverridden {
-        session: String,
-        from: String,
-        to: String,
-        reason: String,
-    },
-    /// A message went on no more, before it had its answer.
+    RouteOverridden(chat::OtherRoute),
+    /// A message went on no more, before it had its answer; for instance by `max_loops`.
     LoopStopped {
         session: String,
-        /// Such as `max_loops` or `need_user_confirmation`.
         reason: String,
     },
     /// A message was answered.
-    FinalRoute {
-        session: String,
-        initial_route: String,
-        final_route: String,
-        classifier_route: String,
-        classifier_confidence: Option<u8>,
-        worker_calls: u32,
-        needs_next_loop: bool,
-        risk: String,
-        fit: Option<bool>,
-        reroute_used: bool,
-        stop_reason: String,
-        error_reason: String,
-        milliseconds: u64,
-    },
+    FinalRoute(chat::EndedRoute),
     /// A worker for a message in a messenger answered.
-    WorkerSucceeded {
-        session: String,
-        route: String,
-        /// In percent.
-        confidence: u8,
-        risk: String,
-        needs_next_loop: bool,
-        fit: Option<bool>,
-        milliseconds: u64,
-    },
+    WorkerSucceeded(chat::WorkerAnswer),
     /// A worker for a message in a messenger gave no answer that could be read.
-    WorkerFailed {
-        session: String,
-        route: String,
-        reason: String,
-    },
+    WorkerFailed(chat::NoWorkerAnswer),
     /// Another plan took the place of the one before.
     Replanned {
         reason: String,

@@ -86,8 +86,8 @@ impl Models {
         names.cloned().collect()
     }
 
-    /// Returns the model with this name in `role`, restricted as in [`Self::of`]; `None` if there is
-    /// none, or if another takes its place in confidential work.
+    /// Returns the model with this name in `role`, restricted as in [`Self::of`]; `None` if there
+    /// is none, or if another takes its place in confidential work.
     pub fn named(&self, name: &str, role: Role, local_only: Option<&str>) -> Option<Model> {
         let local_only = self.demand(local_only);
         let is_replaced = local_only.is_some() && self.roles.named(Role::LocalOnly).is_some();

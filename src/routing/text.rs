@@ -72,9 +72,8 @@ pub fn holds(text: &str, word: &str) -> bool {
     })
 }
 
-/// Tells whether most letters are Japanese, by which the program chooses its own few words.
+/// Tells whether a text has Japanese letters, by which the program chooses its own few words.
 pub fn is_japanese(text: &str) -> bool {
-    let is_kana = |sign: char| matches!(sign, '\u{3040}'..='\u{30ff}' | '\u{ff66}'..='\u{ff9f}');
-    let is_han = |sign: char| matches!(sign, '\u{4e00}'..='\u{9fff}');
-    text.chars().any(is_kana) || (text.chars().any(is_han) && !text.chars().any(|sign| sign.is_ascii_alphabetic()))
+    text.chars()
+        .any(|sign| matches!(sign, '\u{3040}'..='\u{30ff}' | '\u{ff66}'..='\u{ff9f}' | '\u{4e00}'..='\u{9fff}'))
 }

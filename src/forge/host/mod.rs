@@ -16,10 +16,7 @@ use crate::finding::Finding;
 use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::{Attempt, Failure};
 use crate::forge::http::retry::{once, until_seen};
-use crate::forge::item::account::Account;
-use crate::forge::item::address::ItemAddress;
-use crate::forge::item::change::OpenChange;
-use crate::forge::item::checks::Checks;
+use crate::forge::item::{account::Account, address::ItemAddress, change::OpenChange, checks::Checks};
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::trigger::Trigger;
 use crate::forge::{

@@ -1,5 +1,5 @@
-//! Webhooks of the forges and messengers. Of a forge's: whether a delivery is real is decided on its bytes as they came, and all
-//! that a real one does is to have the forges looked at.
+//! Webhooks of the forges and of messengers. Whether a forge's delivery is real is decided on its
+//! bytes as they came, and all that a real one does is to have the forges looked at.
 //!
 //! What it says is not believed, so a delivery that somebody repeats or makes up with a stolen
 //! secret causes a look and nothing else. The answer does not wait for the look.

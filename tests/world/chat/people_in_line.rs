@@ -85,12 +85,9 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
 async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_once() {
     let line = Line::start().await;
     let world = world(&line).await;
-    for number in 0..4 {
-        world
-            .model
-            .for_task(&format!("question {number}"))
-            .says(&format!("answer {number}"));
-    }
+    // One conversation, which begins with the first question.
+    let script = world.model.for_task("question 0").says("answer 0").says("answer 1");
+    script.says("answer 2").says("answer 3");
     let (mut program, door) = opened(&world, &["serve"]).await;
 
     let (body, good) = line.writes(ALICE, "question 0");
