@@ -33,7 +33,7 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
         None if text.trim().is_empty() => String::new(),
         None => {
             let mut handling = Handling::new(desk, &incoming, &mut session);
-            handling.handle(&text).await?
+            Box::pin(handling.handle(&text)).await?
         }
     };
     let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);

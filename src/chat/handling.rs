@@ -148,10 +148,10 @@ impl<'a> Handling<'a> {
         loop {
             self.told.last = Some(route);
             let (answer, next) = match route {
-                Route::Chat => self.chat(&request).await,
-                Route::Code => (self.code(&request).await?, None),
+                Route::Chat => Box::pin(self.chat(&request)).await,
+                Route::Code => (Box::pin(self.code(&request)).await?, None),
                 Route::Ops => (self.ops(&request).await?, None),
-                Route::Plan | Route::Analyze | Route::Research => self.look(route, &request).await,
+                Route::Plan | Route::Analyze | Route::Research => Box::pin(self.look(route, &request)).await,
             };
             let Some((other, task)) = next else {
                 return Ok(answer);

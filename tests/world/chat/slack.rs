@@ -155,10 +155,10 @@ impl Slack {
         if let Some(thread) = thread {
             event["thread_ts"] = json!(thread);
         }
-        self.shared.tell("events_api", callback(&event, &ts, "message"));
+        self.shared.tell("events_api", &callback(&event, &ts, "message"));
         if text.contains(&format!("<@{BOT}>")) {
             event["type"] = json!("app_mention");
-            self.shared.tell("events_api", callback(&event, &ts, "app_mention"));
+            self.shared.tell("events_api", &callback(&event, &ts, "app_mention"));
         }
         ts
     }
@@ -182,7 +182,7 @@ impl Slack {
                 "type": "button", "action_ts": at,
             }],
         });
-        self.shared.tell("interactive", payload);
+        self.shared.tell("interactive", &payload);
     }
 
     /// Sends what was acknowledged, too, once more, as Slack does where an acknowledgement was lost.
@@ -197,7 +197,8 @@ impl Slack {
                 "type": "message", "user": message.user, "channel": message.channel, "ts": message.ts, "text": message.text,
                 "channel_type": "channel", "thread_ts": message.thread,
             });
-            self.shared.tell("events_api", callback(&event, &message.ts, "message"));
+            self.shared
+                .tell("events_api", &callback(&event, &message.ts, "message"));
         }
     }
 
@@ -341,7 +342,7 @@ impl Shared {
     }
 
     /// Sends an envelope over some connection, and keeps it until it is acknowledged.
-    fn tell(&self, kind: &str, payload: Value) {
+    fn tell(&self, kind: &str, payload: &Value) {
         let mut inner = self.inner.lock().unwrap();
         inner.envelopes += 1;
         let id = format!("envelope-{}", inner.envelopes);
