@@ -72,6 +72,20 @@ impl Trust {
         }
     }
 
+    /// Returns the same for a client that speaks HTTP/1.1 alone, from which a connection can be
+    /// taken over for another protocol.
+    pub fn client_to_take_over(&self) -> ClientBuilder {
+        let builder = reqwest::Client::builder().http1_only();
+        match self.0.tls.get_or_init(|| self.tls()) {
+            Some(config) => {
+                let mut config = config.clone();
+                config.alpn_protocols = vec![b"http/1.1".to_vec()];
+                builder.tls_backend_preconfigured(config)
+            }
+            None => builder,
+        }
+    }
+
     fn tls(&self) -> Option<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(self.certificates());

@@ -25,8 +25,16 @@ const LONGEST_ASKED_SECONDS: f64 = 31_536_000.0;
 /// Returns a client builder with the program's name and without redirects, because a redirect would
 /// carry the key to wherever it points.
 pub fn client(trust: &Trust) -> ClientBuilder {
-    trust
-        .client()
+    usual(trust.client())
+}
+
+/// Returns the same for connections that are taken over for another protocol.
+pub fn client_to_take_over(trust: &Trust) -> ClientBuilder {
+    usual(trust.client_to_take_over())
+}
+
+fn usual(builder: ClientBuilder) -> ClientBuilder {
+    builder
         .user_agent(concat!("coding-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .redirect(Policy::none())

@@ -19,6 +19,7 @@ pub mod lfs; // pointers of Git LFS, as commits hold them
 pub mod syntax; // how a file of source falls into places
 pub mod task; // what is worked on: ids, states, labels
 pub mod review; // a second model's judgement, and what follows from it
+pub mod routing; // what a message from a chat asks for
 
 // What neighbours share.
 pub mod process; // processes and all their descendants
@@ -32,6 +33,7 @@ pub mod executor; // the program inside the container
 pub mod gateway; // the way out of a container
 pub mod forge; // GitHub and GitLab
 pub mod llm; // language models
+pub mod messenger; // Slack and LINE
 pub mod queue; // wakes consumers
 pub mod repository; // the bare mirror, what goes in and what comes out
 pub mod store; // which runs there are, and who works on them
@@ -57,6 +59,7 @@ pub mod agent; // one run, from plan to delivery
 // The service.
 pub mod config; // config.yaml
 pub mod service; // producer, consumers, recovery
+pub mod chat; // what people ask for in messengers, and what they are told
 pub mod doctor; // is everything there that a run needs?
 pub mod evaluation; // evaluates documents for other programs, over MCP
 pub mod web; // dashboard, API, metrics, webhooks

@@ -23,6 +23,7 @@ const FLOORS: [&[&str]; 9] = [
         "syntax",
         "task",
         "review",
+        "routing",
     ],
     &["process", "certificates", "http", "private"],
     &[
@@ -31,6 +32,7 @@ const FLOORS: [&[&str]; 9] = [
         "gateway",
         "forge",
         "llm",
+        "messenger",
         "queue",
         "repository",
         "store",
@@ -41,7 +43,7 @@ const FLOORS: [&[&str]; 9] = [
     &["traces"],
     &["workspace", "reviewer"],
     &["agent"],
-    &["config", "service", "doctor", "evaluation", "web", "cli"],
+    &["config", "service", "chat", "doctor", "evaluation", "web", "cli"],
 ];
 
 /// Floors whose modules may import those listed before them.

@@ -53,7 +53,7 @@ use coding_agent_harness::fake; // forges and model
 use figure::Figure;
 use scale::Scale;
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "turns",
     "peer",
     "ready",

@@ -5,6 +5,7 @@
 //! touched. Nothing outside this machine is asked: `doctor` finds out whether a token is good or an
 //! image is there.
 
+pub mod chat;
 mod document;
 pub mod fault;
 mod hosts;
@@ -22,7 +23,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -43,6 +43,7 @@ use crate::store;
 use crate::store::retention::Retention;
 use crate::tool::{self, McpServerConfig};
 use crate::traces;
+use chat::Chat;
 use fault::{Fault, Faults, Origin};
 pub use hosts::Hosts;
 use http::Http;
@@ -112,6 +113,8 @@ pub struct Config {
     pub http: Http,
     /// Traces for OpenTelemetry.
     pub traces: traces::Config,
+    /// People in Slack and LINE.
+    pub chat: Chat,
     /// File with certificates (PEM) that connections to forges and models trust beside the
     /// machine's, for instance the one of a company's own authority.
     pub ca_file: Option<PathBuf>,
@@ -248,6 +251,8 @@ impl Config {
         config.llm.embeddings = config.index.embedder().map(str::to_owned);
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
+        config.chat.persona = rules::persona(&config, folder, faults);
+        config.chat.rules = rules::dictionary(&config, folder, faults);
         config.resolve_paths(folder);
         trust::read(&mut config, folder, environment, faults);
         Some(config)
@@ -289,40 +294,6 @@ impl Config {
     /// Returns the JSON Schema of the file (draft 2020-12), for editors.
     pub fn schema() -> Value {
         schema::of_config()
-    }
-
-    /// Returns the secrets that the redactor removes from texts.
-    ///
-    /// An MCP server's variables are included only if their names suggest a secret: to blot out
-    /// each `HOME=/root` would make every text unreadable.
-    pub fn secrets(&self) -> Vec<SecretString> {
-        let github = self.github.entries.iter().map(|host| &host.token);
-        let tokens = github.chain(self.gitlab.entries.iter().map(|host| &host.token));
-        let keys = [
-            &self.llm.openai.api_key,
-            &self.llm.anthropic.api_key,
-            &self.store.password,
-        ];
-        let named = self.llm.models.values().map(|model| &model.api_key);
-        let models = self.llm.all_models();
-        let of_models = models.iter().flat_map(|model| &model.options.headers);
-        let headers = of_models.chain(&self.traces.headers);
-        let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
-        let of_programs = self.llm.models.values().flat_map(|model| &model.env);
-        let variables = of_servers.chain(of_programs);
-        tokens
-            .chain(keys)
-            .chain(named)
-            .flatten()
-            .chain(
-                variables
-                    .chain(headers)
-                    .filter(|(name, _)| secret_file::speaks_of_a_secret(name))
-                    .map(|(_, value)| value),
-            )
-            .chain(self.http.secrets())
-            .cloned()
-            .collect()
     }
 
     /// Returns where the store lies.
@@ -385,6 +356,7 @@ impl Default for Config {
             retention: Retention::default(),
             http: Http::default(),
             traces: traces::Config::default(),
+            chat: Chat::default(),
             ca_file: None,
         }
     }

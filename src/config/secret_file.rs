@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+use secrecy::SecretString;
 use serde_json::Map;
 use serde_json::Value;
 
+use super::Config;
 use super::fault::Faults;
 use super::fault::KeyPath;
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
-pub(super) const SECRETS: [(&[&str], &str); 10] = [
+pub(super) const SECRETS: [(&[&str], &str); 15] = [
     (&["github"], "token"),
     (&["gitlab"], "token"),
     (&["llm", "openai"], "api_key"),
@@ -20,12 +22,54 @@ pub(super) const SECRETS: [(&[&str], &str); 10] = [
     (&["http", "webhooks", "github"], "secret"),
     (&["http", "webhooks", "gitlab"], "token"),
     (&["http", "webhooks", "gitlab"], "signing_secret"),
+    (&["chat", "slack"], "app_token"),
+    (&["chat", "slack"], "bot_token"),
+    (&["chat", "slack"], "signing_secret"),
+    (&["chat", "line"], "channel_secret"),
+    (&["chat", "line"], "channel_access_token"),
     (&["store"], "password"),
 ];
 /// Stands in a path for each entry of a section whose names the user chooses.
 pub(super) const ANY: &str = "*";
 const ENDING: &str = "_file";
 const LARGEST_FILE: u64 = 64 * 1024;
+
+impl Config {
+    /// Returns the secrets that the redactor removes from texts.
+    ///
+    /// An MCP server's variables are included only if their names suggest a secret: to blot out
+    /// each `HOME=/root` would make every text unreadable.
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let github = self.github.entries.iter().map(|host| &host.token);
+        let tokens = github.chain(self.gitlab.entries.iter().map(|host| &host.token));
+        let keys = [
+            &self.llm.openai.api_key,
+            &self.llm.anthropic.api_key,
+            &self.store.password,
+        ];
+        let named = self.llm.models.values().map(|model| &model.api_key);
+        let models = self.llm.all_models();
+        let of_models = models.iter().flat_map(|model| &model.options.headers);
+        let headers = of_models.chain(&self.traces.headers);
+        let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
+        let of_programs = self.llm.models.values().flat_map(|model| &model.env);
+        let variables = of_servers.chain(of_programs);
+        tokens
+            .chain(keys)
+            .chain(named)
+            .flatten()
+            .chain(
+                variables
+                    .chain(headers)
+                    .filter(|(name, _)| speaks_of_a_secret(name))
+                    .map(|(_, value)| value),
+            )
+            .chain(self.http.secrets())
+            .chain(self.chat.secrets())
+            .cloned()
+            .collect()
+    }
+}
 
 /// Returns the files below `folder` that hold secrets: those that `<key>_file` names, and the key
 /// of a GitHub App. The paths are those of the text, before variables are replaced, so a path that

@@ -29,6 +29,8 @@ pub(super) fn read(config: &mut Config, folder: &Path, environment: Variables<'_
         host.trust = reader.trust(&format!("{key}.ca_file"), host.ca_file.as_deref());
     }
     config.traces.trust = reader.trust("traces.ca_file", None);
+    config.chat.slack.trust = reader.trust("ca_file", None);
+    config.chat.line.trust = reader.trust("ca_file", None);
     let llm = &mut config.llm;
     let sections = [
         ("ollama".to_owned(), &mut llm.ollama.options),

@@ -4,6 +4,7 @@
 
 mod containers; // the engine, its images, and a container
 mod embeddings; // the model that reorders places of the code index
+mod messengers; // Slack and LINE
 mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
 
@@ -56,6 +57,7 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
     findings.extend(tool_servers(config, &host.program).await);
     findings.extend(models(config, check).await);
     findings.extend(reviewers::examine(config, &host.program));
+    findings.extend(messengers::examine(config).await);
     findings
 }
 

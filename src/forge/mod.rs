@@ -181,6 +181,9 @@ pub trait Diagnostics: Send + Sync {
     /// the findings. For all repositories of an owner, it is one with a labelled item.
     async fn git_remotes(&self) -> Vec<GitRemote>;
 
+    /// Returns what git needs for one repository; `None` where it cannot be read.
+    async fn git_remote(&self, repository: &str) -> Option<GitRemote>;
+
     /// Returns what was asked of it so far.
     fn traffic(&self) -> Traffic;
 }

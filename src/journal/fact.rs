@@ -1,6 +1,7 @@
 //! The facts of the journal. Each fact is in the past tense and says it all: nobody has to look up
 //! an earlier line.
 
+pub mod chat; // what became of messages of people in messengers
 mod cleaning; // without secrets, and cut
 mod written; // times and states, as a line of the journal has them
 
@@ -345,6 +346,26 @@ pub enum Fact {
     AutomaticApprovalEnded {
         by: String,
     },
+    /// It was decided what becomes of a message in a messenger.
+    RouterDecision(chat::DecidedRoute),
+    /// The classifier did not decide; the message went to CHAT.
+    ClassifierError {
+        session: String,
+        reason: String,
+    },
+    /// A message went on, on another route than the one that was decided on.
+    RouteOverridden(chat::OtherRoute),
+    /// A message went on no more, before it had its answer; for instance by `max_loops`.
+    LoopStopped {
+        session: String,
+        reason: String,
+    },
+    /// A message was answered.
+    FinalRoute(chat::EndedRoute),
+    /// A worker for a message in a messenger answered.
+    WorkerSucceeded(chat::WorkerAnswer),
+    /// A worker for a message in a messenger gave no answer that could be read.
+    WorkerFailed(chat::NoWorkerAnswer),
     /// Another plan took the place of the one before.
     Replanned {
         reason: String,

@@ -64,6 +64,11 @@ impl Model {
         self.connection.is_near || matches!(self.connection.provider.info().name, "ollama" | "lmstudio")
     }
 
+    /// Tells whether its server is on this machine or in a private network.
+    pub fn is_near(&self) -> bool {
+        self.connection.is_near
+    }
+
     /// Returns what decides on the replies besides the prompt; `None` where the same prompt may
     /// give another reply each time: without `temperature: 0` and a `seed`.
     pub fn reproducible(&self) -> Option<String> {

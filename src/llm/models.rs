@@ -48,6 +48,10 @@ impl Models {
         for name in &used {
             connect(config, name, &mut connections, 0)?;
         }
+        // A message may name any of them for its work.
+        for name in config.models.keys().filter(|name| config.command_model(name).is_none()) {
+            connect(config, name, &mut connections, 0)?;
+        }
         let own = connect(config, OWN, &mut connections, 0)?;
         let embedder = match &config.embeddings {
             Some(name) => Some(connect(config, name, &mut connections, 0)?),
@@ -81,6 +85,20 @@ impl Models {
         let local_only = self.demand(local_only);
         let name = self.name_of(role, local_only.as_deref());
         self.restricted(name, role, local_only)
+    }
+
+    /// Returns the names that the configuration gives models.
+    pub fn names(&self) -> Vec<String> {
+        let names = self.connections.keys().filter(|name| *name != OWN);
+        names.cloned().collect()
+    }
+
+    /// Returns the model with this name in `role`, restricted as in [`Self::of`]; `None` if there
+    /// is none, or if another takes its place in confidential work.
+    pub fn named(&self, name: &str, role: Role, local_only: Option<&str>) -> Option<Model> {
+        let local_only = self.demand(local_only);
+        let is_replaced = local_only.is_some() && self.roles.named(Role::LocalOnly).is_some();
+        (self.connections.contains_key(name) && !is_replaced).then(|| self.restricted(name, role, local_only))
     }
 
     /// Returns who has the role `reviewer`, chosen as in [`Self::of`].

@@ -62,6 +62,8 @@ pub struct Service {
     bell: Bell,
     /// Items that other installations have claimed.
     left: LeftToOthers,
+    /// Rings when somebody said something in a messenger.
+    said: tokio::sync::Notify,
     stop: Stop,
     config: Config,
 }
@@ -112,6 +114,7 @@ impl Service {
             wake_ups,
             bell: Bell::new(),
             left: LeftToOthers::default(),
+            said: tokio::sync::Notify::new(),
             stop,
             config,
         })
@@ -174,6 +177,25 @@ impl Service {
     pub fn look_now(&self) {
         self.bell.has_delivered();
         self.bell.ring();
+    }
+
+    /// Has the messages of people looked at now, because somebody said something.
+    pub fn answer_now(&self) {
+        self.said.notify_one();
+    }
+
+    /// Waits until somebody said something.
+    pub async fn somebody_speaks(&self) {
+        self.said.notified().await;
+    }
+
+    pub fn models(&self) -> &Models {
+        &self.services.models
+    }
+
+    /// Returns the part of the configuration that runs depend on.
+    pub fn settings(&self) -> &Settings {
+        &self.services.settings
     }
 
     /// Returns what this process asked of each forge.

@@ -6,6 +6,8 @@
 use uuid::Uuid;
 
 use super::Service;
+use super::forges::Connected;
+use crate::forge::item::account::Account;
 use crate::forge::{ForgeError, NewIssue, OpenedIssue, Post};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::StoreError;
@@ -35,19 +37,16 @@ pub struct Request<'a> {
     pub key: Uuid,
     /// Whether it was begun before.
     pub is_repeated: bool,
+    /// The model that is to plan and work, by its name in the configuration.
+    pub model: Option<&'a str>,
 }
 
 impl Service {
     /// Opens an issue and puts the label on that has it worked on.
     pub async fn request(&self, request: &Request<'_>) -> Result<OpenedIssue, NotOpened> {
         let not_configured = || NotOpened::NotConfigured(request.repository.to_owned());
-        let (host, repository) = request.repository.split_once(':').ok_or_else(not_configured)?;
-        let connected = self
-            .forges
-            .all()
-            .find(|connected| connected.forge.name().as_str() == host);
-        let connected = connected.filter(|connected| connected.forge.works_on(repository));
-        let connected = connected.ok_or_else(not_configured)?;
+        let connected = self.forge_of(request.repository).ok_or_else(not_configured)?;
+        let (_, repository) = request.repository.split_once(':').ok_or_else(not_configured)?;
         let redactor = &self.services.redactor;
         let issue = NewIssue {
             title: &redactor.clean(request.title),
@@ -63,6 +62,10 @@ impl Service {
             .store
             .note_once(&opened_for(&opened.task), request.by)
             .await?;
+        if let Some(model) = request.model {
+            let name = named_for(&opened.task);
+            self.services.store.note_once(&name, model).await?;
+        }
         connected
             .forge
             .add_label(&opened.task, &connected.labels.trigger)
@@ -80,6 +83,31 @@ impl Service {
         Ok(opened)
     }
 
+    /// Returns the forge of a repository such as `github:owner/repo`, if the configuration has it
+    /// worked on.
+    pub fn forge_of(&self, repository: &str) -> Option<&Connected> {
+        let (host, path) = repository.split_once(':')?;
+        let mut forges = self.forges.all();
+        let connected = forges.find(|connected| connected.forge.name().as_str() == host)?;
+        connected.forge.works_on(path).then_some(connected)
+    }
+
+    /// Tells whether an account may have the program work on a repository, as its forge says at
+    /// this moment.
+    pub async fn may_ask_for(&self, repository: &str, login: &str) -> Result<bool, NotOpened> {
+        let not_configured = || NotOpened::NotConfigured(repository.to_owned());
+        let connected = self.forge_of(repository).ok_or_else(not_configured)?;
+        // Rights are those of the repository; which of its items is named does not matter.
+        let task: TaskId = format!("{repository}#1").parse().map_err(|_| not_configured())?;
+        let account = Account { login, id: None };
+        Ok(connected.forge.is_authorised(&task, account).await?)
+    }
+
+    /// Returns the model that whoever asked for the work named for it.
+    pub(super) async fn model_for(&self, task: &TaskId) -> Result<Option<String>, StoreError> {
+        self.services.store.noted_once(&named_for(task)).await
+    }
+
     /// Tells whether the program opened the item for somebody who asked for it.
     pub(super) async fn has_opened(&self, task: &TaskId) -> Result<bool, StoreError> {
         Ok(self.services.store.noted_once(&opened_for(task)).await?.is_some())
@@ -89,4 +117,9 @@ impl Service {
 /// Returns the key under which the store has for whom an item was opened.
 fn opened_for(task: &TaskId) -> String {
     format!("opened {task}")
+}
+
+/// Returns the key under which the store has the model that was named for an item.
+fn named_for(task: &TaskId) -> String {
+    format!("model for {task}")
 }

@@ -86,6 +86,7 @@ impl Service {
         store.erase_old_facts(before(retention.runs_days)).await?;
         store.erase_evaluations(before(retention.runs_days)).await?;
         store.erase_once(before(retention.runs_days)).await?;
+        store.erase_chat(before(retention.conversations_days)).await?;
         let mirrors = self.tidy_mirrors().await?;
         if conversations + runs > 0 {
             store.settle().await?;

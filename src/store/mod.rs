@@ -22,6 +22,7 @@ pub mod file_system; // file systems on which the store must not lie
 mod sqlite; // the database in a file
 mod postgres; // the database on a server
 mod runs; // runs, and all that belongs to one: lease, conversation, unfinished work
+mod chat; // conversations in messengers
 mod evaluations; // evaluations of documents for other programs
 mod facts; // what happened, numbered
 mod once; // what must take effect once
@@ -39,6 +40,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+pub use chat::{ChatMessage, ChatWatch, NewSaying, Saying};
 pub use config::{Address, Server};
 pub use evaluations::StoredEvaluation;
 pub use exclusive::{ExclusiveRun, try_exclusive};

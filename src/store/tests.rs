@@ -11,6 +11,7 @@ mod leases;
 mod records;
 pub(super) mod retention;
 mod automatic_approval;
+mod chat;
 mod switches;
 mod turns;
 mod unfinished_work;

@@ -30,6 +30,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::chat::Chat;
 use crate::config::http::Http;
 use crate::service::{Host, Service};
 use access::{Access, gate};
@@ -56,6 +57,8 @@ struct Web {
     meters: Meters,
     /// The room for webhooks that are being read.
     deliveries: hooks::Room,
+    /// Where people in messengers are heard, if one is configured.
+    chat: Option<Chat>,
     /// The requests for tasks under way: those with one key go one after the other.
     asking: tokio::sync::Mutex<()>,
     /// The requests that work on a code index: one may have a whole repository to read.
@@ -112,6 +115,7 @@ impl Server {
             reports: Reports::default(),
             meters: Meters::new().map_err(|error| NotServed::Unfit(error.to_string()))?,
             deliveries: hooks::Room::new(),
+            chat: Chat::new(&service).map_err(|error| NotServed::Unfit(error.to_string()))?,
             asking: tokio::sync::Mutex::default(),
             indexing: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),

@@ -58,6 +58,7 @@ impl Web {
             by: &visitor.name,
             key: id,
             is_repeated: !is_first,
+            model: None,
         };
         let opened = self.service.request(&request).await.map_err(refused)?;
         store

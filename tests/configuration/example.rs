@@ -38,6 +38,9 @@ fn whole_example() -> String {
             "    github: {}",
             "    gitlab: {}",
             "traces: {}",
+            "    allowed_users: {}",
+            "  persona_files: {}",
+            "  ops: {}",
         ]
         .contains(line)
             || line.starts_with("    python: ")
@@ -111,6 +114,11 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
         "GITLAB_WEBHOOK_TOKEN",
         "GITLAB_SIGNING_TOKEN",
         "COLLECTOR_KEY",
+        "SLACK_APP_TOKEN",
+        "SLACK_BOT_TOKEN",
+        "SLACK_SIGNING_SECRET",
+        "LINE_CHANNEL_SECRET",
+        "LINE_ACCESS_TOKEN",
     ] {
         given = given.with(name, "a-token-of-twenty-20");
     }
@@ -144,6 +152,19 @@ fn what_the_example_leaves_out_is_good_too_but_for_what_excludes_each_other() {
             "http.webhooks.github.secret_file",
             "http.webhooks.gitlab.token_file",
             "http.webhooks.gitlab.signing_secret_file",
+            // Another name of a forge than the one above.
+            "chat.default_repository",
+            "chat.slack.app_token_file",
+            "chat.slack.bot_token_file",
+            "chat.slack.signing_secret_file",
+            "chat.slack.allowed_users",
+            "chat.line.channel_secret_file",
+            "chat.line.channel_access_token_file",
+            "chat.line.allowed_users",
+            "chat.persona_files.chat",
+            "chat.persona_files.policy",
+            "chat.persona_files.overlay",
+            "chat.routing.rules_file",
         ],
         "{faults}"
     );

@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, command_executor, consumers, follow_up, git, github, gitlab, http, index, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, store, task_sources, traces
+    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, chat, command_executor, consumers, follow_up, git, github, gitlab, http, index, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, store, task_sources, traces
     "#);
 }
 

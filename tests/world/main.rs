@@ -16,6 +16,7 @@ mod big;
 mod store_trouble;
 mod certificates;
 mod changes;
+mod chat;
 mod command_line;
 mod code_index;
 mod commands;

@@ -82,10 +82,16 @@ impl Claim {
         }
     }
 
-    /// Returns the model of a role; for confidential work one that refuses servers that are not
-    /// local.
+    /// Returns the model of a role, or the one that was named for the work; for confidential work
+    /// one that refuses servers that are not local.
     pub(crate) fn model(&self, role: Role) -> Model {
-        self.services.models.of(role, self.record.request.local_only.as_deref())
+        let (models, request) = (&self.services.models, &self.record.request);
+        let local_only = request.local_only.as_deref();
+        let named = request.model.as_deref();
+        let named = named.filter(|_| matches!(role, Role::Planner | Role::Worker));
+        named
+            .and_then(|name| models.named(name, role, local_only))
+            .unwrap_or_else(|| models.of(role, local_only))
     }
 
     /// Returns the smaller context window of the models that read the task, in tokens.

@@ -50,6 +50,9 @@ pub struct RequestRecord {
     pub local_only: Option<String>,
     /// The claim on the item that was written on the forge before the run was written down.
     pub claimed: Option<WrittenClaim>,
+    /// The model that plans and works, where whoever asked named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A claim on an item that this installation has written on its forge.

@@ -4,9 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::agent::record::stop::Stop;
+use crate::chat::Chat;
 use crate::cli::commands::dashboard;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, forge_configuration, print};
+use crate::service::Service;
 use crate::service::running::Work;
 use crate::store::try_exclusive;
 
@@ -111,8 +114,24 @@ async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
             }
             print("at work; SIGTERM or Ctrl-C stops at the next safe point");
             let served = dashboard::beside(&service, work, &stop);
-            tokio::join!(Box::pin(service.run(work, &stop, &complain)), served);
+            tokio::join!(
+                Box::pin(service.run(work, &stop, &complain)),
+                served,
+                talking(&service, work, &stop)
+            );
             exit::SUCCESS.into()
         })
         .await
+}
+
+/// Hears and answers people in messengers beside the work of `serve`, where one is configured.
+async fn talking(service: &Arc<Service>, work: Work, stop: &Stop) {
+    if !work.produces || !work.consumes {
+        return;
+    }
+    match Chat::new(service) {
+        Ok(Some(chat)) => Box::pin(chat.run(stop)).await,
+        Ok(None) => {}
+        Err(error) => complain(format_args!("no messenger can be spoken to: {error}")),
+    }
 }

@@ -2,6 +2,7 @@
 
 mod approval;
 mod change_requests;
+mod chat;
 mod http;
 mod machine;
 mod model;
@@ -21,6 +22,7 @@ use super::Config;
 use super::fault::Faults;
 use crate::agent::prompt::system_prompt;
 use crate::private;
+pub(super) use chat::{persona, rules as dictionary};
 
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
@@ -30,6 +32,7 @@ pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     change_requests::check(config, faults);
     http::check(config, faults);
     traces::check(config, faults);
+    chat::check(config, faults);
     machine::check(config, folder, faults);
 }
 

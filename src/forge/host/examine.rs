@@ -50,19 +50,22 @@ impl<P: Platform> Host<P> {
                         .and_then(|found| Some(found.task.item()?.repository.clone()))
                 }
             };
-            if let Some(name) = name
-                && let Ok(url) = self.platform.clone_url(&name).await
-                && let Ok(credentials) = self.platform.credentials(&name).await
-            {
-                let subject = format!("{} git of {name}", self.platform.settings().title);
-                remotes.push(GitRemote {
-                    subject,
-                    url,
-                    credentials,
-                });
+            if let Some(name) = name {
+                remotes.extend(self.remote_of(&name).await);
             }
         }
         remotes
+    }
+
+    /// Returns what git needs for a repository, if it can be read.
+    pub(super) async fn remote_of(&self, name: &str) -> Option<GitRemote> {
+        let url = self.platform.clone_url(name).await.ok()?;
+        let credentials = self.platform.credentials(name).await.ok()?;
+        Some(GitRemote {
+            subject: format!("{} git of {name}", self.platform.settings().title),
+            url,
+            credentials,
+        })
     }
 
     /// Examines one repository, and its labels if it can be worked with.

@@ -18,10 +18,7 @@ use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::{Attempt, Failure};
 use crate::forge::http::meter::Traffic;
 use crate::forge::http::retry::{once, until_seen};
-use crate::forge::item::account::Account;
-use crate::forge::item::address::ItemAddress;
-use crate::forge::item::change::OpenChange;
-use crate::forge::item::checks::Checks;
+use crate::forge::item::{account::Account, address::ItemAddress, change::OpenChange, checks::Checks};
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::trigger::Trigger;
 use crate::forge::{
@@ -368,6 +365,10 @@ impl<P: Platform> Diagnostics for Host<P> {
 
     async fn git_remotes(&self) -> Vec<GitRemote> {
         self.remotes().await
+    }
+
+    async fn git_remote(&self, repository: &str) -> Option<GitRemote> {
+        self.remote_of(repository).await
     }
 
     fn traffic(&self) -> Traffic {

@@ -23,6 +23,17 @@ pub async fn look(config: &Config, remote: &Remote) -> Result<(), RepositoryErro
         .map(drop)
 }
 
+/// Returns the name of a remote's default branch, if it has one.
+pub async fn default_branch(config: &Config, remote: &Remote) -> Result<Option<String>, RepositoryError> {
+    let address = Address::read(&remote.url)?;
+    let git = Git::new(config, format!("asking {}", address.url()));
+    let git = address.reach(git, remote.login.as_ref())?;
+    let told = git.args(["ls-remote", "--quiet", "--symref", "--", address.url(), "HEAD"]);
+    let told = told.text().await?;
+    let line = told.lines().find_map(|line| line.strip_prefix("ref: refs/heads/"));
+    Ok(line.and_then(|line| Some(line.split_once('\t')?.0.to_owned())))
+}
+
 impl Mirror {
     /// Opens the mirror of `remote`, creates it if missing, and fetches all branches and tags,
     /// pruned. Fetches of one repository exclude each other (a lock file that the kernel releases).

@@ -209,6 +209,7 @@ impl Service {
                 started_by: asked.by,
                 claimed: asked.claimed,
                 vouched: Some(VouchedItem::of(seen)),
+                model: self.model_for(&seen.task).await?,
                 ..RequestRecord::default()
             },
             thread: ThreadRecord {

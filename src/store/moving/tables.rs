@@ -55,7 +55,7 @@ macro_rules! table {
 use Kind::{Number, Text};
 
 /// All tables but that of the migrations.
-pub(super) const TABLES: [Table; 13] = [
+pub(super) const TABLES: [Table; 17] = [
     table!(
         "runs",
         "id, task, title, state, record, created_at, updated_at, finished_at, not_before, lease_token, lease_worker, \
@@ -176,6 +176,46 @@ pub(super) const TABLES: [Table; 13] = [
         "name",
         "$1",
         "name DESC",
+        &[Text],
+        "200"
+    ),
+    table!(
+        "chat_sessions",
+        "id, document, active_at",
+        "$1, $2, $3",
+        "id",
+        "$1",
+        "id DESC",
+        &[Text],
+        "100"
+    ),
+    table!(
+        "chat_messages",
+        "id, session, at, document, handled_at",
+        "$1, $2, $3, $4, $5",
+        "id",
+        "$1",
+        "id DESC",
+        &[Text],
+        "200"
+    ),
+    table!(
+        "chat_outbox",
+        "id, session, at, document, wanted, shown, begun, not_before, message",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9",
+        "id",
+        "$1",
+        "id DESC",
+        &[Text],
+        "200"
+    ),
+    table!(
+        "chat_watches",
+        "task, session, document, since",
+        "$1, $2, $3, $4",
+        "task",
+        "$1",
+        "task DESC",
         &[Text],
         "200"
     ),

@@ -1,5 +1,5 @@
-//! Webhooks of the forges: whether a delivery is real is decided on its bytes as they came, and all
-//! that a real one does is to have the forges looked at.
+//! Webhooks of the forges and of messengers. Whether a forge's delivery is real is decided on its
+//! bytes as they came, and all that a real one does is to have the forges looked at.
 //!
 //! What it says is not believed, so a delivery that somebody repeats or makes up with a stolen
 //! secret causes a look and nothing else. The answer does not wait for the look.
@@ -7,6 +7,7 @@
 mod body; // what was sent, within bounds
 mod github;
 mod gitlab;
+mod messengers;
 mod signature;
 
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub(super) fn routes() -> Router<Arc<Web>> {
     Router::new()
         .route("/hooks/github", post(github))
         .route("/hooks/gitlab", post(gitlab))
+        .route("/hooks/slack", post(messengers::slack))
+        .route("/hooks/line", post(messengers::line))
 }
 
 async fn github(State(web): State<Arc<Web>>, headers: HeaderMap, body: Body) -> Response {

@@ -1,0 +1,60 @@
+//! Answers one message: an answer to a question of a run, or anything else.
+
+use super::approving;
+use super::desk::Desk;
+use super::handling::Handling;
+use super::phrases::Phrase;
+use super::sayings::Draft;
+use super::session::Session;
+use crate::messenger::place::{Body, Incoming};
+use crate::routing::text::is_japanese;
+use crate::store::{ChatMessage, StoreError};
+
+/// Answers a message. An error leaves it as it was, to be answered later.
+pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), StoreError> {
+    let Ok(incoming) = serde_json::from_value::<Incoming>(message.document.clone()) else {
+        return desk.store().finish_chat_message(&message, None, &[]).await;
+    };
+    // Whoever was heard when they spoke may be struck off since.
+    if desk.accounts(incoming.place.messenger, &incoming.user).is_none() {
+        return desk.store().finish_chat_message(&message, None, &[]).await;
+    }
+    let mut session = desk.session(&incoming.place).await?;
+    let text = match &incoming.body {
+        Body::Text { text } => text.clone(),
+        Body::Press { .. } => String::new(),
+    };
+    // A digest says nothing of the language.
+    if !text.is_empty() && approving::typed(&text).is_none() {
+        session.is_japanese = is_japanese(&text);
+    }
+    let said = match answer_to_question(desk, &incoming, &session).await? {
+        Some(said) => said,
+        None if text.trim().is_empty() => String::new(),
+        None => {
+            let mut handling = Handling::new(desk, &incoming, &mut session);
+            Box::pin(handling.handle(&text)).await?
+        }
+    };
+    let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
+    let draft = if said.is_empty() { draft } else { draft.says(&said) };
+    let document = serde_json::to_value(&session).unwrap_or_default();
+    desk.store()
+        .finish_chat_message(&message, Some(&document), &draft.finished())
+        .await
+}
+
+/// Carries out what is an answer to a question of a run; returns what the person is told.
+async fn answer_to_question(desk: &Desk, incoming: &Incoming, session: &Session) -> Result<Option<String>, StoreError> {
+    let answer = match &incoming.body {
+        Body::Press { value } => match approving::pressed(value) {
+            Some(answer) => answer,
+            None => return Ok(Some(Phrase::NothingWaits.in_words(session.is_japanese))),
+        },
+        Body::Text { text } => match approving::typed(text) {
+            Some(answer) => answer,
+            None => return Ok(None),
+        },
+    };
+    approving::carry_out(desk, incoming, &answer, session.is_japanese).await
+}

@@ -1,0 +1,278 @@
+//! Answers to questions of runs: by a button, or by a digest that somebody types.
+//!
+//! An answer is bound to the digest of the question. It counts where that is what the run waits for
+//! at this moment, and where the person's account may write to the repository at this moment; all
+//! else changes nothing, and is told.
+
+use super::desk::Desk;
+use super::phrases::Phrase;
+use crate::agent::record::Record;
+use crate::agent::text::waits::wait_of;
+use crate::agent::waiting::Visited;
+use crate::approval::digest::Beginning;
+use crate::messenger::place::Incoming;
+use crate::messenger::words::Button;
+use crate::routing::text::folded;
+use crate::service::attending::Told;
+use crate::store::{Run, StoreError};
+use crate::task::command::Command;
+use crate::task::id::RunId;
+
+/// Most characters of a reason.
+const LONGEST_REASON: usize = 2_000;
+/// Words by which people answer.
+const YES: [&str; 4] = ["approve", "approved", "承認", "承認します"];
+const NO: [&str; 4] = ["deny", "denied", "却下", "却下します"];
+/// Tasks of a conversation that are looked through.
+const MOST_WATCHES: u32 = 500;
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) is_yes: bool,
+    /// The run, where a button was pressed.
+    pub(super) run: Option<RunId>,
+    pub(super) digest: Option<Beginning>,
+    pub(super) reason: Option<String>,
+}
+
+/// Returns the buttons below a question.
+pub(super) fn buttons(run: RunId, digest: &str, is_japanese: bool) -> Vec<Button> {
+    let labels = if is_japanese {
+        ["承認", "却下"]
+    } else {
+        ["Approve", "Deny"]
+    };
+    let button = |label: &str, word: &str, is_dangerous| Button {
+        label: label.to_owned(),
+        value: format!("{word} {run} {digest}"),
+        is_dangerous,
+    };
+    vec![button(labels[0], "approve", false), button(labels[1], "deny", true)]
+}
+
+/// Reads the value of a button.
+pub(super) fn pressed(value: &str) -> Option<Answer> {
+    let mut words = value.split(' ');
+    let is_yes = match words.next()? {
+        "approve" => true,
+        "deny" => false,
+        _ => return None,
+    };
+    let run = words.next()?.parse().ok()?;
+    let digest = words.next()?.parse().ok()?;
+    words.next().is_none().then_some(Answer {
+        is_yes,
+        run: Some(run),
+        digest: Some(digest),
+        reason: None,
+    })
+}
+
+/// Reads what somebody typed, if that is an answer: a word of assent or refusal, or a digest alone,
+/// which assents.
+pub(super) fn typed(text: &str) -> Option<Answer> {
+    let text = text.trim();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let word = folded(word);
+    let of = |is_yes: bool, digest: Option<Beginning>, reason: &str| Answer {
+        is_yes,
+        run: None,
+        digest,
+        reason: (!reason.trim().is_empty()).then(|| reason.trim().chars().take(LONGEST_REASON).collect()),
+    };
+    if let Ok(digest) = word.parse::<Beginning>() {
+        return rest.trim().is_empty().then(|| of(true, Some(digest), ""));
+    }
+    let (second, behind) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    let digest = folded(second).parse::<Beginning>().ok();
+    if YES.contains(&word.as_str()) {
+        // Anything else on the line makes it a sentence, and no assent.
+        let is_alone = behind.trim().is_empty() && (digest.is_some() || second.is_empty());
+        return is_alone.then(|| of(true, digest, ""));
+    }
+    if NO.contains(&word.as_str()) {
+        let reason = if digest.is_some() { behind } else { rest };
+        return Some(of(false, digest, reason));
+    }
+    None
+}
+
+/// Carries out an answer; returns what the person is told. `None`: no run of this conversation
+/// waits, and so what was typed is no answer.
+pub(super) async fn carry_out(
+    desk: &Desk,
+    incoming: &Incoming,
+    answer: &Answer,
+    is_japanese: bool,
+) -> Result<Option<String>, StoreError> {
+    let told = |phrase: Phrase<'_>| Ok(Some(phrase.in_words(is_japanese)));
+    let run = match answer.run {
+        Some(run) => match desk.store().run(run).await? {
+            Some(run) => run,
+            None => return told(Phrase::NothingWaits),
+        },
+        None => match asked_about(desk, incoming, answer).await? {
+            Asked::Run(run) => *run,
+            Asked::Several => return told(Phrase::WhichQuestion),
+            Asked::Other => return told(Phrase::OtherDigest),
+            Asked::Nothing => return Ok(None),
+        },
+    };
+    let Some(digest) = waits_for(desk, &run) else {
+        return told(Phrase::NothingWaits);
+    };
+    if answer.digest.as_ref().is_some_and(|given| !is_of(&digest, given)) {
+        return told(Phrase::OtherDigest);
+    }
+    let Some((repository, login)) = account(desk, incoming, &run) else {
+        return told(Phrase::NotLinked);
+    };
+    match desk.service.may_ask_for(&repository, &login).await {
+        Ok(true) => {}
+        Ok(false) => return told(Phrase::MayNot(&repository)),
+        Err(error) => return told(Phrase::CannotNow(&error.to_string())),
+    }
+    let named = answer.digest.clone().or_else(|| digest.parse().ok());
+    let command = if answer.is_yes {
+        Command::Approve(named)
+    } else {
+        Command::Deny(answer.reason.as_ref().map(|reason| one_line(reason)))
+    };
+    let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
+    let done = if answer.is_yes {
+        Phrase::Approved
+    } else {
+        Phrase::Denied
+    };
+    let done = format!("{} ({login}, `{digest}`).", done.in_words(is_japanese));
+    Ok(Some(match came {
+        Told::NoRun => Phrase::NothingWaits.in_words(is_japanese),
+        Told::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
+        Told::Here(Visited::Stays) => format!("{done} {}", Phrase::Waiting.in_words(is_japanese)),
+        Told::Here(_) => done,
+    }))
+}
+
+/// Tells whether somebody named a digest, of which `shown` is the part that people are shown. What
+/// they wrote beyond it is judged where the answer takes effect.
+fn is_of(shown: &str, given: &Beginning) -> bool {
+    let given = given.to_string();
+    shown.starts_with(&given) || given.starts_with(shown)
+}
+
+/// Returns the digest that a run waits for an answer to.
+pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<String> {
+    let record = Record::read(run).ok()?;
+    let days = desk.service.config().steering.expire_days;
+    wait_of(run.state, &record, days)?.digest
+}
+
+/// What somebody may have answered.
+enum Asked {
+    Run(Box<Run>),
+    Several,
+    /// Something waits, under another digest.
+    Other,
+    Nothing,
+}
+
+/// Returns the run of this conversation that waits for the answer.
+async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<Asked, StoreError> {
+    let session = incoming.place.to_string();
+    let mut waiting = Vec::new();
+    for watch in desk.store().chat_watches(MOST_WATCHES).await? {
+        if watch.session == session
+            && let Some(run) = desk.store().unfinished_of(&watch.task).await?
+            && let Some(digest) = waits_for(desk, &run)
+        {
+            waiting.push((run, digest));
+        }
+    }
+    if waiting.is_empty() {
+        return Ok(Asked::Nothing);
+    }
+    if let Some(given) = &answer.digest {
+        waiting.retain(|(_, digest)| is_of(digest, given));
+    }
+    Ok(match waiting.len() {
+        0 => Asked::Other,
+        1 => waiting
+            .pop()
+            .map_or(Asked::Nothing, |(run, _)| Asked::Run(Box::new(run))),
+        _ => Asked::Several,
+    })
+}
+
+/// Returns the repository of a run, and the person's account on its forge.
+fn account(desk: &Desk, incoming: &Incoming, run: &Run) -> Option<(String, String)> {
+    let item = run.task.item()?;
+    let accounts = desk.accounts(incoming.place.messenger, &incoming.user)?;
+    let login = accounts.get(item.host.as_str())?;
+    Some((format!("{}:{}", item.host.as_str(), item.repository), login.clone()))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_answers_only_where_it_is_nothing_else() {
+        let digest = "0123456789abcdef";
+        let yes = |with: bool| Answer {
+            is_yes: true,
+            run: None,
+            digest: with.then(|| digest.parse().unwrap()),
+            reason: None,
+        };
+        for text in [
+            digest.to_owned(),
+            format!("approve {digest}"),
+            format!("承認　{digest}"),
+            format!(" Approve {digest} "),
+        ] {
+            assert_eq!(typed(&text), Some(yes(true)), "{text}");
+        }
+        assert_eq!(typed("approve"), Some(yes(false)));
+        assert_eq!(typed("deny it is ugly").unwrap().reason.as_deref(), Some("it is ugly"));
+        let denied = typed(&format!("却下 {digest} まだ早い")).unwrap();
+        assert_eq!((denied.is_yes, denied.reason.as_deref()), (false, Some("まだ早い")));
+        assert!(denied.digest.is_some());
+        for none in [
+            "",
+            "I approve of it",
+            "approve it please",
+            "approved by whom?",
+            "0123456",
+            "facade the house",
+            "yes",
+        ] {
+            assert_eq!(typed(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_button_says_what_it_answers() {
+        let run = RunId::new();
+        let made = buttons(run, "0123456789abcdef", false);
+        let answers: Vec<_> = made.iter().filter_map(|button| pressed(&button.value)).collect();
+        assert_eq!(
+            answers.iter().map(|answer| answer.is_yes).collect::<Vec<_>>(),
+            [true, false]
+        );
+        assert!(answers.iter().all(|answer| answer.run == Some(run)));
+        for none in [
+            "",
+            "approve",
+            "approve x 0123456789abcdef",
+            &format!("approve {run} 0123"),
+            &format!("stop {run} 0123456789"),
+        ] {
+            assert_eq!(pressed(none), None, "{none}");
+        }
+    }
+}

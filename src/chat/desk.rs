@@ -1,0 +1,100 @@
+//! What answering needs.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use crate::agent::record::stop::Stop;
+use crate::journal::fact::{Fact, Subject};
+use crate::llm::config::role::Role;
+use crate::llm::model::Model;
+use crate::messenger::config::Accounts;
+use crate::messenger::line::Line;
+use crate::messenger::place::{Messenger, Place};
+use crate::messenger::slack::Slack;
+use crate::routing::Route;
+use crate::service::Service;
+use crate::store::{Store, StoreError};
+
+use super::session::Session;
+
+/// The rule that keeps a conversation on near models, for people.
+const NEAR_ONLY: &str = "the conversation is set to /local";
+
+/// What answering needs.
+pub(super) struct Desk {
+    pub(super) service: Arc<Service>,
+    pub(super) slack: Option<Slack>,
+    pub(super) line: Option<Line>,
+    /// People who are not heard, and of whom the journal was told.
+    pub(super) strangers: Mutex<HashSet<String>>,
+    /// Ends questions to models with the process.
+    pub(super) stop: Stop,
+}
+
+impl Desk {
+    pub(super) fn new(service: &Arc<Service>) -> anyhow::Result<Self> {
+        let config = &service.config().chat;
+        Ok(Self {
+            slack: Slack::new(&config.slack)?,
+            line: Line::new(&config.line)?,
+            service: Arc::clone(service),
+            strangers: Mutex::default(),
+            stop: Stop::default(),
+        })
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        self.service.store()
+    }
+
+    /// Returns the accounts of somebody who is heard.
+    pub(super) fn accounts(&self, messenger: Messenger, user: &str) -> Option<&Accounts> {
+        let chat = &self.service.config().chat;
+        match messenger {
+            Messenger::Slack => chat.slack.allowed_users.get(user),
+            Messenger::Line => chat.line.allowed_users.get(user),
+        }
+    }
+
+    /// Returns what is known of a conversation.
+    pub(super) async fn session(&self, place: &Place) -> Result<Session, StoreError> {
+        let document = self.store().chat_session(&place.to_string()).await?;
+        // A conversation of another version begins anew.
+        Ok(document
+            .and_then(|document| serde_json::from_value(document).ok())
+            .unwrap_or_default())
+    }
+
+    /// Returns the model of a role, for what may be said of `repository`.
+    pub(super) fn model(&self, role: Role, near_only: bool, repository: Option<&str>) -> Model {
+        let models = self.service.models();
+        let rule = if near_only {
+            Some(NEAR_ONLY.to_owned())
+        } else {
+            repository.and_then(|repository| models.local_only_rule(Some(repository), &[]))
+        };
+        models.of(role, rule.as_deref())
+    }
+
+    /// Returns the routes of which a model is not near, even where only near ones are asked.
+    pub(super) fn far_routes(&self) -> Vec<Route> {
+        let models = self.service.models();
+        let is_far = |roles: &[Role]| roles.iter().any(|role| !models.of(*role, None).is_near());
+        let near_chat = models.of(Role::Chat, Some(NEAR_ONLY)).is_near();
+        let near_planner = models.of(Role::Planner, Some(NEAR_ONLY)).is_near();
+        Route::ALL
+            .into_iter()
+            .filter(|route| match route {
+                Route::Chat => !near_chat,
+                Route::Plan | Route::Analyze | Route::Research => !near_chat || !near_planner,
+                Route::Ops => false,
+                // The run is asked as every other: it knows nothing of the conversation.
+                Route::Code => is_far(&[Role::Planner, Role::Worker, Role::Summarizer, Role::Reviewer]),
+            })
+            .collect()
+    }
+
+    pub(super) fn note(&self, fact: Fact) {
+        self.service.journal().record(&Subject::default(), fact);
+    }
+}

@@ -1,0 +1,390 @@
+//! One message, from its route to its answer.
+
+use std::time::Instant;
+
+use super::desk::Desk;
+use super::phrases::Phrase;
+use super::routes::asking::{self, Order};
+use super::routes::looking;
+use super::routes::operating;
+use super::routes::talking::{self, Said};
+use super::session::Session;
+use crate::journal::fact::Fact;
+use crate::journal::fact::chat::{DecidedRoute, EndedRoute, NoWorkerAnswer, OtherRoute, WorkerAnswer};
+use crate::llm::config::role::Role;
+use crate::messenger::place::{Incoming, Messenger};
+use crate::routing::Route;
+use crate::routing::classifier::{self, Fault};
+use crate::routing::decision::{self, Decision, Doubt, Incoming as Message, Step, is_announced};
+use crate::routing::flow::{Flow, Next, StopReason};
+use crate::routing::worker::{self, WorkerOutput};
+use crate::store::StoreError;
+
+/// A message that is being answered.
+pub(super) struct Handling<'a> {
+    desk: &'a Desk,
+    incoming: &'a Incoming,
+    session: &'a mut Session,
+    flow: Flow,
+    begun: Instant,
+    /// The model that was named for the work.
+    model: Option<String>,
+    told: Told,
+}
+
+/// What the journal is told at the end.
+#[derive(Default)]
+struct Told {
+    initial: Option<Route>,
+    last: Option<Route>,
+    classifier: Option<(Route, u8)>,
+    output: Option<WorkerOutput>,
+    stopped: Option<StopReason>,
+    error: String,
+}
+
+impl<'a> Handling<'a> {
+    pub(super) fn new(desk: &'a Desk, incoming: &'a Incoming, session: &'a mut Session) -> Self {
+        Self {
+            flow: Flow::new(desk.service.config().chat.routing.limits()),
+            begun: Instant::now(),
+            model: None,
+            told: Told::default(),
+            desk,
+            incoming,
+            session,
+        }
+    }
+
+    /// Returns what is said to the person.
+    pub(super) async fn handle(&mut self, text: &str) -> Result<String, StoreError> {
+        let was_near = self.session.near_only;
+        let decision = self.decide(text).await;
+        self.note_decision(&decision);
+        self.session.near_only = decision.near_only;
+        self.session.remember(false, &decision.request);
+        self.told.initial = Some(decision.route);
+        self.model.clone_from(&decision.model);
+        let mut said = Vec::new();
+        let is_setting = matches!(decision.evidence.first().map(String::as_str), Some("/local" | "/cloud"));
+        if decision.near_only != was_near || is_setting {
+            let phrase = if decision.near_only {
+                Phrase::NearOnly
+            } else {
+                Phrase::Anywhere
+            };
+            said.push(self.words(phrase));
+        }
+        let before = self.session.route;
+        let answer = if decision.is_refused {
+            self.told.last = Some(decision.route);
+            self.words(Phrase::Refused(decision.route))
+        } else if decision.request.is_empty() && decision.route == Route::Chat {
+            self.told.last = Some(Route::Chat);
+            String::new()
+        } else {
+            self.follow(decision.route, decision.request).await?
+        };
+        let last = self.told.last.unwrap_or(Route::Chat);
+        if is_announced(before, last) && !decision.is_refused {
+            said.push(self.words(Phrase::Announced(last)));
+        }
+        self.session.route = Some(last);
+        self.session.remember(true, &answer);
+        said.push(answer);
+        said.retain(|part| !part.is_empty());
+        self.note_end();
+        Ok(said.join("\n\n"))
+    }
+
+    fn words(&self, phrase: Phrase<'_>) -> String {
+        phrase.in_words(self.session.is_japanese)
+    }
+
+    fn name(&self) -> String {
+        self.incoming.place.to_string()
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn decide(&mut self, text: &str) -> Decision {
+        let chat = &self.desk.service.config().chat;
+        let (far, models) = (self.desk.far_routes(), self.desk.service.models().names());
+        let message = Message {
+            text,
+            near_only: self.session.near_only,
+            far: &far,
+            models: &models,
+            enters_as_chat: self.incoming.place.messenger == Messenger::Line,
+        };
+        let unsure = match decision::decide(&message, chat.rules()) {
+            Step::Decided(decision) => return decision,
+            Step::Unsure(unsure) => unsure,
+        };
+        let asked = talking::classify(self.desk, self.session.near_only, classifier::PROMPT, &unsure.request).await;
+        let read = match asked {
+            Ok(answer) => classifier::read(&answer),
+            Err(error) => Err(Fault::NoAnswer(error.to_string())),
+        };
+        if let Ok(classified) = &read {
+            self.told.classifier = Some((classified.route, classified.confidence));
+        }
+        let (decision, doubt) = unsure.with(read, chat.rules(), chat.routing.thresholds());
+        if let Some(Doubt::Faulty(fault)) = doubt {
+            self.told.error = fault.to_string();
+            self.desk.note(Fact::ClassifierError {
+                session: self.name(),
+                reason: fault.to_string(),
+            });
+        }
+        decision
+    }
+
+    /// Follows a route to its answer, and another one where it leads there, once.
+    async fn follow(&mut self, route: Route, request: String) -> Result<String, StoreError> {
+        let (mut route, mut request) = (route, request);
+        loop {
+            self.told.last = Some(route);
+            let (answer, next) = match route {
+                Route::Chat => Box::pin(self.chat(&request)).await,
+                Route::Code => (Box::pin(self.code(&request)).await?, None),
+                Route::Ops => (self.ops(&request).await?, None),
+                Route::Plan | Route::Analyze | Route::Research => Box::pin(self.look(route, &request)).await,
+            };
+            let Some((other, task)) = next else {
+                return Ok(answer);
+            };
+            if self.session.near_only && self.desk.far_routes().contains(&other) {
+                return Ok(self.words(Phrase::Refused(other)));
+            }
+            self.desk.note(Fact::RouteOverridden(OtherRoute {
+                session: self.name(),
+                from: route.to_string(),
+                to: other.to_string(),
+                reason: answer,
+            }));
+            (route, request) = (other, task);
+        }
+    }
+
+    /// Has the chat model answer; where it delegates, returns where to, with its task.
+    async fn chat(&mut self, request: &str) -> (String, Option<(Route, String)>) {
+        let session = self.without_last();
+        match talking::talk(self.desk, &session, request).await {
+            Ok(Said::Answer(text)) => {
+                let (proposal, text) = worker::proposal(&text);
+                let millis = self.millis();
+                match proposal.map(|proposal| (self.flow.proposed(&proposal, Route::Chat, millis), proposal)) {
+                    Some((Next::Reroute(route), proposal)) => (proposal.reason, Some((route, request.to_owned()))),
+                    Some((Next::Stop(reason), _)) => (self.stopped(reason, text), None),
+                    _ => (text, None),
+                }
+            }
+            // A model that delegates again would go round in circles.
+            Ok(Said::Delegated { route, task }) if route != Route::Chat && !self.flow.has_rerouted => {
+                self.flow.has_rerouted = true;
+                ("the chat model delegated".to_owned(), Some((route, task)))
+            }
+            Ok(Said::Delegated { task, .. }) => (task, None),
+            Err(error) => {
+                self.told.error = error.to_string();
+                tracing::warn!("the chat model gave no answer: {error}");
+                (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None)
+            }
+        }
+    }
+
+    async fn order(&self, request: &str) -> Result<Order, String> {
+        asking::order(self.desk, self.incoming, request, self.session.is_japanese).await
+    }
+
+    async fn code(&mut self, request: &str) -> Result<String, StoreError> {
+        let model = self.model.as_deref();
+        let named = model.and_then(|name| self.desk.service.models().named(name, Role::Worker, None));
+        if self.session.near_only && named.is_some_and(|model| !model.is_near()) {
+            return Ok(self.words(Phrase::Refused(Route::Code)));
+        }
+        match self.order(request).await {
+            Ok(order) => asking::open(self.desk, self.incoming, &order, model, self.session.is_japanese).await,
+            Err(told) => Ok(told),
+        }
+    }
+
+    async fn ops(&mut self, request: &str) -> Result<String, StoreError> {
+        match self.order("").await {
+            Ok(_) => operating::operate(self.desk, self.incoming, request, self.session.is_japanese).await,
+            Err(told) => Ok(told),
+        }
+    }
+
+    /// Has a worker look at the repository, and the chat model tell what it found.
+    async fn look(&mut self, route: Route, request: &str) -> (String, Option<(Route, String)>) {
+        let order = match self.order(request).await {
+            Ok(order) => order,
+            Err(told) => return (told, None),
+        };
+        let view = match looking::view(self.desk, &order).await {
+            Ok(view) => view,
+            Err(reason) => {
+                self.worker_failed(route, &reason);
+                return (self.words(Phrase::CannotNow(&reason)), None);
+            }
+        };
+        let mut found = Vec::new();
+        loop {
+            let begun = self.millis();
+            let looked = looking::look(self.desk, self.session, &view, route, &order.request, &found).await;
+            let output = match looked {
+                Ok(output) => {
+                    self.worker_succeeded(route, &output, self.millis() - begun);
+                    Some(output)
+                }
+                Err(reason) => {
+                    self.worker_failed(route, &reason);
+                    None
+                }
+            };
+            let millis = self.millis();
+            let next = self.flow.after(route, output.as_ref(), millis);
+            found.extend(output.as_ref().map(written));
+            self.told.output = output;
+            match next {
+                Next::Again => {}
+                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, order.request))),
+                Next::Answer => return self.tell(route, &order.request, &found.join("\n\n"), "").await,
+                Next::Stop(reason) => {
+                    let told = self.stopped(reason, String::new());
+                    if found.is_empty() {
+                        return (told, None);
+                    }
+                    return self.tell(route, &order.request, &found.join("\n\n"), &told).await;
+                }
+            }
+        }
+    }
+
+    /// Has the chat model say what was found; where it cannot be asked, the worker's own words are
+    /// not shown in its place.
+    async fn tell(&mut self, route: Route, request: &str, found: &str, end: &str) -> (String, Option<(Route, String)>) {
+        let session = self.without_last();
+        match talking::tell(self.desk, &session, request, found).await {
+            Ok(text) => {
+                let (proposal, text) = worker::proposal(&text);
+                let (next, millis) = (proposal.filter(|_| end.is_empty()), self.millis());
+                if let Some(proposal) = next
+                    && let Next::Reroute(other) = self.flow.proposed(&proposal, route, millis)
+                {
+                    return (proposal.reason, Some((other, request.to_owned())));
+                }
+                (format!("{text}\n\n{end}").trim().to_owned(), None)
+            }
+            Err(error) => {
+                self.told.error = error.to_string();
+                (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None)
+            }
+        }
+    }
+
+    /// Returns the session without the message that is being answered.
+    fn without_last(&self) -> Session {
+        let mut session = self.session.clone();
+        session.memory.pop();
+        session
+    }
+
+    fn stopped(&mut self, reason: StopReason, text: String) -> String {
+        self.told.stopped = Some(reason);
+        self.desk.note(Fact::LoopStopped {
+            session: self.name(),
+            reason: reason.as_str().to_owned(),
+        });
+        let told = match reason {
+            StopReason::NeedUserConfirmation => self.words(Phrase::NeedsConfirmation),
+            other => self.words(Phrase::Stopped(other.as_str())),
+        };
+        format!("{text}\n\n{told}").trim().to_owned()
+    }
+
+    fn worker_succeeded(&self, route: Route, output: &WorkerOutput, milliseconds: u64) {
+        self.desk.note(Fact::WorkerSucceeded(WorkerAnswer {
+            session: self.name(),
+            route: route.to_string(),
+            confidence: output.confidence,
+            risk: output.risk.as_str().to_owned(),
+            needs_next_loop: output.needs_next_loop,
+            fit: output.fit,
+            milliseconds,
+        }));
+    }
+
+    fn worker_failed(&mut self, route: Route, reason: &str) {
+        reason.clone_into(&mut self.told.error);
+        self.desk.note(Fact::WorkerFailed(NoWorkerAnswer {
+            session: self.name(),
+            route: route.to_string(),
+            reason: reason.to_owned(),
+        }));
+    }
+
+    fn note_decision(&self, decision: &Decision) {
+        self.desk.note(Fact::RouterDecision(DecidedRoute {
+            session: self.name(),
+            messenger: self.incoming.place.messenger.as_str().to_owned(),
+            route: decision.route.to_string(),
+            source: decision.source.as_str().to_owned(),
+            confidence: decision.confidence,
+            reason: decision.reason.clone(),
+            evidence: decision.evidence.clone(),
+            near_only: decision.near_only,
+            is_refused: decision.is_refused,
+            classifier_route: self
+                .told
+                .classifier
+                .map(|(route, _)| route.to_string())
+                .unwrap_or_default(),
+            classifier_confidence: self.told.classifier.map(|(_, confidence)| confidence),
+        }));
+    }
+
+    fn note_end(&self) {
+        let told = &self.told;
+        let route = |route: Option<Route>| route.map(|route| route.to_string()).unwrap_or_default();
+        self.desk.note(Fact::FinalRoute(EndedRoute {
+            session: self.name(),
+            initial_route: route(told.initial),
+            final_route: route(told.last),
+            classifier_route: route(told.classifier.map(|(route, _)| route)),
+            classifier_confidence: told.classifier.map(|(_, confidence)| confidence),
+            worker_calls: self.flow.loops,
+            needs_next_loop: told.output.as_ref().is_some_and(|output| output.needs_next_loop),
+            risk: told
+                .output
+                .as_ref()
+                .map_or("", |output| output.risk.as_str())
+                .to_owned(),
+            fit: told.output.as_ref().and_then(|output| output.fit),
+            reroute_used: self.flow.has_rerouted,
+            stop_reason: told.stopped.map_or("", StopReason::as_str).to_owned(),
+            error_reason: told.error.clone(),
+            milliseconds: self.millis(),
+        }));
+    }
+}
+
+/// Returns a worker's answer as the chat model reads it.
+fn written(output: &WorkerOutput) -> String {
+    let list = |title: &str, entries: &[String]| match entries {
+        [] => String::new(),
+        entries => format!("\n{title}:\n- {}", entries.join("\n- ")),
+    };
+    format!(
+        "{}{}{}\n(confidence {} %, risk {})",
+        output.result,
+        list("Next actions", &output.next_actions),
+        list("Questions for the person", &output.questions_for_user),
+        output.confidence,
+        output.risk.as_str(),
+    )
+}

@@ -1,0 +1,107 @@
+//! Whose words are taken: people whom the configuration names, where they speak to the bot.
+
+use std::sync::PoisonError;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::desk::Desk;
+use super::phrases::Phrase;
+use super::sayings::Draft;
+use crate::journal::fact::Fact;
+use crate::messenger::place::{Body, Incoming};
+use crate::messenger::slack;
+use crate::messenger::words::visible;
+use crate::store::StoreError;
+
+/// Messages of one conversation that may wait for their answers.
+const MOST_WAITING: u64 = 20;
+/// People who are not heard that are remembered.
+const MOST_STRANGERS: usize = 1_000;
+
+/// What came of something that somebody said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// It is stored and is answered.
+    Taken,
+    /// It was stored before.
+    Repeated,
+    /// It is not for the bot, or from somebody who is not heard.
+    Ignored,
+}
+
+impl Desk {
+    /// Hears what Slack tells; returns whether it is safely kept, or need not be.
+    pub(super) async fn hear(&self, payload: &Value) -> bool {
+        let Some(slack) = &self.slack else { return false };
+        let own = match slack.own().await {
+            Ok(own) => own,
+            Err(failure) => {
+                tracing::warn!("Slack does not tell who the bot is: {failure}");
+                return false;
+            }
+        };
+        let Some(incoming) = slack::heard(payload, &self.service.config().chat.slack, &own.user) else {
+            return true;
+        };
+        match self.take(incoming).await {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::warn!("a message could not be stored: {error}");
+                false
+            }
+        }
+    }
+
+    /// Stores what somebody said, without secrets, if it is for the bot and they are heard.
+    pub(super) async fn take(&self, mut incoming: Incoming) -> Result<Heard, StoreError> {
+        let session = incoming.place.to_string();
+        let is_known = self.accounts(incoming.place.messenger, &incoming.user).is_some();
+        if !is_known {
+            self.turn_away(&incoming).await?;
+            return Ok(Heard::Ignored);
+        }
+        if !incoming.is_addressed && self.store().chat_session(&session).await?.is_none() {
+            return Ok(Heard::Ignored);
+        }
+        if self.store().count_open_chat_messages(&session).await? >= MOST_WAITING {
+            let draft = Draft::of(self, &incoming.place, &format!("flood {session}"));
+            let draft = draft.says(&Phrase::TooMany.in_words(false));
+            self.store().say_in_chat(&draft.finished()).await?;
+            return Ok(Heard::Ignored);
+        }
+        if let Body::Text { text } = &mut incoming.body {
+            *text = self.service.clean(&visible(text)).into_string();
+        }
+        let document = serde_json::to_value(&incoming).unwrap_or_default();
+        let is_new = self
+            .store()
+            .take_chat_message(&incoming.id, &session, &document)
+            .await?;
+        self.service.answer_now();
+        Ok(if is_new { Heard::Taken } else { Heard::Repeated })
+    }
+
+    /// Notes once that somebody is not heard. Who presses a button is told so: it looks as if it
+    /// were for everybody.
+    async fn turn_away(&self, incoming: &Incoming) -> Result<(), StoreError> {
+        let who = format!("{}:{}", incoming.place.messenger.as_str(), incoming.user);
+        let is_new = {
+            let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+            strangers.len() < MOST_STRANGERS && strangers.insert(who.clone())
+        };
+        if is_new && incoming.is_addressed {
+            self.note(Fact::Ignored {
+                author: who.clone(),
+                reason: "they are not among the allowed_users of chat".to_owned(),
+            });
+        }
+        if let Body::Press { value } = &incoming.body {
+            let what = Uuid::new_v5(&Uuid::NAMESPACE_OID, value.as_bytes());
+            let draft = Draft::of(self, &incoming.place, &format!("stranger {who} {what}"));
+            let draft = draft.says(&Phrase::Stranger.in_words(false));
+            self.store().say_in_chat(&draft.finished()).await?;
+        }
+        Ok(())
+    }
+}

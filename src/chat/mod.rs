@@ -1,0 +1,188 @@
+//! Chat: people ask for work in Slack and LINE, and are told there what came of it.
+//!
+//! A message is heard only from people whom the configuration names, and stored, without secrets,
+//! before the messenger is told that it came. What becomes of it is decided in [`crate::routing`];
+//! what it does is what the person's account on the forge may do at that moment. CODE opens an
+//! issue: there is no other way to start a run. What is said goes through an outbox, in one
+//! transaction with the end of the message that it answers, so that a kill at any moment loses
+//! nothing and says nothing twice. One process at a time answers, of all that share a store.
+//!
+//! Modules in reading order.
+
+mod phrases; // the program's own words, in English and Japanese
+mod session; // what is known of a conversation
+mod desk; // what answering needs: store, journal, models
+mod hearing; // whose words are taken
+mod sayings; // texts on their way into the outbox
+mod sending; // out of the outbox
+mod approving; // answers to questions of runs
+mod watching; // the progress of runs
+mod routes; // what each route does
+mod handling; // one message, from its route to its answer
+mod answering; // one message, which may be an answer itself
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::agent::record::stop::Stop;
+use crate::messenger::place::Incoming;
+use crate::service::Service;
+use crate::store::{StoreError, Turn};
+use desk::Desk;
+pub use hearing::Heard;
+
+/// Longest time between two looks at the store, which another process may have written.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a process that was killed is waited for, where nobody can see that it was.
+const TURN: Duration = Duration::from_secs(15);
+/// Conversations that are answered at once.
+const AT_ONCE: usize = 8;
+/// Messages that are looked at together.
+const MOST_OPEN: u32 = 200;
+/// Pause before a message is tried again that could not be answered.
+const REST: Duration = Duration::from_secs(10);
+
+/// People in messengers.
+pub struct Chat {
+    desk: Arc<Desk>,
+    /// The right to answer, while this process has it.
+    turn: Mutex<Option<Turn>>,
+}
+
+impl Chat {
+    /// Prepares the connections to the configured messengers, without a request; `None` where
+    /// there is none.
+    pub fn new(service: &Arc<Service>) -> anyhow::Result<Option<Self>> {
+        if !service.config().chat.is_used() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            desk: Arc::new(Desk::new(service)?),
+            turn: Mutex::default(),
+        }))
+    }
+
+    /// Stores what came over HTTP, whose signature was judged before.
+    pub async fn take(&self, incoming: Vec<Incoming>) -> Result<Vec<Heard>, StoreError> {
+        let mut heard = Vec::new();
+        for one in incoming {
+            heard.push(self.desk.take(one).await?);
+        }
+        Ok(heard)
+    }
+
+    /// Hears what Slack sent over HTTP, likewise; returns whether it is safely kept.
+    pub async fn hear_slack(&self, payload: &serde_json::Value) -> bool {
+        self.desk.hear(payload).await
+    }
+
+    /// Hears and answers until `stop`.
+    pub async fn run(&self, stop: &Stop) {
+        let listening = async {
+            match &self.desk.slack {
+                Some(slack) if slack.has_socket() => {
+                    slack
+                        .listen(async |payload: &serde_json::Value| self.desk.hear(payload).await)
+                        .await
+                }
+                _ => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop.asked.cancelled() => {}
+            () = listening => {}
+            () = self.take_turns() => {}
+        }
+        // The next process need not wait until it is clear that this one is gone.
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(turn) = turn
+            && let Err(error) = self.desk.store().end_turn(&turn).await
+        {
+            tracing::warn!("messengers: {error}");
+        }
+    }
+
+    /// Answers while it is this process's turn.
+    async fn take_turns(&self) {
+        loop {
+            match self.desk.store().take_turn("chat", 1, TURN).await {
+                Ok(Some(turn)) => {
+                    *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn.clone());
+                    let keeping = async {
+                        loop {
+                            tokio::time::sleep(TURN / 3).await;
+                            if !matches!(self.desk.store().keep_turn(&turn, TURN).await, Ok(true)) {
+                                return;
+                            }
+                        }
+                    };
+                    tokio::select! {
+                        () = keeping => tracing::warn!("another process answers in the messengers now"),
+                        () = self.answer_all() => {}
+                        () = again_and_again(async || sending::send_all(&self.desk).await) => {}
+                        () = again_and_again(async || watching::look_at_all(&self.desk).await) => {}
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!("messengers: {error}"),
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Answers messages as they come: those of one conversation one after the other.
+    async fn answer_all(&self) {
+        let mut busy: HashSet<String> = HashSet::new();
+        let mut resting: HashMap<String, Instant> = HashMap::new();
+        let mut tasks: JoinSet<(String, Option<String>)> = JoinSet::new();
+        loop {
+            resting.retain(|_, until| *until > Instant::now());
+            match self.desk.store().open_chat_messages(MOST_OPEN).await {
+                Ok(open) => {
+                    for message in open {
+                        // What waits keeps back what was said behind it.
+                        let waits = busy.contains(&message.session) || resting.contains_key(&message.session);
+                        if waits || tasks.len() >= AT_ONCE {
+                            continue;
+                        }
+                        busy.insert(message.session.clone());
+                        let desk = Arc::clone(&self.desk);
+                        tasks.spawn(async move {
+                            let session = message.session.clone();
+                            let failed = Box::pin(answering::answer(&desk, message)).await.err();
+                            (session, failed.map(|error| error.to_string()))
+                        });
+                    }
+                }
+                Err(error) => tracing::warn!("messages could not be read: {error}"),
+            }
+            tokio::select! {
+                Some(ended) = tasks.join_next() => if let Ok((session, failed)) = ended {
+                    busy.remove(&session);
+                    if let Some(reason) = failed {
+                        tracing::warn!(session, "a message could not be answered yet: {reason}");
+                        resting.insert(session, Instant::now() + REST);
+                    }
+                } else {
+                    // It panicked, which was said; its message is tried again.
+                    busy.clear();
+                },
+                () = self.desk.service.somebody_speaks() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+}
+
+/// Does a round over and over; one that fails is logged, and another follows.
+async fn again_and_again(round: impl AsyncFn() -> Result<(), StoreError>) {
+    loop {
+        if let Err(error) = round().await {
+            tracing::warn!("messengers: {error}");
+        }
+        tokio::time::sleep(LOOK_EVERY / 4).await;
+    }
+}

@@ -1,0 +1,135 @@
+//! The program's own words, in English and Japanese.
+
+use crate::routing::Route;
+
+/// Something that the program says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phrase<'a> {
+    Announced(Route),
+    NearOnly,
+    Anywhere,
+    /// The route's models are elsewhere.
+    Refused(Route),
+    NotLinked,
+    MayNot(&'a str),
+    NoRepository,
+    NotConfigured(&'a str),
+    WhatToDo,
+    Opened(&'a str),
+    CannotNow(&'a str),
+    NoAnswer(&'a str),
+    NoModel,
+    OpsList(&'a str),
+    OpsUnknown(&'a str),
+    OpsInterrupted(&'a str),
+    NothingWaits,
+    OtherDigest,
+    Stranger,
+    WhichQuestion,
+    Approved,
+    Denied,
+    Passed,
+    Waiting,
+    TooMany,
+    NeedsConfirmation,
+    Stopped(&'a str),
+}
+
+impl Phrase<'_> {
+    /// Returns the words, in Japanese where people speak it.
+    pub(super) fn in_words(self, is_japanese: bool) -> String {
+        if is_japanese { self.japanese() } else { self.english() }
+    }
+
+    fn english(self) -> String {
+        match self {
+            Self::Announced(route) => format!("_Now: {route}_"),
+            Self::NearOnly => "From now on only models on our own machines are asked here. `/cloud` ends that.".to_owned(),
+            Self::Anywhere => "Models elsewhere may be asked again.".to_owned(),
+            Self::Refused(route) => format!(
+                "{route} needs a model that is not on our own machines, and this conversation is set to `/local`. Nothing was \
+                 sent. Write `/cloud` on a line of its own if it may be."
+            ),
+            Self::NotLinked => {
+                "Your account here is linked to no account of a forge, so we can only talk. Whoever runs me can link it in \
+                 `allowed_users`."
+                    .to_owned()
+            }
+            Self::MayNot(repository) => format!("Your account may not write to {repository}, so I do nothing there for you."),
+            Self::NoRepository => {
+                "Which repository? Write it at the beginning, like `github:owner/repo`; no `default_repository` is configured."
+                    .to_owned()
+            }
+            Self::NotConfigured(repository) => format!("{repository} is not among the repositories that I work on."),
+            Self::WhatToDo => "What is to be done? Write it behind the command.".to_owned(),
+            Self::Opened(url) => format!("I opened {url} and start as soon as a worker is free."),
+            Self::CannotNow(reason) => format!("That did not work: {reason}"),
+            Self::NoAnswer(reason) => format!("I have no answer: {reason}"),
+            Self::NoModel => "no model can be asked at the moment; try again later".to_owned(),
+            Self::OpsList(list) => format!("These can be run:\n{list}"),
+            Self::OpsUnknown(list) => format!("There is no such command, and nothing else is ever run. There are:\n{list}"),
+            Self::OpsInterrupted(name) => format!(
+                "I was stopped while `{name}` ran, and do not know whether it ended. I did not run it again; look at it, and ask \
+                 for it anew if it is needed."
+            ),
+            Self::NothingWaits => "Nothing waits for that any more, so nothing was changed.".to_owned(),
+            Self::OtherDigest => {
+                "What waits now is something else than what you answered, so nothing was changed. Look at the newest question."
+                    .to_owned()
+            }
+            Self::Stranger => "Only people whom my configuration names may answer here. Nothing was changed.".to_owned(),
+            Self::WhichQuestion => "Which question do you mean? Write `approve` or `deny` with its digest.".to_owned(),
+            Self::Approved => "Approved".to_owned(),
+            Self::Denied => "Denied".to_owned(),
+            Self::Passed => "It was passed on and takes effect at the next safe point.".to_owned(),
+            Self::Waiting => "It waits for something else as well.".to_owned(),
+            Self::TooMany => "That is too much at once; I read on when I have answered what came before.".to_owned(),
+            Self::NeedsConfirmation => "Please confirm, or say more, before I go on.".to_owned(),
+            Self::Stopped(reason) => format!("I stopped here ({reason})."),
+        }
+    }
+
+    fn japanese(self) -> String {
+        match self {
+            Self::Announced(route) => format!("_ここからは{route}です_"),
+            Self::NearOnly => "ここでは手元のモデルだけを使います。`/cloud` で解除できます。".to_owned(),
+            Self::Anywhere => "外部のモデルも使えるようにしました。".to_owned(),
+            Self::Refused(route) => format!(
+                "{route}には外部のモデルが必要ですが、この会話は `/local` です。何も送っていません。送ってよければ `/cloud` と書いてください。"
+            ),
+            Self::NotLinked => {
+                "あなたのアカウントはフォージのアカウントと結び付けられていないため、会話だけができます。管理者が `allowed_users` で設定できます。"
+                    .to_owned()
+            }
+            Self::MayNot(repository) => format!("あなたのアカウントには{repository}への書き込み権限がないため、何もしません。"),
+            Self::NoRepository => {
+                "どのリポジトリですか。最初に `github:owner/repo` のように書いてください(`default_repository` の設定がありません)。"
+                    .to_owned()
+            }
+            Self::NotConfigured(repository) => format!("{repository}は対象のリポジトリに入っていません。"),
+            Self::WhatToDo => "何をしますか。コマンドの後に書いてください。".to_owned(),
+            Self::Opened(url) => format!("{url} を作成しました。空き次第、作業を始めます。"),
+            Self::CannotNow(reason) => format!("できませんでした: {reason}"),
+            Self::NoAnswer(reason) => format!("答えられません: {reason}"),
+            Self::NoModel => "今はモデルに問い合わせできません。後でもう一度お試しください".to_owned(),
+            Self::OpsList(list) => format!("実行できるもの:\n{list}"),
+            Self::OpsUnknown(list) => format!("そのコマンドはありません。ほかのものは実行しません。実行できるもの:\n{list}"),
+            Self::OpsInterrupted(name) => format!(
+                "`{name}` の実行中に停止したため、終わったかどうか分かりません。もう一度は実行していません。確認して、必要なら改めて依頼してください。"
+            ),
+            Self::NothingWaits => "もう待っているものはありません。何も変更していません。".to_owned(),
+            Self::OtherDigest => {
+                "今待っているものは、お答えの対象とは別のものです。何も変更していません。最新の確認をご覧ください。".to_owned()
+            }
+            Self::Stranger => "設定で許可された人だけが答えられます。何も変更していません。".to_owned(),
+            Self::WhichQuestion => "どの確認への答えですか。`approve` または `deny` にダイジェストを添えてください。".to_owned(),
+            Self::Approved => "承認しました".to_owned(),
+            Self::Denied => "却下しました".to_owned(),
+            Self::Passed => "伝えました。次の区切りで反映されます。".to_owned(),
+            Self::Waiting => "ほかの確認も待っています。".to_owned(),
+            Self::TooMany => "一度に多すぎます。前の分に答えてから続きを読みます。".to_owned(),
+            Self::NeedsConfirmation => "進める前に、確認または追加の情報をお願いします。".to_owned(),
+            Self::Stopped(reason) => format!("ここで止めました({reason})。"),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What each route does.
+
+pub(super) mod asking; // CODE: issues
+pub(super) mod operating; // OPS: commands of the configured list
+pub(super) mod looking; // PLAN, ANALYZE, RESEARCH: workers that look at a repository
+pub(super) mod talking; // CHAT: the chat model

@@ -1,0 +1,64 @@
+//! OPS: a command of the configured list is run, and no other.
+
+use std::time::Duration;
+
+use crate::chat::desk::Desk;
+use crate::chat::phrases::Phrase;
+use crate::config::chat::OpsCommand;
+use crate::conversation::excerpt;
+use crate::messenger::place::Incoming;
+use crate::store::StoreError;
+use crate::tool::program::Program;
+
+/// Name of the folder below the state's in which commands get folders of their own.
+const FOLDER: &str = "operations";
+/// Most bytes of the output that are said.
+const LONGEST_OUTPUT: usize = 2_000;
+
+/// Runs the command that a request names by its first word; returns what the person is told. Once
+/// begun for a message, a command is not run again for it, whatever came of it.
+pub(in crate::chat) async fn operate(
+    desk: &Desk,
+    incoming: &Incoming,
+    request: &str,
+    is_japanese: bool,
+) -> Result<String, StoreError> {
+    let commands = &desk.service.config().chat.ops;
+    let list: Vec<String> = commands
+        .iter()
+        .map(|(name, command)| format!("- `{name}` {}", command.description))
+        .collect();
+    let list = list.join("\n");
+    let mut words = request.split_whitespace();
+    let Some(name) = words.next() else {
+        return Ok(Phrase::OpsList(&list).in_words(is_japanese));
+    };
+    // A name with anything behind it is no name: arguments are never taken.
+    let command = commands.get(name).filter(|_| words.next().is_none());
+    let Some(command) = command else {
+        return Ok(Phrase::OpsUnknown(&list).in_words(is_japanese));
+    };
+    if !desk.store().first_time(&format!("chat {}", incoming.id), name).await? {
+        return Ok(Phrase::OpsInterrupted(name).in_words(is_japanese));
+    }
+    let program = program(desk, command);
+    let said = match program.answer(&desk.service.clean("")).await {
+        Ok(output) => {
+            let output = excerpt::middle_cut(output.trim(), LONGEST_OUTPUT, None);
+            format!("`{name}`\n```\n{}\n```", output.replace("```", "ʼʼʼ"))
+        }
+        Err(error) => Phrase::CannotNow(&error.to_string()).in_words(is_japanese),
+    };
+    Ok(said)
+}
+
+fn program(desk: &Desk, command: &OpsCommand) -> Program {
+    let settings = desk.service.settings();
+    Program::new(
+        command.command.clone(),
+        command.env.clone(),
+        Duration::from_secs(command.timeout_seconds),
+        &settings.program,
+        &settings.state_dir.join(FOLDER),
+    )
+}

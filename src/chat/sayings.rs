@@ -1,0 +1,107 @@
+//! Texts on their way into the outbox.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::desk::Desk;
+use crate::messenger::place::{Messenger, Place};
+use crate::messenger::words::{Button, Words, split};
+use crate::messenger::{line, slack};
+use crate::store::NewSaying;
+
+/// Most parts of one text; what is longer is cut.
+const MOST_PARTS: usize = 10;
+
+/// What the outbox keeps of a text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Parcel {
+    pub(super) place: Place,
+    pub(super) words: Words,
+    /// A token for a free answer, and until when it is worth trying.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reply: Option<(String, DateTime<Utc>)>,
+}
+
+/// What is to be said because of one cause, in its order. Made again for the same cause, it has the
+/// same ids, so that it is said once.
+pub(super) struct Draft<'a> {
+    desk: &'a Desk,
+    place: &'a Place,
+    cause: String,
+    reply: Option<(String, DateTime<Utc>)>,
+    sayings: Vec<NewSaying>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn of(desk: &'a Desk, place: &'a Place, cause: &str) -> Self {
+        Self {
+            desk,
+            place,
+            cause: cause.to_owned(),
+            reply: None,
+            sayings: Vec::new(),
+        }
+    }
+
+    /// Has the first text sent as a free answer, while that is possible.
+    pub(super) fn in_reply(mut self, token: Option<String>, at: DateTime<Utc>) -> Self {
+        let within = TimeDelta::from_std(line::REPLY_WITHIN).unwrap_or_default();
+        self.reply = token.map(|token| (token, at + within));
+        self
+    }
+
+    /// Adds a text, in parts where it is long.
+    pub(super) fn says(self, text: &str) -> Self {
+        self.asks(text, Vec::new())
+    }
+
+    /// Adds a text with buttons below its last part.
+    pub(super) fn asks(mut self, text: &str, buttons: Vec<Button>) -> Self {
+        let longest = match self.place.messenger {
+            Messenger::Slack => slack::LONGEST,
+            Messenger::Line => line::LONGEST,
+        };
+        let clean = self.desk.service.clean(text);
+        let mut parts = split(clean.as_str(), longest);
+        if parts.len() > MOST_PARTS {
+            parts.truncate(MOST_PARTS);
+            parts.push("[…]".to_owned());
+        }
+        let last = parts.len() - 1;
+        for (place, text) in parts.into_iter().enumerate() {
+            let buttons = if place == last { buttons.clone() } else { Vec::new() };
+            let id = self.id(self.sayings.len());
+            let parcel = Parcel {
+                place: self.place.clone(),
+                words: Words { text, buttons },
+                reply: self.reply.take(),
+            };
+            self.sayings.push(packed(id, &parcel));
+        }
+        self
+    }
+
+    pub(super) fn finished(self) -> Vec<NewSaying> {
+        self.sayings
+    }
+
+    fn id(&self, place: usize) -> Uuid {
+        let name = format!("{} {} {place}", self.place, self.cause);
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+    }
+}
+
+/// Returns the id of the text that tells of something, and changes with it.
+pub(super) fn id_of(what: &str) -> Uuid {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, what.as_bytes())
+}
+
+/// Returns a parcel as the outbox takes it.
+pub(super) fn packed(id: Uuid, parcel: &Parcel) -> NewSaying {
+    NewSaying {
+        id,
+        session: parcel.place.to_string(),
+        document: serde_json::to_value(parcel).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,81 @@
+//! What came of a request to a messenger.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::Utc;
+use reqwest::{RequestBuilder, StatusCode};
+
+use super::LARGEST_ANSWER;
+use crate::http;
+
+/// Pause after a refusal that names none.
+const USUAL_PAUSE: Duration = Duration::from_secs(5);
+
+/// What came of something that was to be said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The messenger has it, under this name where it gives one.
+    Taken(Option<String>),
+    /// It certainly has it not, and may be asked again after the pause.
+    Later { pause: Duration, reason: String },
+    /// Nobody knows whether it has it.
+    Unknown { reason: String },
+    /// It will never take it.
+    Refused { reason: String },
+    /// The token for a free answer is worth nothing any more; it has not been said.
+    NotAsReply,
+}
+
+/// Why a request has no good answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    #[error("{reason}")]
+    Later { pause: Duration, reason: String },
+    #[error("{0}")]
+    Unknown(String),
+    /// The status and what the messenger says.
+    #[error("{said} ({status})")]
+    Refused { status: StatusCode, said: String },
+}
+
+impl Failure {
+    /// Returns the outcome of what was to be said.
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Self::Later { pause, reason } => Outcome::Later { pause, reason },
+            Self::Unknown(reason) => Outcome::Unknown { reason },
+            Self::Refused { .. } => Outcome::Refused {
+                reason: self.to_string(),
+            },
+        }
+    }
+}
+
+/// Sends a request; returns the status and the body of every answer but those that ask to come
+/// again, or leave open what was done.
+pub(super) async fn send(request: RequestBuilder, what: &str) -> Result<(StatusCode, Bytes), Failure> {
+    let mut response = request.send().await.map_err(|error| {
+        let reason = format!("{what}: {}", http::reason(&error));
+        if error.is_connect() || error.is_builder() {
+            return Failure::Later {
+                pause: USUAL_PAUSE,
+                reason,
+            };
+        }
+        Failure::Unknown(reason)
+    })?;
+    let status = response.status();
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        return Err(Failure::Later {
+            pause: http::retry_after(response.headers(), Utc::now()).unwrap_or(USUAL_PAUSE),
+            reason: format!("{what}: it answers too many requests"),
+        });
+    }
+    let body = http::read_body(&mut response, LARGEST_ANSWER).await;
+    let body = body.map_err(|_| Failure::Unknown(format!("{what}: the answer broke off")))?;
+    if status.is_server_error() {
+        return Err(Failure::Unknown(format!("{what}: status {status}")));
+    }
+    Ok((status, body))
+}

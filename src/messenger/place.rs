@@ -1,0 +1,84 @@
+//! Where somebody speaks, who, and what.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A messenger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Messenger {
+    Slack,
+    Line,
+}
+
+impl Messenger {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Slack => "slack",
+            Self::Line => "line",
+        }
+    }
+
+    /// Tells whether something that was said can be changed.
+    pub const fn edits(self) -> bool {
+        matches!(self, Self::Slack)
+    }
+}
+
+/// A conversation: a thread of Slack, or a chat of LINE.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub messenger: Messenger,
+    /// The channel, or the user, group or room.
+    pub channel: String,
+    /// The first message of the thread, in Slack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+}
+
+/// Writes the name under which the conversation is stored.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.messenger.as_str(), self.channel)?;
+        match &self.thread {
+            Some(thread) => write!(formatter, "/{thread}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What somebody said or pressed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incoming {
+    /// The messenger's name for it: a repeated delivery has the same.
+    pub id: String,
+    pub place: Place,
+    /// The messenger's id of the person.
+    pub user: String,
+    /// Whether it was said to the bot: in a direct message, or with its name. In a thread that it
+    /// takes part in, it hears the rest, too.
+    pub is_addressed: bool,
+    pub body: Body,
+    /// With which LINE takes one answer for free, for a short time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_token: Option<String>,
+}
+
+/// The content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Body {
+    Text {
+        text: String,
+    },
+    /// A button: its value is the one that the program gave it.
+    Press {
+        value: String,
+    },
+}
+
+/// Somebody or something that is no plain name of the messenger, such as `U0123ABCD`.
+pub(super) fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}

@@ -1,0 +1,240 @@
+//! Slack: the methods that are used, and what comes in.
+
+mod events; // what Slack tells
+mod markup; // texts as Slack reads them
+mod socket; // Socket Mode
+pub mod request; // what Slack sends over HTTP
+
+use std::time::Duration;
+
+use reqwest::{Client, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::TIMEOUT;
+use super::config;
+use super::outcome::{Failure, Outcome, send};
+use super::place::{Messenger, Place};
+use super::words::Words;
+use crate::http;
+use crate::secret::Clean;
+pub use events::heard;
+
+/// Most characters of one message. Slack takes 40,000 and asks for 4,000; a section holds 3,000.
+pub const LONGEST: usize = 2_900;
+/// Most characters of the value of a button.
+pub const LONGEST_VALUE: usize = 2_000;
+/// The name of the program's metadata, by which its own messages are found again.
+const OWN: &str = "coding_agent_saying";
+/// Pages that are looked through for a message.
+const MOST_PAGES: usize = 5;
+
+/// Errors behind which something may have been done.
+const UNCLEAR: [&str; 4] = [
+    "internal_error",
+    "fatal_error",
+    "request_timeout",
+    "service_unavailable",
+];
+
+/// A connection to Slack as the app.
+#[derive(Debug)]
+pub struct Slack {
+    client: Client,
+    /// For websockets.
+    upgrading: Client,
+    api_url: String,
+    app_token: Option<SecretString>,
+    bot_token: SecretString,
+    own: tokio::sync::OnceCell<Own>,
+}
+
+/// Who the bot is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    pub user: String,
+    pub name: String,
+    pub team: String,
+}
+
+impl Slack {
+    /// Prepares the connection, without a request; `None` where there is no bot token.
+    pub fn new(config: &config::Slack) -> Result<Option<Self>, reqwest::Error> {
+        let Some(bot_token) = config.bot_token.clone() else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            client: http::client(&config.trust).timeout(TIMEOUT).build()?,
+            upgrading: http::client_to_take_over(&config.trust).build()?,
+            api_url: config.api_url.trim_end_matches('/').to_owned(),
+            app_token: config.app_token.clone(),
+            bot_token,
+            own: tokio::sync::OnceCell::new(),
+        }))
+    }
+
+    /// Tells whether what people say comes by Socket Mode.
+    pub fn has_socket(&self) -> bool {
+        self.app_token.is_some()
+    }
+
+    /// Returns who the bot is; asked once.
+    pub async fn own(&self) -> Result<&Own, Failure> {
+        let ask = || async {
+            let answer = self.call("auth.test", &self.bot_token, &json!({})).await?;
+            let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+            Ok::<_, Failure>(Own {
+                user: text("user_id"),
+                name: text("user"),
+                team: text("team"),
+            })
+        };
+        self.own.get_or_try_init(ask).await
+    }
+
+    /// Asks for the address of a socket.
+    async fn address(&self) -> Result<String, Failure> {
+        let Some(token) = &self.app_token else {
+            return Err(refused("there is no app_token"));
+        };
+        let answer = self.call("apps.connections.open", token, &json!({})).await?;
+        answer["url"]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| refused("apps.connections.open names no address"))
+    }
+
+    /// Checks both tokens, for `doctor`.
+    pub async fn examine(&self) -> Result<Own, Failure> {
+        let own = self.own().await?.clone();
+        if self.has_socket() {
+            self.address().await?;
+        }
+        Ok(own)
+    }
+
+    /// Says something new in a thread.
+    pub async fn say(&self, place: &Place, id: Uuid, text: &Clean, words: &Words) -> Outcome {
+        let mut body = markup::message(text, words);
+        body["channel"] = json!(place.channel);
+        if let Some(thread) = &place.thread {
+            body["thread_ts"] = json!(thread);
+        }
+        body["metadata"] = json!({ "event_type": OWN, "event_payload": { "id": id } });
+        match self.call("chat.postMessage", &self.bot_token, &body).await {
+            Ok(answer) => Outcome::Taken(answer["ts"].as_str().map(str::to_owned)),
+            Err(failure) => failure.outcome(),
+        }
+    }
+
+    /// Changes something that was said. Repeating changes nothing.
+    pub async fn change(&self, place: &Place, message: &str, text: &Clean, words: &Words) -> Outcome {
+        let mut body = markup::message(text, words);
+        body["channel"] = json!(place.channel);
+        body["ts"] = json!(message);
+        match self.call("chat.update", &self.bot_token, &body).await {
+            Ok(_) => Outcome::Taken(None),
+            Err(Failure::Unknown(reason)) => Outcome::Later {
+                pause: Duration::from_secs(5),
+                reason,
+            },
+            Err(failure) => failure.outcome(),
+        }
+    }
+
+    /// Returns Slack's name for what was said under an id, if it was.
+    pub async fn find(&self, place: &Place, id: Uuid) -> Result<Option<String>, Failure> {
+        let mut cursor = String::new();
+        for _ in 0..MOST_PAGES {
+            let mut query = json!({
+                "channel": place.channel, "limit": 200, "include_all_metadata": true,
+            });
+            if !cursor.is_empty() {
+                query["cursor"] = json!(cursor);
+            }
+            let method = match &place.thread {
+                Some(thread) => {
+                    query["ts"] = json!(thread);
+                    "conversations.replies"
+                }
+                None => "conversations.history",
+            };
+            let answer = self.ask(method, &query).await?;
+            let messages = answer["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let id = id.to_string();
+            let is_it = |message: &&Value| {
+                let metadata = &message["metadata"];
+                metadata["event_type"] == OWN && metadata["event_payload"]["id"] == id.as_str()
+            };
+            if let Some(message) = messages.iter().find(is_it) {
+                return Ok(message["ts"].as_str().map(str::to_owned));
+            }
+            answer["response_metadata"]["next_cursor"]
+                .as_str()
+                .unwrap_or_default()
+                .clone_into(&mut cursor);
+            if cursor.is_empty() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls a method that reads, whose arguments Slack takes in the query alone.
+    async fn ask(&self, method: &str, query: &Value) -> Result<Value, Failure> {
+        let pairs = query.as_object().into_iter().flatten().map(|(key, value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (key.clone(), text)
+        });
+        let request = self.client.get(format!("{}/{method}", self.api_url));
+        let request = request
+            .bearer_auth(self.bot_token.expose_secret())
+            .query(&pairs.collect::<Vec<_>>());
+        read(method, send(request, method).await?)
+    }
+
+    async fn call(&self, method: &str, token: &SecretString, body: &Value) -> Result<Value, Failure> {
+        let request = self.client.post(format!("{}/{method}", self.api_url));
+        let request = request.bearer_auth(token.expose_secret()).json(body);
+        read(method, send(request, method).await?)
+    }
+}
+
+/// Returns the answer if it is a good one: Slack says in the body what went wrong.
+fn read(method: &str, (status, body): (StatusCode, bytes::Bytes)) -> Result<Value, Failure> {
+    let answer: Value = serde_json::from_slice(&body)
+        .map_err(|_| Failure::Unknown(format!("{method}: status {status}, and the answer is not JSON")))?;
+    if answer["ok"] == true {
+        return Ok(answer);
+    }
+    let error = answer["error"].as_str().unwrap_or("unknown_error");
+    let error: String = error.chars().take(100).collect();
+    match error.as_str() {
+        "ratelimited" => Err(Failure::Later {
+            pause: Duration::from_secs(30),
+            reason: format!("{method}: {error}"),
+        }),
+        unclear if UNCLEAR.contains(&unclear) => Err(Failure::Unknown(format!("{method}: {error}"))),
+        _ => Err(Failure::Refused {
+            status,
+            said: format!("{method}: {error}"),
+        }),
+    }
+}
+
+fn refused(said: &str) -> Failure {
+    Failure::Refused {
+        status: StatusCode::BAD_REQUEST,
+        said: said.to_owned(),
+    }
+}
+
+/// Returns the conversation of a message.
+fn place(channel: &str, thread: Option<&str>) -> Place {
+    Place {
+        messenger: Messenger::Slack,
+        channel: channel.to_owned(),
+        thread: thread.map(str::to_owned),
+    }
+}

@@ -1,0 +1,128 @@
+//! Commands at the beginning of a line.
+
+use super::Route;
+use super::text::{folded, own_lines};
+
+/// What a command asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    Route(Route),
+    /// From now on only models that are near are asked.
+    NearOnly,
+    /// Models elsewhere may be asked again.
+    Anywhere,
+}
+
+/// The commands by their names.
+const COMMANDS: [(&str, Wish); 8] = [
+    ("/code", Wish::Route(Route::Code)),
+    ("/analyze", Wish::Route(Route::Analyze)),
+    ("/plan", Wish::Route(Route::Plan)),
+    ("/ops", Wish::Route(Route::Ops)),
+    ("/research", Wish::Route(Route::Research)),
+    ("/chat", Wish::Route(Route::Chat)),
+    ("/local", Wish::NearOnly),
+    ("/cloud", Wish::Anywhere),
+];
+
+/// A command with the message that it stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commanded {
+    pub wish: Wish,
+    /// The command as it is named.
+    pub name: &'static str,
+    /// The message without the command.
+    pub rest: String,
+}
+
+/// Returns the first command of a message. It stands at the very beginning of a line, is a word by
+/// itself, and is the sender's own: in a quotation or in code it is somebody else's.
+pub fn read(text: &str) -> Option<Commanded> {
+    own_lines(text).into_iter().find_map(|(number, line)| {
+        let end = line.find(char::is_whitespace).unwrap_or(line.len());
+        let word = folded(&line[..end]);
+        let (name, wish) = *COMMANDS.iter().find(|(name, _)| *name == word)?;
+        let rest: Vec<&str> = text
+            .lines()
+            .enumerate()
+            .map(|(place, other)| {
+                if place == number {
+                    line[end..].trim_start()
+                } else {
+                    other
+                }
+            })
+            .collect();
+        Some(Commanded {
+            wish,
+            name,
+            rest: rest.join("\n").trim().to_owned(),
+        })
+    })
+}
+
+/// Returns the name at the beginning of what follows `/code` that is one of `models`, and the rest.
+pub fn named_model<'rest>(rest: &'rest str, models: &[String]) -> (Option<String>, &'rest str) {
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    match models.iter().find(|model| **model == rest[..end]) {
+        Some(model) => (Some(model.clone()), rest[end..].trim_start()),
+        None => (None, rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(text: &str) -> Option<(Wish, String)> {
+        read(text).map(|command| (command.wish, command.rest))
+    }
+
+    #[test]
+    fn a_command_stands_alone_at_the_beginning_of_a_line() {
+        let code = |rest: &str| Some((Wish::Route(Route::Code), rest.to_owned()));
+        assert_eq!(route("/code fix it"), code("fix it"));
+        assert_eq!(route("／ｃｏｄｅ　直して"), code("直して"));
+        assert_eq!(route("/CODE"), code(""));
+        assert_eq!(route("please\n/code fix it\nsoon"), code("please\nfix it\nsoon"));
+        assert_eq!(route("/local"), Some((Wish::NearOnly, String::new())));
+        for none in [
+            "",
+            " /code fix it",
+            "use /code",
+            "/coding",
+            "/code/src/main.rs is broken",
+            "/code: fix",
+            "> /code fix it",
+            "＞ /code fix it",
+            "```\n/code fix it\n```",
+            "~~~\n/ops\n~~~\nwhat does this do",
+            "`/code` fixes it",
+        ] {
+            assert_eq!(route(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_commands_counts() {
+        assert_eq!(
+            route("/plan a\n/code b"),
+            Some((Wish::Route(Route::Plan), "a\n/code b".to_owned()))
+        );
+        assert_eq!(
+            route("> /plan a\n/code b"),
+            Some((Wish::Route(Route::Code), "> /plan a\nb".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_model_is_named_behind_the_command() {
+        let models = ["cloud".to_owned()];
+        assert_eq!(
+            named_model("cloud fix it", &models),
+            (Some("cloud".to_owned()), "fix it")
+        );
+        assert_eq!(named_model("clouds fix it", &models), (None, "clouds fix it"));
+        assert_eq!(named_model("fix cloud", &models), (None, "fix cloud"));
+    }
+}

@@ -1,0 +1,203 @@
+//! The decision about a message.
+
+use super::Route;
+use super::classifier::{Classified, Fault, Thresholds, Weak};
+use super::command::{self, Wish};
+use super::rules::Rules;
+use super::text;
+
+/// A message with what counts for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'a> {
+    pub text: &'a str,
+    /// Whether the session asks only models that are near.
+    pub near_only: bool,
+    /// The routes whose models are elsewhere.
+    pub far: &'a [Route],
+    /// Names of models that `/code` may name.
+    pub models: &'a [String],
+    /// Whether every message of this channel goes to the chat model, which delegates.
+    pub enters_as_chat: bool,
+}
+
+/// Who decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Command,
+    Rule,
+    Classifier,
+    Fallback,
+    /// The channel's entry.
+    Entry,
+}
+
+impl Source {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Rule => "rule",
+            Self::Classifier => "classifier",
+            Self::Fallback => "fallback",
+            Self::Entry => "entry",
+        }
+    }
+}
+
+/// What becomes of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub route: Route,
+    pub source: Source,
+    /// In percent.
+    pub confidence: u8,
+    pub reason: String,
+    pub evidence: Vec<String>,
+    /// Whether the session asks only models that are near, from this message on.
+    pub near_only: bool,
+    /// Whether the route is refused because its models are elsewhere. Nothing is sent then.
+    pub is_refused: bool,
+    /// The message without a command.
+    pub request: String,
+    /// The model that was named for the work.
+    pub model: Option<String>,
+}
+
+/// The first three ways to decide have an answer, or the classifier is to be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    Decided(Decision),
+    Unsure(Unsure),
+}
+
+/// A message that neither a command nor a rule decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsure {
+    pub request: String,
+    near_only: bool,
+    far: Vec<Route>,
+}
+
+/// Why the classifier's answer did not decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    Faulty(Fault),
+    Weak(Classified, Weak),
+}
+
+/// Decides by command and by rule.
+pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
+    let commanded = command::read(incoming.text);
+    let near_only = match commanded.as_ref().map(|command| command.wish) {
+        Some(Wish::NearOnly) => true,
+        Some(Wish::Anywhere) => false,
+        _ => incoming.near_only,
+    };
+    let whole = incoming.text.trim().to_owned();
+    let decided = |route, source, request: String| Decision {
+        route,
+        source,
+        confidence: 100,
+        reason: String::new(),
+        evidence: Vec::new(),
+        near_only,
+        is_refused: near_only && incoming.far.contains(&route),
+        request,
+        model: None,
+    };
+    let request = match commanded {
+        Some(command) => match command.wish {
+            Wish::Route(_) if incoming.enters_as_chat => whole,
+            Wish::Route(route) => {
+                let (model, rest) = match route {
+                    Route::Code => command::named_model(&command.rest, incoming.models),
+                    _ => (None, command.rest.as_str()),
+                };
+                let decision = Decision {
+                    evidence: vec![command.name.to_owned()],
+                    model,
+                    ..decided(route, Source::Command, rest.to_owned())
+                };
+                return Step::Decided(decision);
+            }
+            Wish::NearOnly | Wish::Anywhere => {
+                if command.rest.is_empty() {
+                    let decision = Decision {
+                        evidence: vec![command.name.to_owned()],
+                        ..decided(Route::Chat, Source::Command, String::new())
+                    };
+                    return Step::Decided(decision);
+                }
+                command.rest
+            }
+        },
+        None => whole,
+    };
+    if incoming.enters_as_chat {
+        return Step::Decided(decided(Route::Chat, Source::Entry, request));
+    }
+    match rules.find(&text::own_words(&request)) {
+        Some(hit) => Step::Decided(Decision {
+            evidence: hit.evidence,
+            ..decided(hit.route, Source::Rule, request)
+        }),
+        None => Step::Unsure(Unsure {
+            request,
+            near_only,
+            far: incoming.far.to_vec(),
+        }),
+    }
+}
+
+impl Unsure {
+    /// Decides by the classifier's answer; where that does not decide, the route is CHAT, and the
+    /// second value says why.
+    pub fn with(
+        self,
+        answer: Result<Classified, Fault>,
+        rules: &Rules,
+        thresholds: Thresholds,
+    ) -> (Decision, Option<Doubt>) {
+        let doubt = match answer {
+            Err(fault) => Doubt::Faulty(fault),
+            Ok(classified) => match classified.judge(&self.request, rules, thresholds) {
+                Ok(()) => {
+                    let decision = Decision {
+                        route: classified.route,
+                        source: Source::Classifier,
+                        confidence: classified.confidence,
+                        reason: classified.reason,
+                        evidence: classified.evidence,
+                        near_only: self.near_only,
+                        is_refused: self.near_only && self.far.contains(&classified.route),
+                        request: self.request,
+                        model: None,
+                    };
+                    return (decision, None);
+                }
+                Err(weak) => Doubt::Weak(classified, weak),
+            },
+        };
+        (self.fallback(), Some(doubt))
+    }
+
+    /// Decides without a classifier.
+    pub fn fallback(self) -> Decision {
+        Decision {
+            route: Route::Chat,
+            source: Source::Fallback,
+            confidence: 0,
+            reason: String::new(),
+            evidence: Vec::new(),
+            near_only: self.near_only,
+            is_refused: self.near_only && self.far.contains(&Route::Chat),
+            request: self.request,
+            model: None,
+        }
+    }
+}
+
+/// Tells whether people are told of the route: only where it is another one than before, and never
+/// of CHAT.
+pub fn is_announced(before: Option<Route>, now: Route) -> bool {
+    now != Route::Chat && before != Some(now)
+}

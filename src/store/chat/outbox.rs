@@ -1,0 +1,119 @@
+//! What is to be said in a conversation, and how far that is.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::store::sql::{Row, Statement};
+use crate::store::{Store, StoreError};
+
+/// Something to be said. Of the same id the first is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSaying {
+    pub id: Uuid,
+    pub session: String,
+    pub document: Value,
+}
+
+/// Something that was not said yet, or not in its last form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saying {
+    pub id: Uuid,
+    pub session: String,
+    pub document: Value,
+    /// The version of the text.
+    pub wanted: u64,
+    /// Whether somebody began to send it, and nobody knows what came of it.
+    pub is_begun: bool,
+    /// It is not sent before.
+    pub not_before: DateTime<Utc>,
+    /// The messenger's name for it, where it was said before.
+    pub message: Option<String>,
+}
+
+impl Saying {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.parsed(0)?,
+            session: row.text(1)?.to_owned(),
+            document: row.document(2)?,
+            wanted: row.number(3)?.unsigned_abs(),
+            is_begun: row.number(4)? == 1,
+            not_before: row.time(5)?.unwrap_or_default(),
+            message: row.text_if_any(6)?.map(str::to_owned),
+        })
+    }
+}
+
+/// Returns the statements that store sayings, in their order.
+pub(super) fn inserts(sayings: &[NewSaying], now: DateTime<Utc>) -> impl Iterator<Item = Statement> {
+    sayings.iter().zip(0_i64..).map(move |(saying, place)| {
+        let insert = Statement::new(
+            "INSERT INTO chat_outbox (id, session, at, document, wanted, shown, begun, not_before)
+             VALUES ($1, $2, $3, $4, 1, 0, 0, 0) ON CONFLICT (id) DO NOTHING",
+        );
+        let insert = insert.with(saying.id).with(saying.session.as_str());
+        insert
+            .with(now + TimeDelta::microseconds(place))
+            .with(saying.document.to_string())
+    })
+}
+
+impl Store {
+    /// Stores what is to be said, all or nothing.
+    pub async fn say_in_chat(&self, sayings: &[NewSaying]) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        for insert in inserts(sayings, Utc::now()) {
+            transaction.execute(insert).await?;
+        }
+        transaction.commit().await
+    }
+
+    /// Stores a text that takes the place of what was said under its id, or is said anew.
+    pub async fn change_saying(&self, saying: &NewSaying) -> Result<(), StoreError> {
+        let set = Statement::new(
+            "INSERT INTO chat_outbox (id, session, at, document, wanted, shown, begun, not_before)
+             VALUES ($1, $2, $3, $4, 1, 0, 0, 0)
+             ON CONFLICT (id) DO UPDATE SET document = excluded.document, wanted = chat_outbox.wanted + 1
+             WHERE chat_outbox.document <> excluded.document",
+        );
+        let set = set.with(saying.id).with(saying.session.as_str()).with(Utc::now());
+        self.execute(set.with(saying.document.to_string())).await?;
+        Ok(())
+    }
+
+    /// Returns up to `most` texts that are not shown in their last form, oldest first.
+    pub async fn unsaid(&self, most: u32) -> Result<Vec<Saying>, StoreError> {
+        let query = Statement::new(
+            "SELECT id, session, document, wanted, begun, not_before, message FROM chat_outbox
+             WHERE shown < wanted ORDER BY at, id LIMIT $1",
+        );
+        let rows = self.fetch(query.with(most)).await?;
+        rows.iter().map(Saying::read).collect()
+    }
+
+    /// Records that a text is about to be sent. From now on it may have been.
+    pub async fn begin_saying(&self, id: Uuid) -> Result<(), StoreError> {
+        let update = Statement::new("UPDATE chat_outbox SET begun = 1 WHERE id = $1");
+        self.execute(update.with(id)).await?;
+        Ok(())
+    }
+
+    /// Records that this version was said, or never will be.
+    pub async fn said(&self, saying: &Saying, message: Option<&str>) -> Result<(), StoreError> {
+        let update = Statement::new(
+            "UPDATE chat_outbox SET shown = $2, begun = 0, message = COALESCE($3, message) WHERE id = $1",
+        );
+        self.execute(update.with(saying.id).with(saying.wanted).with(message))
+            .await?;
+        Ok(())
+    }
+
+    /// Records that a text was certainly not taken, and is not sent again before then.
+    pub async fn say_later(&self, id: Uuid, not_before: DateTime<Utc>, is_begun: bool) -> Result<(), StoreError> {
+        let update = Statement::new("UPDATE chat_outbox SET begun = $2, not_before = $3 WHERE id = $1");
+        self.execute(update.with(id).with(i64::from(is_begun)).with(not_before))
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Conversations in messengers: what comes in once, goes out once, and in which order.
+
+use chrono::{TimeDelta, Utc};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::place;
+use crate::store::{ChatWatch, NewSaying};
+
+fn saying(session: &str, text: &str) -> NewSaying {
+    NewSaying {
+        id: Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()),
+        session: session.to_owned(),
+        document: json!({ "text": text }),
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_taken_once_and_answered_with_its_answers_or_not_at_all() {
+    let place = place();
+    let (one, other) = (place.open().await, place.open().await);
+    assert!(
+        one.take_chat_message("m1", "s", &json!({ "text": "hello" }))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !other
+            .take_chat_message("m1", "s", &json!({ "text": "other" }))
+            .await
+            .unwrap()
+    );
+    assert!(
+        one.take_chat_message("m2", "s", &json!({ "text": "again" }))
+            .await
+            .unwrap()
+    );
+    assert_eq!(other.count_open_chat_messages("s").await.unwrap(), 2);
+    let open = other.open_chat_messages(10).await.unwrap();
+    let names: Vec<&str> = open.iter().map(|message| message.id.as_str()).collect();
+    assert_eq!(names, ["m1", "m2"]);
+    assert_eq!(open[0].document["text"], "hello");
+
+    let answers = [saying("s", "one"), saying("s", "two")];
+    let session = json!({ "near_only": true });
+    // Answered twice, as after a kill in between, it is said once.
+    for _ in 0..2 {
+        other
+            .finish_chat_message(&open[0], Some(&session), &answers)
+            .await
+            .unwrap();
+    }
+    assert_eq!(one.chat_session("s").await.unwrap(), Some(session));
+    assert_eq!(one.open_chat_messages(10).await.unwrap().len(), 1);
+    let unsaid = one.unsaid(10).await.unwrap();
+    let texts: Vec<_> = unsaid.iter().map(|saying| saying.document["text"].clone()).collect();
+    assert_eq!(texts, ["one", "two"]);
+    assert!(
+        !one.take_chat_message("m1", "s", &json!({})).await.unwrap(),
+        "it stays known"
+    );
+}
+
+#[tokio::test]
+async fn what_is_said_has_versions_and_remembers_that_it_may_have_been_said() {
+    let place = place();
+    let store = place.open().await;
+    let first = saying("s", "progress");
+    store.change_saying(&first).await.unwrap();
+    store.begin_saying(first.id).await.unwrap();
+    let unsaid = store.unsaid(10).await.unwrap().remove(0);
+    assert!(unsaid.is_begun && unsaid.wanted == 1 && unsaid.message.is_none());
+    let later = Utc::now() + TimeDelta::minutes(1);
+    store.say_later(first.id, later, true).await.unwrap();
+    let unsaid = store.unsaid(10).await.unwrap().remove(0);
+    assert!(unsaid.is_begun && (unsaid.not_before - later).abs() < TimeDelta::milliseconds(1));
+    store.said(&unsaid, Some("ts-1")).await.unwrap();
+    assert_eq!(store.unsaid(10).await.unwrap(), []);
+
+    // The same text is no change; another one is the next version of what was said.
+    store.change_saying(&first).await.unwrap();
+    assert_eq!(store.unsaid(10).await.unwrap(), []);
+    let second = NewSaying {
+        document: json!({ "text": "more" }),
+        ..first
+    };
+    store.change_saying(&second).await.unwrap();
+    let changed = store.unsaid(10).await.unwrap().remove(0);
+    assert_eq!(
+        (changed.wanted, changed.message.as_deref(), changed.is_begun),
+        (2, Some("ts-1"), false)
+    );
+    // What changed while it was sent is not taken for said.
+    let third = NewSaying {
+        document: json!({ "text": "done" }),
+        ..second
+    };
+    store.change_saying(&third).await.unwrap();
+    store.said(&changed, None).await.unwrap();
+    assert_eq!(store.unsaid(10).await.unwrap().remove(0).document["text"], "done");
+}
+
+#[tokio::test]
+async fn tasks_are_told_in_one_conversation_and_old_things_are_forgotten() {
+    let place = place();
+    let store = place.open().await;
+    let watch = ChatWatch {
+        task: "github:acme/widgets#1".parse().unwrap(),
+        session: "s".to_owned(),
+        document: json!({ "seen": 0 }),
+    };
+    store.watch_in_chat(&watch).await.unwrap();
+    let elsewhere = ChatWatch {
+        session: "t".to_owned(),
+        ..watch.clone()
+    };
+    store.watch_in_chat(&elsewhere).await.unwrap();
+    store.told_in_chat(&watch.task, &json!({ "seen": 7 })).await.unwrap();
+    let watches = store.chat_watches(10).await.unwrap();
+    assert_eq!(
+        (watches.len(), watches[0].session.as_str(), &watches[0].document["seen"]),
+        (1, "s", &json!(7))
+    );
+
+    store.say_in_chat(&[saying("s", "waits")]).await.unwrap();
+    store
+        .take_chat_message("m1", "s", &json!({ "text": "waits" }))
+        .await
+        .unwrap();
+    store.erase_chat(Utc::now() + TimeDelta::seconds(1)).await.unwrap();
+    assert_eq!(store.chat_watches(10).await.unwrap(), []);
+    assert_eq!(store.unsaid(10).await.unwrap().len(), 1, "what is not said yet is kept");
+    assert_eq!(
+        store.open_chat_messages(10).await.unwrap().len(),
+        1,
+        "so is what is not answered"
+    );
+}

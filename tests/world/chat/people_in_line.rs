@@ -1,0 +1,136 @@
+//! People ask for work in LINE, and approve by typing a digest.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use super::line::{self, Fault, Line, signature};
+use crate::fake::board::HUMAN;
+use crate::reading::{count, facts};
+use crate::web::{Door, opened, problem};
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+const ALICE: &str = "U0000000000000000000000000000a11ce";
+const MALLORY: &str = "U000000000000000000000000000ma110";
+
+async fn world(line: &Line) -> World {
+    let mut world = World::start().await.attentive();
+    let section = line.section(&json!({ ALICE: { "github": HUMAN } }));
+    world.configure(|config| {
+        config["chat"] = json!({ "default_repository": "github:acme/widgets", "line": section });
+        config["http"] = json!({ "listen": "127.0.0.1:0" });
+    });
+    world.model.allows_restarts();
+    world.model.forbids(line::ACCESS_TOKEN);
+    world.model.forbids(line::CHANNEL_SECRET);
+    world
+}
+
+async fn delivers(door: &Door, body: &str, signature: &str) -> reqwest::Response {
+    let request = door
+        .request(Method::POST, "/hooks/line")
+        .header("x-line-signature", signature);
+    request.body(body.to_owned()).send().await.unwrap()
+}
+
+async fn writes(door: &Door, line: &Line, user: &str, text: &str) {
+    let (body, signature) = line.writes(user, text);
+    assert_eq!(delivers(door, &body, &signature).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest() {
+    let line = Line::start().await;
+    let mut world = world(&line).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    let delegated = json!({
+        "comment": "変更です", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "READMEで挨拶して" } },
+    });
+    world
+        .model
+        .for_task("READMEに挨拶を書いて")
+        .says(&delegated.to_string());
+    greets(world.model.for_task("READMEで挨拶して").plans(plan()));
+    let (mut program, door) = opened(&world, &["serve"]).await;
+
+    writes(&door, &line, ALICE, "READMEに挨拶を書いて").await;
+    let question = line.until_said("計画の承認").await;
+    assert_eq!(question.to, ALICE);
+    let asked = facts(&world, "approval_requested");
+    let digest = &asked[0]["digest"].as_str().unwrap()[..16];
+    assert!(question.text.contains(digest), "{}", question.text);
+    assert!(line.texts()[0].contains("issues/1"), "{:?}", line.texts());
+    assert!(line.sent()[0].is_reply, "the first answer is free");
+
+    writes(&door, &line, ALICE, "承認 0123456789abcdef").await;
+    line.until_said("別のもの").await;
+    assert_eq!(count(&world, "approval_granted"), 0);
+    writes(&door, &line, ALICE, digest).await;
+    program
+        .until(&world, async {
+            drop(line.until_said("検証に通りました").await)
+        })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 1);
+    // LINE counts messages: link, question, two answers, end.
+    assert_eq!(line.sent().len(), 5, "{:#?}", line.texts());
+    assert_eq!(line.refused(), [] as [String; 0]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_once() {
+    let line = Line::start().await;
+    let world = world(&line).await;
+    // One conversation, which begins with the first question.
+    let script = world.model.for_task("question 0").says("answer 0").says("answer 1");
+    script.says("answer 2").says("answer 3");
+    let (mut program, door) = opened(&world, &["serve"]).await;
+
+    let (body, good) = line.writes(ALICE, "question 0");
+    for wrong in ["", "AAAA", &good[..20], &signature("other")] {
+        problem(delivers(&door, &body, wrong).await, StatusCode::UNAUTHORIZED).await;
+    }
+    let changed = body.replace("question 0", "question 9");
+    problem(delivers(&door, &changed, &good).await, StatusCode::UNAUTHORIZED).await;
+    writes(&door, &line, MALLORY, "question 9").await;
+    let empty = json!({ "destination": "U1", "events": [] }).to_string();
+    assert_eq!(
+        delivers(&door, &empty, &signature(&empty)).await.status(),
+        StatusCode::OK
+    );
+
+    // The answer is given, and nobody hears so: the token is worth nothing any more.
+    line.fails_next("reply", Fault::DoneAndCut);
+    for _ in 0..10 {
+        assert_eq!(delivers(&door, &body, &good).await.status(), StatusCode::OK);
+    }
+    program
+        .until(&world, async { drop(line.until_said("answer 0").await) })
+        .await;
+    // A limit.
+    line.fails_next("reply", Fault::Limited(1));
+    writes(&door, &line, ALICE, "question 1").await;
+    program
+        .until(&world, async { drop(line.until_said("answer 1").await) })
+        .await;
+    // The token has ended: it goes as a message, whose confirmation is lost.
+    let (body, good) = line.writes(ALICE, "question 2");
+    line.tokens_end();
+    line.fails_next("push", Fault::DoneAndCut);
+    assert_eq!(delivers(&door, &body, &good).await.status(), StatusCode::OK);
+    program
+        .until(&world, async { drop(line.until_said("answer 2").await) })
+        .await;
+    writes(&door, &line, ALICE, "question 3").await;
+    program
+        .until(&world, async { drop(line.until_said("answer 3").await) })
+        .await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(line.texts(), ["answer 0", "answer 1", "answer 2", "answer 3"]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
