@@ -68,12 +68,12 @@ impl Desk {
     /// Returns the model of a role, for what may be said of `repository`.
     pub(super) fn model(&self, role: Role, near_only: bool, repository: Option<&str>) -> Model {
         let models = self.service.models();
-        let rule = if near_only {
+        let demand = if near_only {
             Some(NEAR_ONLY.to_owned())
         } else {
             repository.and_then(|repository| models.local_only_rule(Some(repository), &[]))
         };
-        models.of(role, rule.as_deref())
+        models.of(role, demand.as_deref())
     }
 
     /// Returns the routes of which a model is not near, even where only near ones are asked.

@@ -178,7 +178,7 @@ impl<'a> Handling<'a> {
                 let millis = self.millis();
                 match proposal.map(|proposal| (self.flow.proposed(&proposal, Route::Chat, millis), proposal)) {
                     Some((Next::Reroute(route), proposal)) => (proposal.reason, Some((route, request.to_owned()))),
-                    Some((Next::Stop(reason), _)) => (self.stopped(reason, text), None),
+                    Some((Next::Stop(reason), _)) => (self.stopped(reason, &text), None),
                     _ => (text, None),
                 }
             }
@@ -255,7 +255,7 @@ impl<'a> Handling<'a> {
                 Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, order.request))),
                 Next::Answer => return self.tell(route, &order.request, &found.join("\n\n"), "").await,
                 Next::Stop(reason) => {
-                    let told = self.stopped(reason, String::new());
+                    let told = self.stopped(reason, "");
                     if found.is_empty() {
                         return (told, None);
                     }
@@ -294,7 +294,7 @@ impl<'a> Handling<'a> {
         session
     }
 
-    fn stopped(&mut self, reason: StopReason, text: String) -> String {
+    fn stopped(&mut self, reason: StopReason, text: &str) -> String {
         self.told.stopped = Some(reason);
         self.desk.note(Fact::LoopStopped {
             session: self.name(),

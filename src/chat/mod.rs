@@ -86,7 +86,7 @@ impl Chat {
                 Some(slack) if slack.has_socket() => {
                     slack
                         .listen(async |payload: &serde_json::Value| self.desk.hear(payload).await)
-                        .await
+                        .await;
                 }
                 _ => std::future::pending().await,
             }

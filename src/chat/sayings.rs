@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::desk::Desk;
 use crate::messenger::place::{Messenger, Place};
-use crate::messenger::words::{Button, Words, split};
+use crate::messenger::words::{Words, split};
 use crate::messenger::{line, slack};
 use crate::store::NewSaying;
 
@@ -52,12 +52,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a text, in parts where it is long.
-    pub(super) fn says(self, text: &str) -> Self {
-        self.asks(text, Vec::new())
-    }
-
-    /// Adds a text with buttons below its last part.
-    pub(super) fn asks(mut self, text: &str, buttons: Vec<Button>) -> Self {
+    pub(super) fn says(mut self, text: &str) -> Self {
         let longest = match self.place.messenger {
             Messenger::Slack => slack::LONGEST,
             Messenger::Line => line::LONGEST,
@@ -68,13 +63,14 @@ impl<'a> Draft<'a> {
             parts.truncate(MOST_PARTS);
             parts.push("[…]".to_owned());
         }
-        let last = parts.len() - 1;
-        for (place, text) in parts.into_iter().enumerate() {
-            let buttons = if place == last { buttons.clone() } else { Vec::new() };
+        for text in parts {
             let id = self.id(self.sayings.len());
             let parcel = Parcel {
                 place: self.place.clone(),
-                words: Words { text, buttons },
+                words: Words {
+                    text,
+                    buttons: Vec::new(),
+                },
                 reply: self.reply.take(),
             };
             self.sayings.push(packed(id, &parcel));

@@ -214,7 +214,15 @@ impl Session {
         };
         say_panics_without_secrets(Arc::clone(&redactor));
         let stop = Stop::default();
-        match Service::open(config, host(), journal.clone(), Arc::clone(&redactor), stop.clone()).await {
+        // On the heap: the configuration is large, and every command would carry it about.
+        let opening = Box::pin(Service::open(
+            config,
+            host(),
+            journal.clone(),
+            Arc::clone(&redactor),
+            stop.clone(),
+        ));
+        match opening.await {
             Ok(service) => {
                 let config = service.config();
                 let traces = Traces::start(&config.traces, &config.llm, &journal);

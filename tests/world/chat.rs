@@ -508,19 +508,19 @@ async fn a_conversation_that_is_kept_near_refuses_what_needs_other_models() {
     let thread = slack.mentions(ALICE, "/local");
     program
         .until(&world, async {
-            drop(slack.until_said("only models on our own machines").await)
+            drop(slack.until_said("only models on our own machines").await);
         })
         .await;
     slack.replies(ALICE, &thread, "/code Greet the reader");
     program
         .until(&world, async {
-            drop(slack.until_said("CODE needs a model that is not").await)
+            drop(slack.until_said("CODE needs a model that is not").await);
         })
         .await;
     slack.replies(ALICE, &thread, "バグを修正して");
     program
         .until(&world, async {
-            drop(slack.until_said("CODEには外部のモデルが必要").await)
+            drop(slack.until_said("CODEには外部のモデルが必要").await);
         })
         .await;
     assert_eq!(world.github.items().len(), 0, "{}", world.story());

@@ -1,6 +1,7 @@
 //! PLAN, ANALYZE and RESEARCH: a worker looks at the repository, which it cannot change, and
 //! answers in one form.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ const MOST_CALLS: usize = 8;
 /// Most bytes of what one call gives.
 const LONGEST_OUTPUT: usize = 12 * 1024;
 /// Longest wait for the code index; without it the worker searches by words.
-const INDEXING: Duration = Duration::from_secs(60);
+const INDEXING: Duration = Duration::from_mins(1);
 
 /// What every worker is told.
 const PROMPT: &str = include_str!("worker.txt");
@@ -190,7 +191,7 @@ fn system(view: &View, native: bool) -> String {
                 .map(|(name, _)| name)
                 .collect();
             let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-            text.push_str(&format!("- {} {{{names}}}: {}\n", spec.name, spec.description));
+            let _ = writeln!(text, "- {} {{{names}}}: {}", spec.name, spec.description);
         }
     }
     text

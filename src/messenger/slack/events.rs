@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    fn message(change: Value) -> Option<Incoming> {
+    fn message(change: &Value) -> Option<Incoming> {
         let mut event = json!({
             "type": "message", "user": "U1", "channel": "C1", "channel_type": "channel",
             "ts": "1700000000.000100", "text": "<@UBOT> fix &lt;this&gt;",
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_message_in_a_channel_begins_a_thread_and_one_in_a_thread_belongs_to_it() {
-        let heard = message(json!({})).unwrap();
+        let heard = message(&json!({})).unwrap();
         assert_eq!(heard.place.to_string(), "slack:C1/1700000000.000100");
         assert!(heard.is_addressed);
         assert_eq!(
@@ -125,12 +125,12 @@ mod tests {
                 text: "fix <this>".to_owned()
             }
         );
-        let mentioned = message(json!({ "type": "app_mention" })).unwrap();
+        let mentioned = message(&json!({ "type": "app_mention" })).unwrap();
         assert_eq!(mentioned.id, heard.id, "both tell of one message");
-        let later = message(json!({ "ts": "1700000009.0", "thread_ts": "1700000000.000100", "text": "and?" }));
+        let later = message(&json!({ "ts": "1700000009.0", "thread_ts": "1700000000.000100", "text": "and?" }));
         let later = later.unwrap();
         assert_eq!((later.place, later.is_addressed), (heard.place, false));
-        let direct = message(json!({ "channel": "D1", "channel_type": "im", "text": "hi" })).unwrap();
+        let direct = message(&json!({ "channel": "D1", "channel_type": "im", "text": "hi" })).unwrap();
         assert_eq!(
             (direct.place.to_string().as_str(), direct.is_addressed),
             ("slack:D1", true)
@@ -150,7 +150,7 @@ mod tests {
             json!({ "ts": "now" }),
             json!({ "type": "reaction_added" }),
         ] {
-            assert_eq!(message(change.clone()), None, "{change}");
+            assert_eq!(message(&change), None, "{change}");
         }
     }
 

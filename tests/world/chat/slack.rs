@@ -293,7 +293,7 @@ pub fn buttons(message: &Message) -> Vec<Value> {
     let blocks = message.blocks.as_array().into_iter().flatten();
     let elements = blocks
         .filter(|block| block["type"] == "actions")
-        .flat_map(|block| block["elements"].as_array());
+        .filter_map(|block| block["elements"].as_array());
     elements.flatten().cloned().collect()
 }
 
