@@ -31,11 +31,11 @@ pub fn all() -> Vec<Attempt> {
     };
     vec![
         forged("claim-for-ever", |repository, _| {
-            write(repository, &claim(PAST, FAR, "held"))
+            write(repository, &claim(PAST, FAR, "held"));
         })
         .short(),
         forged("claim-served", |repository, _| {
-            write(repository, &claim(FAR, PAST, "over"))
+            write(repository, &claim(FAR, PAST, "over"));
         })
         .short(),
         forged("claim-words", |repository, _| write(repository, "Keep out.\n")),

@@ -146,7 +146,11 @@ fn in_one_line(complaint: &str) -> String {
     let told = complaint.lines().filter_map(|line| {
         let line = line.trim();
         if let Some(rejected) = line.strip_prefix('!') {
-            return rejected.rsplit('\t').next().map(str::to_owned);
+            // What was rejected with another reference alone says nothing of why.
+            let told = rejected.rsplit('\t').next();
+            return told
+                .filter(|told| !told.contains("(atomic push fail"))
+                .map(str::to_owned);
         }
         // An older git says the last one of each check of objects that it does not know.
         let is_noise = line == "Done"
@@ -256,6 +260,11 @@ mod tests {
             (
                 "warning: Skipping unknown msg id 'badgpgsig'\nfatal: early EOF\n",
                 "early EOF",
+            ),
+            (
+                "!\t1f:refs/coding-agent/claims/item-1\t[remote rejected] (atomic push failure)\n\
+                 !\t1f:refs/heads/x\t[remote rejected] (hook declined)\n",
+                "[remote rejected] (hook declined)",
             ),
             ("  \n", "git failed without a message"),
         ] {
