@@ -1,6 +1,7 @@
 //! The door: readers of events while many runs are at work, webhooks until they are answered and
 //! until work begins, and pages of a long history.
 
+use std::fmt::Write;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -209,12 +210,11 @@ async fn deliver(door: &Door, number: usize) -> anyhow::Result<()> {
     let body = json!({ "action": "labeled", "number": number }).to_string();
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET.as_bytes()).context("a key of any length")?;
     mac.update(body.as_bytes());
-    let digest: String = mac
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = mac.finalize().into_bytes();
+    let digest = digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
     let sent = door.client.post(format!("http://{}/hooks/github", door.address));
     let sent = sent
         .header("x-github-event", "issues")

@@ -1,10 +1,10 @@
 //! The bodies of deliveries, which strangers may send too: whose they are is known once they are
 //! there.
 //!
-//! Guarantees: one is read for [`LONGEST`] at most and no further than [`LARGEST`], and all that are
-//! being read at once have [`MOST_AT_ONCE`] together, counted as they arrive. A bound on each alone
-//! would let some hundred connections fill the memory, and one that is counted when it is announced
-//! would let a few that send nothing shut the door.
+//! Guarantees: one is read for [`LONGEST`] at most and no further than [`LARGEST`], and all that
+//! are being read at once have [`MOST_AT_ONCE`] together, counted as they arrive. A bound on each
+//! alone would let some hundred connections fill the memory, and one that is counted when it is
+//! announced would let a few that send nothing shut the door.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -92,6 +92,20 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         .unwrap();
     problem(wrong, StatusCode::METHOD_NOT_ALLOWED).await;
 
+    let document = door.json("/api/openapi.json").await;
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert!(paths.len() >= 15, "{paths:?}");
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn bytes_that_fit_nowhere_get_a_sentence_and_stand_in_no_log() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let post = |path: &str| door.request(Method::POST, path).bearer_auth(ALICE);
     for (name, value) in [
         ("last-event-id", "1e9"),
         ("last-event-id", "18446744073709551615"),
@@ -123,17 +137,14 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         .json("/api/history?repository=%1b%5b31mforged-line&state=%0a")
         .await;
     assert_eq!(nothing["runs"], json!([]));
-    let line = door.get(&format!("/api/{}", "x".repeat(100_000))).await;
+    let line = door.get(&format!("/api/{}", "x".repeat(60_000))).await;
     assert!(line.status().is_client_error(), "{}", line.status());
     assert_eq!(door.get("/health").await.status(), StatusCode::OK);
-
-    let document = door.json("/api/openapi.json").await;
-    assert_eq!(document["openapi"], "3.1.0");
-    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-    assert!(paths.len() >= 15, "{paths:?}");
+    let nonsense = door.get("/api/logs?task=nonsense-of-somebody").await;
+    problem(nonsense, StatusCode::BAD_REQUEST).await;
     ends(program, &world).await;
     // None of it stands in a log as it came.
-    for word in ["forged-line", "nonsense", "xyz", "dance"] {
+    for word in ["forged-line", "nonsense-of-somebody", "xxxxxxxxxx"] {
         let found = std::process::Command::new("grep")
             .args(["-rF", word])
             .arg(world.folder().join("logs"))
