@@ -1,9 +1,9 @@
 //! What a program linked statically with glibc says where the machine looks names up in a way that
 //! may end it.
 //!
-//! glibc reads `/etc/hosts` and asks DNS by itself. For every other way that `nsswitch.conf` names it
-//! loads a library of the machine, which brings a second glibc: of another version, that ends the
-//! process without a word (`SIGSEGV`) at the first name that is looked up.
+//! glibc reads `/etc/hosts` and asks DNS by itself. For every other way that `nsswitch.conf` names
+//! it loads a library of the machine, which brings a second glibc: of another version, that ends
+//! the process without a word (`SIGSEGV`) at the first name that is looked up.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ const SWITCH: &str = "/etc/nsswitch.conf";
 /// Ways that need no library.
 const BUILT_IN: [&str; 2] = ["files", "dns"];
 
-/// Warns if a library may be loaded for a name. To be called by a program that is static with glibc.
+/// Warns if a library may be loaded for a name. To be called by a program that is static with
+/// glibc.
 pub fn warn() {
     let text = std::fs::read_to_string(SWITCH).unwrap_or_default();
     let folders = [

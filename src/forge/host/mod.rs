@@ -14,10 +14,9 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 
 use crate::finding::Finding;
-use crate::forge::http::cache::Cache;
 use crate::forge::http::failure::{Attempt, Failure};
-use crate::forge::http::meter::Traffic;
 use crate::forge::http::retry::{once, until_seen};
+use crate::forge::http::{cache::Cache, meter::Traffic};
 use crate::forge::item::{account::Account, address::ItemAddress, change::OpenChange, checks::Checks};
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::trigger::Trigger;

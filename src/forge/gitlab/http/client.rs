@@ -26,10 +26,9 @@ use crate::forge::gitlab::{Config, schema};
 use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes, one_line};
-use crate::forge::http::list_limit::ListLimit;
 use crate::forge::http::meter::{Meter, Traffic};
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, Repeat, no_answer, send};
-use crate::forge::http::validators::Validators;
+use crate::forge::http::{list_limit::ListLimit, validators::Validators};
 use crate::http::client;
 
 /// The connection to one GitLab.
