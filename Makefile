@@ -21,9 +21,10 @@ demo: ## see an issue become a pull request, on this machine; with REVIEW=1 a se
 
 test: ## run all tests, with the real Docker engine
 	scripts/setup test
+	@# Two tests for each processor: most of a test's time is waiting, for containers above all.
 	@if cargo nextest --version >/dev/null 2>&1; then \
-	  echo scripts/with-docker cargo nextest run --workspace --locked; \
-	  scripts/with-docker cargo nextest run --workspace --locked; \
+	  echo scripts/with-docker cargo nextest run --workspace --locked --test-threads $$((2 * $$(nproc))); \
+	  scripts/with-docker cargo nextest run --workspace --locked --test-threads $$((2 * $$(nproc))); \
 	else \
 	  echo scripts/with-docker cargo test --workspace --locked; \
 	  scripts/with-docker cargo test --workspace --locked; \

@@ -19,6 +19,8 @@ use crate::web::problem::Problem;
 
 /// Largest delivery. Larger ones are pushes of thousands of commits, which nobody waits for.
 const LARGEST: usize = 4 * 1024 * 1024;
+/// Bytes of a delivery that is too large which are read all the same, and not kept.
+const MOST_PASSED_OVER: usize = 32 * 1024 * 1024;
 /// Bytes of all deliveries that are being read.
 const MOST_AT_ONCE: usize = 32 * 1024 * 1024;
 /// Time for one.
@@ -42,24 +44,33 @@ impl Room {
     pub(super) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Read, Problem> {
         let announced = headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|length| length > LARGEST) {
-            return Err(too_large());
-        }
+        let mut is_too_large = announced.is_some_and(|length| length > LARGEST);
         let reading = async {
             let mut read = Read {
                 bytes: Vec::new(),
                 room: self.take(0)?,
             };
+            let mut came = 0;
             let mut parts = body.into_data_stream();
             while let Some(part) = parts.next().await {
                 let part = part.map_err(|_| incomplete())?;
-                if read.bytes.len() + part.len() > LARGEST {
-                    return Err(too_large());
+                came += part.len();
+                is_too_large |= came > LARGEST;
+                if !is_too_large {
+                    read.room.merge(self.take(part.len())?);
+                    read.bytes.extend_from_slice(&part);
+                    continue;
                 }
-                read.room.merge(self.take(part.len())?);
-                read.bytes.extend_from_slice(&part);
+                // Who is still sending when the connection closes never sees the answer.
+                read = Read {
+                    bytes: Vec::new(),
+                    room: self.take(0)?,
+                };
+                if came > MOST_PASSED_OVER {
+                    break;
+                }
             }
-            Ok(read)
+            if is_too_large { Err(too_large()) } else { Ok(read) }
         };
         timeout(LONGEST, reading).await.unwrap_or_else(|_| Err(incomplete()))
     }
