@@ -10,7 +10,7 @@ use crate::site::{Site, names};
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
 /// What the program keeps in its state folder.
-const STATE: [&str; 5] = ["mirrors", "workers", "outputs", "run.lock", "instance"];
+const STATE: [&str; 6] = ["claims", "mirrors", "workers", "outputs", "run.lock", "instance"];
 
 /// Looks for what commands of an attacker left, and for files where none belong.
 pub fn look(site: &Site, breaches: &mut Vec<Breach>) {

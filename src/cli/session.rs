@@ -25,7 +25,8 @@ use crate::traces::Traces;
 use crate::web;
 
 /// Name prefixes of everything that the program keeps in its state folder.
-const STATE: [&str; 8] = [
+const STATE: [&str; 9] = [
+    "claims",
     "coding-agent.db",
     "http-token",
     "instance",

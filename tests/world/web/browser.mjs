@@ -96,6 +96,8 @@ const steps = {
         await page.goto(`${DASHBOARD}/evaluations`);
         if (await page.locator("#evaluations a").count()) {
           await page.locator("#evaluations a").first().click();
+          // Until its style is there, too.
+          await page.waitForURL(/\/evaluations\/.+/);
           await reads(page, `evaluation-${language}-${width}`);
         }
       }
@@ -103,7 +105,10 @@ const steps = {
       await page.waitForURL(`${DASHBOARD}/login`);
       for (const language of ["ja", "en"]) {
         await reads(page, `login-${language}-${width}`);
+        const other = language === "ja" ? "en" : "ja";
         await page.getByRole("link", { name: /English|日本語/ }).click();
+        await page.waitForSelector(`html[lang=${other}]`);
+        await page.waitForLoadState();
       }
       await page.context().close();
     }
