@@ -26,6 +26,7 @@ pub mod process; // processes and all their descendants
 pub mod certificates; // whom HTTP clients trust
 pub mod http; // HTTP clients: building, retries, limits
 pub mod private; // who may read what this program writes
+pub mod signature; // who signed what came over HTTP
 
 // The neighbours: one module for each part of the outside world.
 pub mod environment; // containers, through Docker

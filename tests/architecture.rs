@@ -25,7 +25,7 @@ const FLOORS: [&[&str]; 9] = [
         "review",
         "routing",
     ],
-    &["process", "certificates", "http", "private"],
+    &["process", "certificates", "http", "private", "signature"],
     &[
         "environment",
         "executor",

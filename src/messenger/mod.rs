@@ -10,7 +10,6 @@
 pub mod config; // the sections `slack` and `line`
 pub mod place; // where somebody speaks, and who
 pub mod words; // texts as messengers take them
-mod signature; // who signed what came over HTTP
 pub mod outcome; // what came of a request
 pub mod slack;
 pub mod line;

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::messenger::place::{Body, Incoming, Messenger, Place, is_id};
-use crate::messenger::signature::is_signed;
+use crate::signature::is_signed;
 
 /// Most characters of a message that are read.
 const LONGEST: usize = 20_000;

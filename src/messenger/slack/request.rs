@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::messenger::signature::is_signed;
+use crate::signature::{from_hex, is_signed};
 
 /// How far the time of a request may be from that of this machine.
 const LATEST: TimeDelta = TimeDelta::minutes(5);
@@ -34,7 +34,10 @@ pub fn judge(secret: &SecretString, headers: &HeaderMap, body: &[u8], now: DateT
     };
     let sent = at.parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     let is_recent = sent.is_some_and(|sent| (now - sent).abs() <= LATEST);
-    let signature = signature.strip_prefix("v0=").and_then(from_hex);
+    let signature = signature.strip_prefix("v0=");
+    // Slack writes them small.
+    let signature = signature.filter(|digits| !digits.contains(|digit: char| digit.is_ascii_uppercase()));
+    let signature = signature.and_then(from_hex);
     let parts: [&[u8]; 4] = [b"v0:", at.as_bytes(), b":", body];
     let is_real = |signature: Vec<u8>| is_signed(secret.expose_secret().as_bytes(), &parts, &signature);
     if !is_recent || !signature.is_some_and(is_real) {
@@ -56,18 +59,6 @@ fn read(kind: &str, body: &[u8]) -> Option<Told> {
         return Some(Told::Challenge(challenge.chars().take(200).collect()));
     }
     payload.is_object().then_some(Told::Payload(payload))
-}
-
-/// Reads lower-case hexadecimal digits.
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if !text.len().is_multiple_of(2) || !text.bytes().all(is_digit) {
-        return None;
-    }
-    (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
-        .collect()
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use axum::http::HeaderMap;
 use secrecy::ExposeSecret;
 
-use super::signature::{from_hex, is_signed};
 use super::{Delivery, NotTaken, delivery_id, is_object, sole};
 use crate::config::http::GithubHook;
+use crate::signature::{from_hex, is_signed};
 
 /// Events that can mean work, or a word to a run.
 const OF_INTEREST: [&str; 9] = [

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::signature::{is_same, is_signed};
 use super::{Delivery, NotTaken, delivery_id, is_object, sole};
 use crate::config::http::GitlabHook;
+use crate::signature::{is_same, is_signed};
 
 /// How far the time of a signed delivery may be from that of this machine.
 const LATEST: TimeDelta = TimeDelta::minutes(5);

@@ -8,7 +8,6 @@ mod body; // what was sent, within bounds
 mod github;
 mod gitlab;
 mod messengers;
-mod signature;
 
 use std::sync::Arc;
 

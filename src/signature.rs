@@ -1,4 +1,5 @@
-//! Signatures and secrets, compared in a time that does not depend on where they differ.
+//! Signatures of what came over HTTP, and secrets, compared in a time that does not depend on where
+//! they differ.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -9,7 +10,7 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
 }
 
 /// Tells whether `signature` is the HMAC-SHA256 of the parts, one behind the other.
-pub(super) fn is_signed(key: &[u8], parts: &[&[u8]], signature: &[u8]) -> bool {
+pub fn is_signed(key: &[u8], parts: &[&[u8]], signature: &[u8]) -> bool {
     let mut mac = keyed(key);
     for part in parts {
         mac.update(part);
@@ -18,7 +19,7 @@ pub(super) fn is_signed(key: &[u8], parts: &[&[u8]], signature: &[u8]) -> bool {
 }
 
 /// Tells whether two secrets are the same.
-pub(super) fn is_same(known: &[u8], given: &[u8]) -> bool {
+pub fn is_same(known: &[u8], given: &[u8]) -> bool {
     // Digests under one key are compared, so that not even the length shows.
     let key = uuid::Uuid::new_v4();
     let mut mac = keyed(key.as_bytes());
@@ -27,9 +28,9 @@ pub(super) fn is_same(known: &[u8], given: &[u8]) -> bool {
     is_signed(key.as_bytes(), &[given], &known)
 }
 
-/// Reads hexadecimal digits.
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+/// Reads hexadecimal digits of either case; `None` if there is anything else among them.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     (0..text.len())
