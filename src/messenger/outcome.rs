@@ -50,6 +50,17 @@ impl Failure {
             },
         }
     }
+
+    /// Returns the outcome of what has its effect once however often it is asked for.
+    pub(super) fn outcome_of_repeatable(self) -> Outcome {
+        match self {
+            Self::Unknown(reason) => Outcome::Later {
+                pause: USUAL_PAUSE,
+                reason,
+            },
+            known => known.outcome(),
+        }
+    }
 }
 
 /// Sends a request; returns the status and the body of every answer but those that ask to come

@@ -78,12 +78,7 @@ impl Line {
         {
             Ok(_) => Outcome::Taken(None),
             Err(Failure::Refused { status, .. }) if status == StatusCode::CONFLICT => Outcome::Taken(None),
-            // Asked again, LINE takes it once.
-            Err(Failure::Unknown(reason)) => Outcome::Later {
-                pause: Duration::from_secs(5),
-                reason,
-            },
-            Err(failure) => failure.outcome(),
+            Err(failure) => failure.outcome_of_repeatable(),
         }
     }
 

@@ -135,11 +135,7 @@ impl Slack {
         body["ts"] = json!(message);
         match self.call("chat.update", &self.bot_token, &body).await {
             Ok(_) => Outcome::Taken(None),
-            Err(Failure::Unknown(reason)) => Outcome::Later {
-                pause: Duration::from_secs(5),
-                reason,
-            },
-            Err(failure) => failure.outcome(),
+            Err(failure) => failure.outcome_of_repeatable(),
         }
     }
 
