@@ -43,34 +43,30 @@ impl Room {
     /// Reads a body to its end.
     pub(super) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Read, Problem> {
         let announced = headers.get(header::CONTENT_LENGTH);
-        let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        let mut is_too_large = announced.is_some_and(|length| length > LARGEST);
+        let announced = announced
+            .and_then(|length| length.to_str().ok()?.parse().ok())
+            .unwrap_or(0);
         let reading = async {
-            let mut read = Read {
+            let mut kept = Some(Read {
                 bytes: Vec::new(),
                 room: self.take(0)?,
-            };
+            });
             let mut came = 0;
             let mut parts = body.into_data_stream();
             while let Some(part) = parts.next().await {
                 let part = part.map_err(|_| incomplete())?;
                 came += part.len();
-                is_too_large |= came > LARGEST;
-                if !is_too_large {
+                // What is too large is read on all the same: who is still sending when the
+                // connection closes never sees the answer.
+                kept = kept.filter(|_| came.max(announced) <= LARGEST);
+                if let Some(read) = &mut kept {
                     read.room.merge(self.take(part.len())?);
                     read.bytes.extend_from_slice(&part);
-                    continue;
-                }
-                // Who is still sending when the connection closes never sees the answer.
-                read = Read {
-                    bytes: Vec::new(),
-                    room: self.take(0)?,
-                };
-                if came > MOST_PASSED_OVER {
+                } else if came > MOST_PASSED_OVER {
                     break;
                 }
             }
-            if is_too_large { Err(too_large()) } else { Ok(read) }
+            kept.filter(|_| announced <= LARGEST).ok_or_else(too_large)
         };
         timeout(LONGEST, reading).await.unwrap_or_else(|_| Err(incomplete()))
     }
