@@ -4,7 +4,7 @@ use crate::attempt::{Attempt, End};
 use crate::class::Class;
 use crate::forge::Repository;
 
-/// Where the claim on the first item of a repository stands.
+/// The ref of the claim on the first item of a repository.
 const CLAIM: &str = "refs/coding-agent/claims/item-1";
 
 /// Later than whatever was asked for.

@@ -1,5 +1,5 @@
-//! What it costs to claim a run, with eight workers at once, and what a worker asks that has nothing
-//! to do: in the file, and on a PostgreSQL of the measurement's own.
+//! Measures how long eight workers at once take to claim runs, and how often a worker without work
+//! asks the store: in the file, and on a PostgreSQL of the measurement's own.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ use crate::site::{Site, until};
 use crate::turns::milliseconds;
 
 const WORKERS: usize = 8;
-/// Of a lease; no claim of the measurement lasts so long.
+/// The duration of a lease, longer than any claim of the measurement.
 const TTL: Duration = Duration::from_mins(1);
 
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {

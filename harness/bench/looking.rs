@@ -22,7 +22,7 @@ const WANTED: &str = "def backoff_delay";
 const PACKAGES: usize = 10;
 const FILES: usize = 12;
 
-/// What the planner has done so far.
+/// The state of the scripted planner.
 #[derive(Default)]
 struct Looking {
     has_listed: bool,

@@ -34,7 +34,7 @@ const BREATH: Duration = Duration::from_millis(1_200);
 const TOKEN: &str = "a-token-of-the-bench-0123456789";
 const SECRET: &str = "a-secret-of-the-bench-0123456789";
 
-/// Where a program listens.
+/// A program's HTTP server, with a client for it.
 pub struct Door {
     address: String,
     client: reqwest::Client,

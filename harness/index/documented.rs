@@ -29,7 +29,7 @@ const PLACES: usize = 30;
 struct Pair {
     question: String,
     path: String,
-    /// Of the `def`, from 1.
+    /// The line of the `def`, counted from 1.
     line: usize,
 }
 

@@ -19,7 +19,7 @@ use crate::fake::model::{Answer, Model};
 /// Who may act, and who may look.
 pub const ALICE: &str = "alice-0123456789-0123456789-alice";
 pub const BOB: &str = "bob-0123456789-0123456789-bob";
-/// What only the forges know.
+/// The secret that webhooks are signed with, which only the forges know.
 pub const SECRET: &str = "a-secret-of-the-webhook-0123456789";
 
 /// Longest time for anything that is waited for.

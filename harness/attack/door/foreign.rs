@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use super::Tally;
 use super::entrance::{ALICE, BOB, Entrance, until};
 
-/// Where a request may come from that no page of the dashboard has sent.
+/// Origins of requests that no page of the dashboard has sent.
 const ORIGINS: [&str; 10] = [
     "https://evil.example",
     "null",

@@ -1,8 +1,8 @@
 //! The door: what strangers on the network, other sites in somebody's browser, people who may only
 //! look, and texts that want to be run try at the dashboard, the API and the webhooks.
 //!
-//! One program with its HTTP server is attacked by all. Each sort of attack first or last does the
-//! same thing rightly: where that does not work either, nothing was tried.
+//! All attacks are made on one program with its HTTP server. Each sort of attack also does the
+//! same thing rightly, first or last: where that does not work either, nothing was tried.
 
 mod entrance; // the program with its door
 mod floods; // too much of everything
@@ -74,13 +74,13 @@ const SORTS: [Sort; 9] = [
     },
 ];
 
-/// What came of the attacks of one sort.
+/// The result of all attacks of one sort.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub tried: usize,
-    /// What got through.
+    /// The attacks that got through, each with how.
     pub through: Vec<String>,
-    /// What was not tried, because what must work did not.
+    /// The attacks that were not tried, because what has to work beside them did not.
     pub untried: Vec<String>,
 }
 
