@@ -58,10 +58,10 @@ bench-index: ## measure the code index: what it finds, how fast, how large (ISSU
 	scripts/setup bench-index
 	@ISSUES="$(ISSUES)" REPOS="$(REPOS)" EMBEDDINGS="$(EMBEDDINGS)" MODEL="$(MODEL)" cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench_index
 
-chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3")
-	scripts/setup chaos
+chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3", or CLUSTER=3 machines)
+	@CLUSTER=$(CLUSTER) scripts/setup chaos
 	$(BUILD_HARNESS) --bin chaos
-	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) scripts/with-docker "$(TARGET_DIR)/debug/chaos" $(ONLY)
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) CLUSTER=$(CLUSTER) scripts/with-docker "$(TARGET_DIR)/debug/chaos" $(ONLY)
 
 soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)

@@ -1,14 +1,12 @@
 //! Measures how long eight workers at once take to claim runs, and how often a worker without work
 //! asks the store: in the file, and on a PostgreSQL of the measurement's own.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use coding_agent::store::{Address, Server, Store};
 use coding_agent::task::id::TaskId;
 use coding_agent::task::state::State;
+use coding_agent_harness::postgres::Postgres;
 use serde_json::Value;
 
 use crate::fake::model::{Answer, Model};
@@ -25,7 +23,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let runs = scale.of(1_000, 80);
     let folder = tempfile::tempdir()?;
     let in_file = claims(&Address::Folder(folder.path().to_owned()), runs).await?;
-    let Some(database) = Database::start()? else {
+    let Some(database) = Postgres::start()? else {
         eprintln!("bench: PostgreSQL is missing (scripts/setup test-postgres); claims are measured in the file alone");
         return Ok(vec![Figure::of("a claim by 8 workers, in the file", "ms", &in_file)?]);
     };
@@ -77,7 +75,7 @@ async fn claims(address: &Address, runs: usize) -> anyhow::Result<Vec<f64>> {
 }
 
 /// Returns how many transactions a second a service asks the database for that finds no work.
-async fn idle(database: &Database, scale: Scale) -> anyhow::Result<f64> {
+async fn idle(database: &Postgres, scale: Scale) -> anyhow::Result<f64> {
     let seconds: u64 = scale.of(120, 10);
     let model = Model::answering(|_| Answer::done("Nobody asks.")).await;
     let url = format!("{}&options=-csearch_path%3Didle", database.address);
@@ -97,60 +95,4 @@ async fn idle(database: &Database, scale: Scale) -> anyhow::Result<f64> {
     service.stop().await?;
     // One of them was the question before.
     Ok(((after - before - 1.0) / time).max(0.0))
-}
-
-/// A server that ends with the measurement.
-struct Database {
-    address: String,
-    child: Child,
-}
-
-impl Database {
-    /// Starts a server; `None` where PostgreSQL is not installed.
-    fn start() -> anyhow::Result<Option<Self>> {
-        let mut child = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/with-postgres"))
-            .args(["sh", "-c", "echo \"$CODING_AGENT_TEST_POSTGRES\"; cat >/dev/null"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("scripts/with-postgres cannot be started")?;
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().context("its output was asked for")?).read_line(&mut address)?;
-        let address = address.trim().to_owned();
-        if address.is_empty() {
-            child.wait()?;
-            return Ok(None);
-        }
-        Ok(Some(Self { address, child }))
-    }
-
-    fn ask(&self, query: &str) -> anyhow::Result<String> {
-        let said = Command::new("psql")
-            .args([
-                "--no-psqlrc",
-                "--quiet",
-                "--tuples-only",
-                "--no-align",
-                "--command",
-                query,
-            ])
-            .arg(&self.address)
-            .output()
-            .context("psql cannot be started")?;
-        anyhow::ensure!(
-            said.status.success(),
-            "{query}: {}",
-            String::from_utf8_lossy(&said.stderr)
-        );
-        Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        // The command ends with its input, and the server with the command.
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
 }

@@ -79,6 +79,15 @@ impl Job {
         }
     }
 
+    /// Returns the part of an API's paths that names the item.
+    pub fn path(&self) -> String {
+        match (&self.item, self.kind.is_issue()) {
+            (Item::GitHub(item), _) => format!("/issues/{}/", item.number()),
+            (Item::GitLab(item), true) => format!("/issues/{}/", item.iid()),
+            (Item::GitLab(item), false) => format!("/merge_requests/{}/", item.iid()),
+        }
+    }
+
     pub fn comment(&self, text: &str) {
         match &self.item {
             Item::GitHub(item) => drop(item.comment(HUMAN, text)),

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use coding_agent::conversation::Message;
+use coding_agent_harness::installation::Installation;
 
 use crate::fake::model::{Request, Said};
 use crate::job::Job;
@@ -192,17 +193,28 @@ fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<Str
 /// Returns what is left over of anything, when no program runs any more.
 pub async fn leftovers(site: &Site) -> anyhow::Result<Vec<String>> {
     let mut wrong = site.model.violations();
-    let containers = site.containers().await?;
+    wrong.extend(left_behind(site, &site.containers().await?).await);
+    let unknown = [site.github.unknown_requests(), site.gitlab.unknown_requests()].concat();
+    if !unknown.is_empty() {
+        wrong.push(format!("the forge does not know {unknown:?}"));
+    }
+    Ok(wrong)
+}
+
+/// Returns what is left over on a machine: of these containers, and of what the program keeps while
+/// it runs.
+pub async fn left_behind(installation: &Installation, containers: &[String]) -> Vec<String> {
+    let mut wrong = Vec::new();
     if !containers.is_empty() {
         wrong.push(format!("containers are left: {containers:?}"));
     }
     let waiting = async {
-        while !site.processes().is_empty() {
+        while !installation.processes().is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     if tokio::time::timeout(LAST_BREATH, waiting).await.is_err() {
-        wrong.push(format!("processes are left: {:?}", site.processes()));
+        wrong.push(format!("processes are left: {:?}", installation.processes()));
     }
     let names = |folder| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -210,18 +222,14 @@ pub async fn leftovers(site: &Site) -> anyhow::Result<Vec<String>> {
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect::<Vec<_>>()
     };
-    let mut locks = names(site.state_dir().join("workers"));
+    let mut locks = names(installation.state_dir().join("workers"));
     locks.retain(|name| name != "opening");
     if !locks.is_empty() {
         wrong.push(format!("locks are left: {locks:?}"));
     }
-    let temporary = names(site.temporary());
+    let temporary = names(installation.temporary());
     if !temporary.is_empty() {
         wrong.push(format!("temporary files are left: {temporary:?}"));
     }
-    let unknown = [site.github.unknown_requests(), site.gitlab.unknown_requests()].concat();
-    if !unknown.is_empty() {
-        wrong.push(format!("the forge does not know {unknown:?}"));
-    }
-    Ok(wrong)
+    wrong
 }

@@ -9,7 +9,7 @@
 //!
 //! `make chaos ROUNDS=12 SEED=7 ONLY="kill clock:3"` plays the rounds with KILL and the
 //! third jump of the clock; `SOAK=100` works on a hundred tasks in one long-running program
-//! instead.
+//! instead, and `CLUSTER=3` on as many tasks as ROUNDS on three machines with one store.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,
@@ -33,6 +33,7 @@ mod judge; // what must be so afterwards
 mod round; // one task from its label to its end
 mod report; // the table and the file
 mod soak; // many tasks in one long-running program
+mod cluster; // many tasks on several machines
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -65,6 +66,9 @@ fn chaos() -> anyhow::Result<usize> {
         return runtime.block_on(soak::soak(tasks, seed));
     }
     println!("chaos: SEED={seed} ROUNDS={rounds}");
+    if let Some(machines) = variable("CLUSTER")? {
+        return runtime.block_on(cluster::cluster(machines, rounds, seed));
+    }
     let plans = class::plans(rounds, seed, &wanted)?;
     let count = plans.len();
     let outcomes = runtime.block_on(async {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use coding_agent_harness::installation::{self, Installation, scripted};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Child;
 
 use crate::clock::Clock;
@@ -32,6 +32,7 @@ pub struct Site {
     /// How often the model was asked to work before anybody had allowed its plan.
     pub unallowed: Arc<AtomicUsize>,
     installation: Installation,
+    needs: Needs,
 }
 
 /// The things that a site has besides the fakes.
@@ -108,12 +109,15 @@ impl Site {
             allowed,
             unallowed,
             installation,
+            needs,
         };
-        site.configure(needs)?;
+        site.installation.configure(site.config()?)?;
         Ok(site)
     }
 
-    fn configure(&self, needs: Needs) -> anyhow::Result<()> {
+    /// Returns the configuration, but for the places of state and logs.
+    pub fn config(&self) -> anyhow::Result<Value> {
+        let needs = self.needs;
         let mut config = json!({
             "task_sources": ["github", "gitlab"],
             "github": { "api_url": self.github.api_url(), "token": self.github.token(), "repositories": ["acme/widgets"] },
@@ -147,7 +151,7 @@ impl Site {
                 },
             });
         }
-        self.installation.configure(config)
+        Ok(config)
     }
 
     /// Starts `coding-agent` with this command, before the engine's door and by the clock of this

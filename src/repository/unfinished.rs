@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncRead;
 
 use crate::repository::git::lock;
+use crate::repository::git::names::accepted_ref;
 use crate::repository::incoming::accepting::Acceptance;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
@@ -73,6 +74,35 @@ impl Mirror {
             work.wip.as_ref().map(acceptance),
         );
         incoming.restore(accepted.as_ref(), wip.as_ref()).await
+    }
+
+    /// Takes up the work of `run` from a commit that a branch of the forge brought. Returns false if
+    /// no branch has it, or `base` is not below it.
+    pub async fn adopt(&self, run: &str, base: &CommitId, head: &CommitId) -> Result<bool, RepositoryError> {
+        let lock = self.lock().await?;
+        let is_there = self
+            .git(format!("looking for {head}"))
+            .args(["cat-file", "-e", head.as_str()])
+            .answer()
+            .await?;
+        if !is_there {
+            return Ok(false);
+        }
+        let is_based = self
+            .git(format!("looking below {head}"))
+            .args(["merge-base", "--is-ancestor", base.as_str(), head.as_str()])
+            .answer()
+            .await?;
+        let branches = self
+            .git(format!("looking for a branch with {head}"))
+            .args(["for-each-ref", "--count=1", "--contains", head.as_str(), "refs/heads/"])
+            .text()
+            .await?;
+        if !is_based || branches.trim().is_empty() {
+            return Ok(false);
+        }
+        self.point(&lock, &accepted_ref(run)?, head).await?;
+        Ok(true)
     }
 
     /// Returns the name that distinguishes this mirror from others of the same repository; the

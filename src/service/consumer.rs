@@ -126,7 +126,7 @@ impl Service {
     /// Works on a claimed run, and extends its lease meanwhile.
     pub async fn work_on(&self, lease: Lease, stored: StoredRun, thread: ReportTarget) -> RunOutcome {
         let lease = Arc::new(lease);
-        let is_shared = self.services.store.rung().is_some();
+        let is_shared = self.services.store.is_shared();
         let machine = is_shared.then(machine).flatten();
         self.record(&lease.task, Some(lease.run), Fact::Claimed { machine });
         let ending = tokio::select! {

@@ -135,6 +135,11 @@ impl Store {
         self.engine.rung()
     }
 
+    /// Tells whether processes of other machines may use the store as well.
+    pub fn is_shared(&self) -> bool {
+        self.engine.rung().is_some()
+    }
+
     /// Returns the name of this process among those that share the store.
     pub fn worker(&self) -> Uuid {
         self.engine.liveness().worker()

@@ -18,7 +18,7 @@ use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
-use crate::agent::workspace::unfinished_work::WorkCopy;
+use crate::agent::workspace::unfinished_work::{Copied, WorkCopy};
 use crate::journal::fact::Fact;
 use crate::repository::git::address::Login;
 use crate::repository::mirror::Mirror;
@@ -74,11 +74,25 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
     false
 }
 
-/// Copies what the mirror keeps of the run into the store.
-async fn copy_work(run: &Run) {
-    if let (Some(opened), Some(copy)) = (&run.workspace.open, WorkCopy::of(&run.claim)) {
-        // Too late is no loss on this machine, which has the work in the mirror.
-        let _ = tokio::time::timeout(RESCUE_TIME, copy.write(opened.project.mirror())).await;
+/// Copies what the mirror keeps of the run into the store. Where other machines share the store,
+/// what is too large for it is pushed to a branch instead.
+async fn copy_work(run: &mut Run) {
+    let (Some(opened), Some(copy)) = (&run.workspace.open, WorkCopy::of(&run.claim)) else {
+        return;
+    };
+    let project = Arc::clone(&opened.project);
+    // Too late is no loss on this machine, which has the work in the mirror.
+    let copied = tokio::time::timeout(RESCUE_TIME, copy.write(project.mirror())).await;
+    if copied != Ok(Copied::TooLarge) || !run.claim.services.store.is_shared() {
+        return;
+    }
+    let pushed = async {
+        let head = take_out(run, UNFINISHED).await?;
+        let saved = show_work(run, &head).await?;
+        matches!(saved, SavedWork::Branch(_)).then_some(head)
+    };
+    if let Ok(Some(head)) = tokio::time::timeout(RESCUE_TIME, pushed).await {
+        copy.refer_to(project.mirror(), head).await;
     }
 }
 

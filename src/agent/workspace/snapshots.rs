@@ -61,7 +61,7 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
     run.claim.record.delivered.head = Some(head.clone());
     run.claim.save().await?;
     if let Some(copy) = WorkCopy::of(&run.claim) {
-        copy.write(workspace.mirror()).await;
+        _ = copy.write(workspace.mirror()).await;
     }
     Ok(head)
 }
@@ -87,7 +87,7 @@ async fn keep(workspace: &Project, copy: Option<WorkCopy>) -> Result<(), Interru
     let kept = tokio::time::timeout(PATIENCE, workspace.keep()).await;
     kept.map_err(|_| too_late())??;
     if let Some(copy) = copy {
-        copy.write(workspace.mirror()).await;
+        _ = copy.write(workspace.mirror()).await;
     }
     Ok(())
 }

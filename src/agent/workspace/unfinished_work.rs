@@ -29,6 +29,18 @@ const PART: u64 = 1024 * 1024;
 struct Label {
     work: UnfinishedWork,
     digest: Digest,
+    /// The commit with the work, where it was too large and is on a branch of the forge instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pushed: Option<CommitId>,
+}
+
+/// Whether a copy could be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// It is in the store, or only this machine has it for now.
+    AsFarAsPossible,
+    /// It has more bytes than the store takes.
+    TooLarge,
 }
 
 /// Writes copies of one run's work.
@@ -70,9 +82,28 @@ impl WorkCopy {
 
     /// Copies the run's work from the mirror to the store, unless the store has it already. A
     /// failure is only logged, because the mirror of this machine has the work.
-    pub(crate) async fn write(&self, mirror: &Mirror) {
-        if let Err(error) = self.copy(mirror).await {
-            tracing::warn!(task = %self.lease.task, "the work is kept on this machine and not in the store: {error}");
+    pub(crate) async fn write(&self, mirror: &Mirror) -> Copied {
+        let Err(error) = self.copy(mirror).await else {
+            return Copied::AsFarAsPossible;
+        };
+        tracing::warn!(task = %self.lease.task, "the work is kept on this machine and not in the store: {error}");
+        match error {
+            CopyError::TooLarge(_) => Copied::TooLarge,
+            _ => Copied::AsFarAsPossible,
+        }
+    }
+
+    /// Notes in the place of a copy that a branch of the forge has the work, as this commit.
+    pub(crate) async fn refer_to(&self, mirror: &Mirror, pushed: CommitId) {
+        let noting = async {
+            let Some(work) = mirror.unfinished(&self.lease.run.to_string()).await? else {
+                return Ok(());
+            };
+            self.complete(Uuid::now_v7(), work, Hashing::default(), Some(pushed)).await
+        };
+        let noted: Result<(), CopyError> = noting.await;
+        if let Err(error) = noted {
+            tracing::warn!(task = %self.lease.task, "other machines are not told of the pushed work: {error}");
         }
     }
 
@@ -99,10 +130,18 @@ impl WorkCopy {
             hashing.add(&part);
             self.store.add_work_part(&self.lease, upload, position, part).await?;
         }
-        let label = serde_json::to_value(Label {
-            work,
-            digest: hashing.finish(),
-        })?;
+        self.complete(upload, work, hashing, None).await
+    }
+
+    async fn complete(
+        &self,
+        upload: Uuid,
+        work: UnfinishedWork,
+        hashing: Hashing,
+        pushed: Option<CommitId>,
+    ) -> Result<(), CopyError> {
+        let digest = hashing.finish();
+        let label = serde_json::to_value(Label { work, digest, pushed })?;
         Ok(self.store.complete_work(&self.lease, upload, &label).await?)
     }
 }
@@ -122,11 +161,20 @@ pub(crate) async fn restore(claim: &Claim, mirror: &Mirror) -> Result<(), Interr
             "the work so far could not be taken back from the store: {reason}; set the label again to begin anew"
         ))
     };
-    let Label { work, digest } = label(&stored).map_err(|error| lost(error.to_string()))?;
+    let Label { work, digest, pushed } = label(&stored).map_err(|error| lost(error.to_string()))?;
     let own = mirror.unfinished(&run).await?;
     // Whoever kept the copy has the same or newer work: the mirror is written first.
     if own.is_some_and(|own| own.mirror == work.mirror || own.has_commits_of(&work)) {
         return Ok(());
+    }
+    if let Some(pushed) = pushed {
+        return match mirror.adopt(&run, &base.commit, &pushed).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(lost(format!(
+                "it was too large for the store, and the branch with its commit {pushed} is gone"
+            ))),
+            Err(error) => Err(error.into()),
+        };
     }
     let is_damaged = Arc::new(AtomicBool::new(false));
     let parts = parts(store.clone(), stored, digest, Arc::clone(&is_damaged));

@@ -13,6 +13,18 @@ use crate::task::state::State;
 /// Key in the store for the run up to which the history is hidden.
 const HIDDEN: &str = "history is hidden up to";
 
+/// The question for a page of runs for which this is so, as SQL: `$1` is the run that they are
+/// older than, and `$2` the most that are wanted.
+macro_rules! page {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, task, title, state, created_at, updated_at, finished_at FROM runs WHERE ",
+            $condition,
+            " ORDER BY id DESC LIMIT $2"
+        )
+    };
+}
+
 /// Which runs are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
@@ -38,6 +50,12 @@ pub struct Listed {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
+/// Returns the id that all wanted runs are before: without a bound a text behind every id, so that
+/// the rows are found by their index.
+fn before(wanted: &Wanted) -> String {
+    wanted.before.map_or_else(|| "~".to_owned(), |run| run.to_string())
+}
+
 impl Listed {
     fn read(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
@@ -55,27 +73,68 @@ impl Listed {
 impl Store {
     /// Returns up to `most` runs, newest first. Unfinished ones are never hidden.
     pub async fn history(&self, wanted: &Wanted, most: u32) -> Result<Vec<Listed>, StoreError> {
+        let mut found = self.unfinished_page(wanted, most).await?;
+        for query in self.ended_pages(wanted, most).await? {
+            let rows = self.fetch(query).await?;
+            found.extend(rows.iter().map(Listed::read).collect::<Result<Vec<_>, _>>()?);
+        }
+        found.sort_by_key(|run| std::cmp::Reverse(run.id));
+        found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(found)
+    }
+
+    async fn unfinished_page(&self, wanted: &Wanted, most: u32) -> Result<Vec<Listed>, StoreError> {
+        let query = Statement::new(page!(
+            "finished_at IS NULL AND id < $1
+             AND ($3 = '' OR state = $3 OR SUBSTR(state, 1, LENGTH($3) + 1) = $3 || ':')
+             AND ($4 = '' OR RTRIM(task, '0123456789') IN ($4 || '#', $4 || '!'))"
+        ));
+        let query = query.with(before(wanted)).with(most);
+        let rows = self.fetch(query.with(wanted.state.as_str()).with(wanted.repository.as_str()));
+        rows.await?.iter().map(Listed::read).collect()
+    }
+
+    /// Returns the questions for ended runs, each of which one index answers: one question for all
+    /// filters would look at every run there is where few are wanted.
+    async fn ended_pages(&self, wanted: &Wanted, most: u32) -> Result<Vec<Statement>, StoreError> {
+        let state = wanted.state.as_str();
+        let is_of_unfinished = !state.parse::<State>().is_ok_and(State::is_final);
+        if !state.is_empty() && is_of_unfinished {
+            return Ok(Vec::new());
+        }
         let hidden = if wanted.with_hidden {
             None
         } else {
             self.remembered(HIDDEN).await?
         };
-        let query = Statement::new(
-            "SELECT id, task, title, state, created_at, updated_at, finished_at FROM runs
-             WHERE id < $1
-               AND ($2 = '' OR state = $2 OR SUBSTR(state, 1, LENGTH($2) + 1) = $2 || ':')
-               AND ($3 = '' OR SUBSTR(task, 1, LENGTH($3) + 1) IN ($3 || '#', $3 || '!'))
-               AND ($4 = '' OR id > $4 OR id IN (SELECT id FROM runs WHERE finished_at IS NULL))
-             ORDER BY id DESC LIMIT $5",
-        );
-        // Without a bound: a text behind every id, so that the rows are found by their index.
-        let before = wanted.before.map_or_else(|| "~".to_owned(), |run| run.to_string());
-        let query = query
-            .with(before)
-            .with(wanted.state.as_str())
-            .with(wanted.repository.as_str());
-        let rows = self.fetch(query.with(hidden.unwrap_or_default()).with(most)).await?;
-        rows.iter().map(Listed::read).collect()
+        let hidden = hidden.unwrap_or_default();
+        let ended = |text| {
+            let query = Statement::new(text).with(before(wanted)).with(most);
+            query.with(hidden.as_str())
+        };
+        if wanted.repository.is_empty() {
+            return Ok(vec![if state.is_empty() {
+                ended(page!("finished_at IS NOT NULL AND id < $1 AND id > $3"))
+            } else {
+                ended(page!("finished_at IS NOT NULL AND id < $1 AND id > $3 AND state = $4")).with(state)
+            }]);
+        }
+        // Issues, and requests of GitLab.
+        let queries = ['#', '!'].map(|kind| {
+            let tasks = format!("{}{kind}", wanted.repository);
+            if state.is_empty() {
+                let query = ended(page!(
+                    "finished_at IS NOT NULL AND id < $1 AND id > $3 AND RTRIM(task, '0123456789') = $4"
+                ));
+                query.with(tasks)
+            } else {
+                let query = ended(page!(
+                    "finished_at IS NOT NULL AND id < $1 AND id > $3 AND RTRIM(task, '0123456789') = $4 AND state = $5"
+                ));
+                query.with(tasks).with(state)
+            }
+        });
+        Ok(queries.into())
     }
 
     /// Hides the finished runs that there are from the history. Nothing is deleted.

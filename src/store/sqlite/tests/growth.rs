@@ -115,6 +115,23 @@ async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<
     };
     assert_eq!(store.history(&before, 5).await.unwrap().len(), 5);
     note("pages of the history");
+    for (state, repository) in [
+        ("failed", ""),
+        ("paused", ""),
+        ("done", ""),
+        ("", "github:acme/others"),
+        ("", "github:acme/widgets"),
+        ("done", "github:acme/others"),
+        ("failed", "github:acme/widgets"),
+    ] {
+        let wanted = Wanted {
+            state: state.to_owned(),
+            repository: repository.to_owned(),
+            ..Wanted::default()
+        };
+        store.history(&wanted, 5).await.unwrap();
+        note("a filtered page of the history");
+    }
     store.unfinished_by_state().await.unwrap();
     store.newest_facts(&FactFilter::All, 5).await.unwrap();
     store.newest_of(run, "difference_made").await.unwrap();
