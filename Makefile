@@ -34,7 +34,7 @@ test-postgres: ## run the tests of the store, and of runs from label to request,
 	scripts/setup test-postgres
 	SHORT=$(SHORT) scripts/with-docker scripts/with-postgres scripts/test-postgres
 
-test-engines: ## run the tests of containers on podman, and on Docker 26, 28 and rootless from newer Debian releases (ONLY="podman", SHORT=1)
+test-engines: ## run the tests of containers on podman, and on podman 5, Docker 26 and 28 from newer Debian releases, also rootless (ONLY="podman", SHORT=1)
 	scripts/setup test-engines
 	SHORT=$(SHORT) scripts/with-docker scripts/engines $(ONLY)
 

@@ -181,3 +181,143 @@ async fn a_store_that_was_moved_has_all_runs_and_works_on_each_once() {
     world.comes_back();
     world.finish().await;
 }
+
+/// Writes so many bytes that do not compress, and commits them.
+fn brings(file: &str, kilobytes: u32) -> serde_json::Value {
+    json!({ "command": format!(
+        "head -c {kilobytes}k /dev/urandom > {file} && git add {file} && git commit -q -m 'Add {file}' && echo ok"
+    ) })
+}
+
+#[tokio::test]
+async fn work_too_large_for_the_store_is_on_a_branch_for_other_machines() {
+    let database = Database::start();
+    let (mut world, address) = world_on(&database).await;
+    world.configure(|config| config["git"]["max_incoming_bytes"] = json!(300 * 1024));
+    world.model.allows_restarts();
+    let plan = Plan::of(&["paint"])
+        .in_environment("python")
+        .verified_by("test -f one.bin && test -f two.bin");
+    world
+        .model
+        .plans(plan)
+        .calls(COMMAND, brings("one.bin", 200))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    program.signal("TERM");
+    program.ended().await;
+    let parts = "SELECT COUNT(*) FROM unfinished_parts";
+    assert_eq!(Database::ask(&address, parts), "1");
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+
+    world.model.calls(COMMAND, brings("two.bin", 200)).holds();
+    let program = world.spawn(&["run"]);
+    world.model.until_held(2).await;
+    program.signal("TERM");
+    program.ended().await;
+    assert_eq!(Database::ask(&address, parts), "0", "both together are more than it takes");
+    let branches = world.github.default_repository().branches();
+    assert_eq!(branches.len(), 2, "{branches:?}\n{}", world.story());
+
+    world.moves_to("second");
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "ls *.bin && git log --format=%s" }))
+        .done("Both are there.");
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let seen = world.model.requests().last().unwrap().text();
+    assert!(seen.contains("one.bin") && seen.contains("Add two.bin"), "{seen}");
+    assert_eq!(world.github.pulls().len(), 1);
+    assert!(world.github.pulls()[0].file("two.bin").is_some());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.comes_back();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_for_longer_than_a_lease_costs_no_work() {
+    let database = Database::own();
+    let (world, _) = world_on(&database).await;
+    world.model.allows_restarts();
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": "echo wet > state.txt" }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    database.crash();
+    // It gives up by itself when it has not reached the store for so long that it may have lost the
+    // run.
+    let ended = program.ended().await;
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(issue.labels(), ["coding agent processing"]);
+    assert_eq!(world.github.pulls().len(), 0);
+
+    database.comes_back();
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "cat state.txt || echo wet > state.txt" }))
+        .done("Painted.");
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.github.pulls().len(), 1);
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn machines_are_updated_one_after_the_other() {
+    let database = Database::start();
+    let (world, address) = world_on(&database).await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": "echo wet > state.txt" }))
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // Another machine has a newer version, which changes the tables and takes up a task.
+    for step in [
+        "ALTER TABLE runs ADD COLUMN newer TEXT",
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) VALUES (9999, 'newer', TRUE, 'x', 0)",
+        "INSERT INTO runs (id, task, title, state, record, created_at, updated_at, format)
+         SELECT '01900000-0000-7000-8000-000000000000', 'github:acme/widgets#77', title, 'queued', '{\"newer\": true}', created_at, updated_at, 99
+         FROM runs LIMIT 1",
+    ] {
+        Database::ask(&address, step);
+    }
+    world.model.done("Painted.");
+    world.model.release();
+    let ended = program.ended().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let left = "SELECT COUNT(*) FROM runs WHERE id = '01900000-0000-7000-8000-000000000000' AND state = 'queued' AND lease_token IS NULL";
+    assert_eq!(Database::ask(&address, left), "1", "what the newer one took up is left to it");
+
+    // Once it has ended, the older version does not start any more.
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(78), "{ended:?}");
+    assert!(ended.stderr.contains("newer version of the program"), "{ended:?}");
+    world.finish().await;
+}

@@ -59,8 +59,8 @@ pub(super) const TABLES: [Table; 17] = [
     table!(
         "runs",
         "id, task, title, state, record, created_at, updated_at, finished_at, not_before, lease_token, lease_worker, \
-         lease_host, lease_expires_at",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
+         lease_host, lease_expires_at, format",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
         "id",
         "$1",
         "id DESC",

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::followed::origin;
 use super::holding::Holding;
 use super::unfinished_work::delete_work;
-use super::{select_runs, set_aside};
+use super::{FORMAT, select_runs, set_aside};
 use crate::conversation::Message;
 use crate::store::engine::{Alive, Purpose, Transaction};
 use crate::store::sql::{Row, Statement, micros};
@@ -98,18 +98,20 @@ impl Store {
             Wanted::Next => Statement::new(concat!(
                 select_runs!(
                     "WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
-                     AND (not_before IS NULL OR not_before <= $1) AND NOT "
+                     AND (not_before IS NULL OR not_before <= $1) AND format <= $2 AND NOT "
                 ),
                 set_aside!(),
                 " AND NOT EXISTS (",
                 before_it!(),
                 ") ORDER BY id LIMIT 1",
             ))
-            .with(now),
+            .with(now)
+            .with(FORMAT),
             Wanted::This(run) => Statement::new(select_runs!(
-                "WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL"
+                "WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL AND format <= $2"
             ))
-            .with(run),
+            .with(run)
+            .with(FORMAT),
         };
         let claimed = match transaction.fetch(query).await?.first() {
             Some(row) => Some(self.take(&mut *transaction, Run::read(row)?, now + ttl).await?),
@@ -131,15 +133,16 @@ impl Store {
     ) -> Result<(Lease, Run), StoreError> {
         let holding = self.held.take_up();
         let update = Statement::new(
-            "UPDATE runs SET lease_token = $2, lease_worker = $3, lease_host = $4, lease_expires_at = $5, not_before = NULL
-             WHERE id = $1",
+            "UPDATE runs SET lease_token = $2, lease_worker = $3, lease_host = $4, lease_expires_at = $5, not_before = NULL,
+             format = $6 WHERE id = $1",
         );
         let update = update
             .with(run.id)
             .with(holding.token)
             .with(self.worker())
             .with(self.engine.liveness().host())
-            .with(expires_at);
+            .with(expires_at)
+            .with(FORMAT);
         transaction.execute(update).await?;
         let lease = Lease {
             run: run.id,

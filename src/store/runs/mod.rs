@@ -17,6 +17,11 @@ use crate::store::{Store, StoreError, again, run_ids};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
+/// The format of the records that this program writes, and the latest that it understands. It is
+/// raised with every change that a program of the version before would lose or misread: such a
+/// program leaves the run alone, while machines that share a store are updated one by one.
+pub(in crate::store) const FORMAT: i64 = 1;
+
 /// A row of the table of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -91,13 +96,13 @@ impl Store {
         let mut transaction = self.begin().await?;
         let admission = loop {
             let insert = Statement::new(
-                "INSERT INTO runs (id, task, title, state, record, created_at, updated_at)
-                 VALUES ($1, $2, $3, $4, $5, $6, $6)
+                "INSERT INTO runs (id, task, title, state, record, created_at, updated_at, format)
+                 VALUES ($1, $2, $3, $4, $5, $6, $6, $7)
                  ON CONFLICT (task) WHERE finished_at IS NULL DO NOTHING",
             );
             let row = insert.with(run).with(task).with(title).with(State::Queued);
             if transaction
-                .execute(row.with(record.to_string()).with(Utc::now()))
+                .execute(row.with(record.to_string()).with(Utc::now()).with(FORMAT))
                 .await?
                 == 1
             {

@@ -5,6 +5,8 @@ use serde_json::Value;
 use super::{TTL, admit, claim, place};
 use crate::conversation::Message;
 use crate::store::StoreError;
+use crate::store::runs::FORMAT;
+use crate::store::sql::Statement;
 use crate::task::state::State;
 
 #[tokio::test]
@@ -39,4 +41,23 @@ async fn another_worker_s_token_and_that_of_another_run_write_nothing() {
     holder.save(&lease, State::Planning, &Value::Null).await.unwrap();
     second.run = its_own;
     other.save(&second, State::Planning, &Value::Null).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_a_newer_program_has_worked_on_is_left_to_it() {
+    let place = place();
+    let store = place.open().await;
+    let run = admit(&store, 1).await;
+    let newer = Statement::new("UPDATE runs SET format = $2 WHERE id = $1");
+    store.execute(newer.with(run).with(FORMAT + 1)).await.unwrap();
+    assert!(store.claim(TTL).await.unwrap().is_none());
+    assert!(store.claim_run(run, TTL).await.unwrap().is_none());
+
+    // What an older program has written is understood, and marked by whoever takes it up.
+    let older = Statement::new("UPDATE runs SET format = 0 WHERE id = $1");
+    store.execute(older.with(run)).await.unwrap();
+    let lease = claim(&store).await;
+    let format = Statement::new("SELECT format FROM runs WHERE id = $1").with(run);
+    assert_eq!(store.fetch(format).await.unwrap()[0].number(0).unwrap(), FORMAT);
+    store.save(&lease, State::Done, &Value::Null).await.unwrap();
 }

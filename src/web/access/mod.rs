@@ -9,8 +9,11 @@ pub(super) mod gate; // what every request passes
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
 
 use crate::config::http::{Http, May};
 use crate::store::{Store, StoreError};
@@ -19,6 +22,9 @@ pub(super) use host::Addresses;
 use token::Users;
 pub use token::{TOKEN_FILE, own_token};
 
+/// Interval at which somebody who stays is looked for among the sessions that were ended.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+
 /// Whoever sent a request that was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Visitor {
@@ -26,8 +32,15 @@ pub(super) struct Visitor {
     pub(super) may: May,
     /// What forms of this session carry; `None` for a script with a token.
     pub(super) form_token: Option<String>,
-    /// Names the session where it is ended.
-    session: Option<String>,
+    /// The session of a browser.
+    session: Option<InBrowser>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct InBrowser {
+    /// Its name in the store where it was ended.
+    key: String,
+    expires: DateTime<Utc>,
 }
 
 impl Visitor {
@@ -41,6 +54,8 @@ pub(super) struct Access {
     users: Users,
     pub(super) addresses: Addresses,
     attempts: Attempts,
+    /// Changes when a session was ended here.
+    ended: watch::Sender<()>,
 }
 
 /// Why somebody is not let in.
@@ -67,6 +82,7 @@ impl Access {
             users,
             addresses: Addresses::new(http, port),
             attempts: Attempts::default(),
+            ended: watch::Sender::new(()),
         })
     }
 
@@ -98,7 +114,10 @@ impl Access {
             form_token: Some(session.form_token(user)),
             name: session.user.clone(),
             may: user.may,
-            session: Some(session.key()),
+            session: Some(InBrowser {
+                key: session.key(),
+                expires: session.expires,
+            }),
         }))
     }
 
@@ -116,9 +135,28 @@ impl Access {
     /// Ends the visitor's session for good, and returns the cookie that takes its place.
     pub(super) async fn log_out(&self, store: &Store, visitor: &Visitor) -> Result<String, StoreError> {
         if let Some(session) = &visitor.session {
-            store.first_time(session, &visitor.name).await?;
+            store.first_time(&session.key, &visitor.name).await?;
+            self.ended.send_replace(());
         }
         Ok(session::no_cookie(self.addresses.is_behind_tls()))
+    }
+
+    /// Waits until the visitor's session is over: ended here, at another server on the same store,
+    /// or expired. Never returns for a script with a token.
+    pub(super) fn over(&self, store: Store, visitor: &Visitor) -> impl Future<Output = ()> + Send + use<> {
+        let (session, mut ended) = (visitor.session.clone(), self.ended.subscribe());
+        async move {
+            let Some(session) = session else {
+                return std::future::pending().await;
+            };
+            loop {
+                let here = tokio::time::timeout(LOOK_AGAIN, ended.changed()).await;
+                let is_ended = store.noted_once(&session.key).await.is_ok_and(|noted| noted.is_some());
+                if is_ended || matches!(here, Ok(Err(_))) || session.expires < Utc::now() {
+                    return;
+                }
+            }
+        }
     }
 
     fn by_token(&self, token: &str, peer: IpAddr) -> Result<(String, May), Refusal> {

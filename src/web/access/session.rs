@@ -14,7 +14,7 @@ const LENGTH: TimeDelta = TimeDelta::hours(12);
 
 /// A session.
 pub(super) struct Session {
-    expires: DateTime<Utc>,
+    pub(super) expires: DateTime<Utc>,
     id: Uuid,
     pub(super) user: String,
 }

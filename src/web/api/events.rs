@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,7 @@ use futures_util::StreamExt;
 use super::answers::filter;
 use super::asked::Asked;
 use crate::web::Web;
+use crate::web::access::Visitor;
 use crate::web::problem::Problem;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -25,7 +26,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Time after which a browser comes back to a stream that ended.
 const COME_BACK: Duration = Duration::from_secs(2);
 
-pub(super) async fn stream(State(web): State<Arc<Web>>, headers: HeaderMap, asked: Asked) -> Result<Response, Problem> {
+pub(super) async fn stream(
+    State(web): State<Arc<Web>>,
+    Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
+    asked: Asked,
+) -> Result<Response, Problem> {
     asked.only(&["run", "task", "after"])?;
     let filter = filter(&asked)?;
     let after = match last_event(&headers)? {
@@ -50,6 +56,9 @@ pub(super) async fn stream(State(web): State<Arc<Web>>, headers: HeaderMap, aske
         .chain(events)
         .map(Ok::<_, Infallible>);
     let events = events.take_until(web.closing.clone().cancelled_owned());
+    // Whoever logs out reads on in no other window either.
+    let over = web.access.over(web.service.store().clone(), &visitor);
+    let events = events.take_until(Box::pin(over));
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(events).keep_alive(keep_alive).into_response())
 }

@@ -1,6 +1,7 @@
 //! Who comes in, and who does not.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -106,7 +107,11 @@ async fn a_session_lasts_until_it_is_ended_and_acts_from_its_own_pages_only() {
     ends(program, &world).await;
     let (program, door) = opened(&world, &["dashboard"]).await;
     assert_eq!(door.page("/", &cookie).await.status(), StatusCode::OK);
+    let events = door.page("/api/events", &cookie).await;
+    assert_eq!(events.status(), StatusCode::OK);
     let out = door.sends("/logout", &cookie, &[("form_token", &token)]).await;
+    let read = tokio::time::timeout(Duration::from_secs(10), events.text()).await;
+    read.expect("a window that reads on ends with the session").unwrap();
     assert_eq!(out.headers()["location"], "/login");
     assert_eq!(
         door.page("/", &cookie).await.status(),

@@ -15,6 +15,8 @@ const SERVER: &str = "CODING_AGENT_TEST_POSTGRES";
 /// A server, there for as long as this.
 pub struct Database {
     pub address: String,
+    /// The command that stops and starts the server; empty for a server of all tests.
+    control: String,
     child: Option<Child>,
 }
 
@@ -22,28 +24,61 @@ impl Database {
     /// Returns the server that the variable names, or starts one.
     pub fn start() -> Self {
         if let Ok(address) = std::env::var(SERVER) {
-            return Self { address, child: None };
+            return Self {
+                address,
+                control: String::new(),
+                child: None,
+            };
         }
+        Self::own()
+    }
+
+    /// Starts a server that no other test uses.
+    pub fn own() -> Self {
+        let told = "echo \"$CODING_AGENT_TEST_POSTGRES\"; echo \"$CODING_AGENT_TEST_POSTGRES_CONTROL\"; cat >/dev/null";
         let mut child = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/with-postgres"))
-            .args(["sh", "-c", "echo \"$CODING_AGENT_TEST_POSTGRES\"; cat >/dev/null"])
+            .args(["sh", "-c", told])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // What outlives the test for a moment must not hold its output.
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut address)
-            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut line = || lines.next().and_then(Result::ok).unwrap_or_default();
+        let (address, control) = (line(), line());
         assert!(
             !address.is_empty(),
             "PostgreSQL does not start; `scripts/setup test` installs it"
         );
         Self {
-            address: address.trim().to_owned(),
+            address,
+            control,
             child: Some(child),
         }
+    }
+
+    /// Ends the server of this test without order, as a crash would.
+    pub fn crash(&self) {
+        self.control("-m immediate stop");
+    }
+
+    /// Starts the server that has crashed; returns when it answers.
+    pub fn comes_back(&self) {
+        self.control("start");
+    }
+
+    fn control(&self, deed: &str) {
+        assert!(!self.control.is_empty(), "others use this server");
+        // What is started outlives the command, and would hold its output.
+        let ended = Command::new("sh")
+            .args(["-c", &format!("cd / && exec {} {deed}", self.control)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(ended.success(), "{deed}: {ended}");
     }
 
     /// Waits until the server is so old that workers without a session are taken for dead.
