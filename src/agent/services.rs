@@ -63,6 +63,8 @@ pub struct Settings {
     pub approval: approval::config::Config,
     pub change_requests: ChangeRequests,
     pub repository: repository::Config,
+    /// Largest unfinished work that is kept in the store.
+    pub max_work_bytes: u64,
     pub mcp_servers: Vec<McpServerConfig>,
     pub mcp_schema_bytes: usize,
     pub edits: Edits,

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncRead;
 
 use crate::repository::git::lock;
-use crate::repository::git::names::accepted_ref;
 use crate::repository::incoming::accepting::Acceptance;
-use crate::repository::mirror::Mirror;
+use crate::repository::mirror::{Mirror, accepted_ref};
 use crate::repository::{CommitId, RepositoryError};
 
 /// The commits that a mirror keeps of an unfinished run, and which mirror that is.

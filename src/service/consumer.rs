@@ -131,10 +131,10 @@ impl Service {
         self.record(&lease.task, Some(lease.run), Fact::Claimed { machine });
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
-            () = beat(&self.services.store, &lease) => {
-                // The work is dropped where it is: another worker may hold the run by now.
-                tracing::error!(task = %lease.task, "the lease was lost; the run is given up");
-                RunOutcome::Disowned
+            // The work is dropped where it is: another worker may hold the run by now.
+            ending = beat(&self.services.store, &lease) => {
+                tracing::error!(task = %lease.task, "the lease was lost; the run is {ending}");
+                ending
             }
         };
         let put_down = Fact::PutDown {
@@ -196,19 +196,19 @@ async fn apart(run: Run) -> Result<RunOutcome, tokio::task::JoinError> {
     AbortOnDropHandle::new(tokio::spawn(advance(run))).await
 }
 
-/// Extends the lease at intervals; returns when it is lost, or may be lost because no extension
-/// succeeded for its whole duration.
-async fn beat(store: &Store, lease: &Lease) {
+/// Extends the lease at intervals. Returns the run's ending when the lease is lost, or may be lost
+/// because no extension succeeded for its whole duration.
+async fn beat(store: &Store, lease: &Lease) -> RunOutcome {
     let mut extended_at = Instant::now();
     loop {
         tokio::time::sleep(HEARTBEAT).await;
         match store.heartbeat(lease, LEASE).await {
             Ok(()) => extended_at = Instant::now(),
-            Err(StoreError::LeaseLost(_)) => return,
+            Err(StoreError::LeaseLost(_)) => return RunOutcome::Disowned,
             Err(error) if extended_at.elapsed() < LEASE => {
                 tracing::warn!(task = %lease.task, "the heartbeat failed: {error}");
             }
-            Err(_) => return,
+            Err(_) => return RunOutcome::Unsaved,
         }
     }
 }

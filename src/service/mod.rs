@@ -248,6 +248,7 @@ fn settings(config: &Config, program: PathBuf) -> Settings {
         approval: config.approval.clone(),
         change_requests: config.change_requests.clone(),
         repository: config.git.clone(),
+        max_work_bytes: config.store.max_work_bytes,
         mcp_servers: config.mcp_servers.clone(),
         mcp_schema_bytes: config.mcp_schema_bytes,
         edits: config.llm.edits,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use url::Url;
 
 /// Where the store lies. Without a server it is a file below `state_dir`.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// A PostgreSQL database that several machines share, as `postgres://user@host:5432/database`.
@@ -17,6 +17,19 @@ pub struct Config {
     /// Password of the database's user.
     #[schemars(with = "Option<String>")]
     pub password: Option<SecretString>,
+    /// Largest unfinished work that is kept in the store, in bytes. What is larger stays on its
+    /// machine, and where machines share the store it is pushed to the run's own branch.
+    pub max_work_bytes: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            url: None,
+            password: None,
+            max_work_bytes: 64 * 1024 * 1024,
+        }
+    }
 }
 
 /// Where a store lies.
@@ -124,7 +137,7 @@ mod tests {
     fn at(url: &str) -> Config {
         Config {
             url: Some(url.to_owned()),
-            password: None,
+            ..Config::default()
         }
     }
 
@@ -141,8 +154,8 @@ mod tests {
         assert!(at("mysql://db/agent").fault().unwrap().1.contains("postgres://"));
         assert_eq!(at("postgres://agent@db/agent").fault(), None);
         let alone = Config {
-            url: None,
             password: Some("hush".into()),
+            ..Config::default()
         };
         assert_eq!(alone.fault().unwrap().0, "password");
     }

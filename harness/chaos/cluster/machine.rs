@@ -10,6 +10,7 @@ use anyhow::Context;
 use coding_agent_harness::containers::{IMAGE, label};
 use coding_agent_harness::installation::Installation;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -37,6 +38,9 @@ while :; do sleep 3600; done
 pub struct Machine {
     pub name: String,
     pub installation: Installation,
+    /// The engine's files. They lie elsewhere than the program's, so that no process but the
+    /// program's own names its folder.
+    platform: TempDir,
     /// What it has asked forges and model to write, also before it was switched off.
     pub written: Written,
     ports: Vec<(u16, Target)>,
@@ -64,6 +68,7 @@ impl Machine {
         let mut machine = Self {
             name: name.to_owned(),
             installation,
+            platform: tempfile::Builder::new().prefix("coding-agent-machine-").tempdir()?,
             written: Written::default(),
             ports,
             running: None,
@@ -79,23 +84,23 @@ impl Machine {
     }
 
     fn socket(&self) -> PathBuf {
-        self.installation.folder().join("docker.sock")
-    }
-
-    fn engine_folder(&self) -> PathBuf {
-        self.installation.folder().join("docker")
+        self.platform.path().join("docker.sock")
     }
 
     /// Starts the machine with its engine, without the program.
     pub async fn switch_on(&mut self) -> anyhow::Result<()> {
-        let is_up = self.installation.folder().join("is-up");
+        let is_up = self.platform.path().join("is-up");
         let _ = std::fs::remove_file(&is_up);
+        // As a real machine's /run, it is empty after a start: the numbers of processes in it name
+        // others now.
+        let _ = std::fs::remove_dir_all(self.platform.path().join("exec"));
         let unshare = Command::new("unshare")
             .args(["--net", "--mount", "--pid", "--uts", "--fork", "--kill-child"])
             .args(["sh", "-c", FIRST_PROCESS, "sh"])
             .arg(&is_up)
             .arg(&self.name)
             .stdin(Stdio::null())
+            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .context("unshare cannot be started")?;
@@ -160,7 +165,7 @@ impl Machine {
             .env("DOCKER_HOST", format!("unix://{}", self.socket().display()))
             .current_dir(self.installation.folder())
             .stdin(Stdio::null());
-        self.installation.start(command)
+        self.installation.start(command.into_std())
     }
 
     /// Ends the program with KILL.
@@ -214,8 +219,7 @@ impl Machine {
 
     /// Starts the engine, and returns when it answers.
     async fn engine(&self, first: u32) -> anyhow::Result<Child> {
-        let (folder, socket) = (self.engine_folder(), self.socket());
-        std::fs::create_dir_all(&folder)?;
+        let (folder, socket) = (self.platform.path(), self.socket());
         let _ = std::fs::remove_file(&socket);
         let _ = std::fs::remove_file(folder.join("pid"));
         let log = File::options().create(true).append(true).open(folder.join("log"))?;
@@ -289,8 +293,6 @@ impl Drop for Machine {
         if let Some(running) = &self.running {
             let _ = kill(running.first);
         }
-        // A folder that a user of the engine's containers owns is removed as well.
-        let _ = std::fs::remove_dir_all(self.engine_folder());
     }
 }
 

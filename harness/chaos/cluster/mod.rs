@@ -74,10 +74,13 @@ pub async fn cluster(count: usize, rounds: usize, seed: u64) -> anyhow::Result<u
     let mut cluster = Cluster::start(&site, count).await?;
     let mut faults = Vec::new();
     let mut jobs = Vec::new();
-    if let Err(error) = cluster.play(&site, rounds, &mut random, &mut jobs, &mut faults).await {
+    let played = async {
+        cluster.play(&site, rounds, &mut random, &mut jobs, &mut faults).await?;
+        cluster.judge(&site, &jobs).await
+    };
+    if let Err(error) = played.await {
         cluster.wrong.push(format!("{error:#}"));
     }
-    cluster.judge(&site, &jobs).await?;
     report::show(&cluster, rounds, seed, begun.elapsed(), &faults)?;
     let wrong = std::mem::take(&mut cluster.wrong);
     if !wrong.is_empty() {

@@ -60,7 +60,7 @@ enum CopyError {
     Store(#[from] StoreError),
     #[error("packing it failed: {0}")]
     Packing(#[from] io::Error),
-    #[error("it has more than {0} bytes (`max_incoming_bytes`)")]
+    #[error("it has more than {0} bytes (`store.max_work_bytes`)")]
     TooLarge(u64),
     #[error("its label cannot be written: {0}")]
     Label(#[from] serde_json::Error),
@@ -76,7 +76,7 @@ impl WorkCopy {
             store: claim.services.store.clone(),
             lease: Arc::clone(&claim.lease),
             base: base.commit.clone(),
-            max_bytes: claim.services.settings.repository.max_incoming_bytes,
+            max_bytes: claim.services.settings.max_work_bytes,
         })
     }
 
