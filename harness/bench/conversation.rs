@@ -62,6 +62,7 @@ fn said(messages: usize) -> Vec<Message> {
         }
         Message::User {
             text: format!("{number}: {}", "an output of some length, as most are. ".repeat(10)),
+            pictures: Vec::new(),
         }
     };
     (1..=messages).map(said).collect()

@@ -2,10 +2,12 @@
 
 use crate::agent::claim::Claim;
 use crate::agent::inbox::command_table::{Effect, Standing, effect};
+use crate::agent::pictures;
 use crate::agent::prompt;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::sections::LinkedPicture;
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -15,9 +17,16 @@ use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
 use crate::secret::Clean;
 
-/// Executes new orders and passes new text to the model, each once. Returns the message with the
-/// text, if there was any.
-pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>, Interruption> {
+/// What people said to the model.
+pub(crate) struct Told {
+    pub(crate) text: Clean,
+    /// The pictures in it.
+    pub(crate) pictures: Vec<LinkedPicture>,
+}
+
+/// Executes new orders and passes new text to the model, each once. Returns what was passed on, if
+/// there was anything.
+pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interruption> {
     let mail = run.inbox.mailbox.take();
     for order in mail.orders {
         obey(&mut run.claim, &mut run.reporter, order).await?;
@@ -25,9 +34,13 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>
     if mail.words.is_empty() {
         return Ok(None);
     }
+    let said = mail.words.iter().map(|words| &words.comment);
+    let pictures = pictures::linked(said.map(|comment| (comment.author.as_str(), comment.body.as_str())));
+    let sight = pictures::sight(&run.claim, &run.reporter, &pictures, chat).await;
     let text = prompt::words(&prompt::fence(run.claim.lease.run), &mail.words);
+    let shown = run.claim.services.redactor.clean(&(text.clone() + &sight.words));
+    chat.send_pictures(&shown, sight.pictures);
     let text = run.claim.services.redactor.clean(&text);
-    chat.send_user_message(&text);
     // Saved together with the conversation that contains them.
     for words in mail.words {
         run.claim
@@ -36,14 +49,16 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Clean>
             .heard
             .insert(words.heard.key, words.heard.fingerprint);
     }
-    Ok(Some(text))
+    Ok(Some(Told { text, pictures }))
 }
 
 /// Adds text that arrives during planning to the task, for the planner and for the work.
 pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
-    if let Some(text) = hear(run, chat).await? {
-        run.claim.record.planned.task_text.push('\n');
-        run.claim.record.planned.task_text.push_str(text.as_str());
+    if let Some(told) = hear(run, chat).await? {
+        let planned = &mut run.claim.record.planned;
+        planned.task_text.push('\n');
+        planned.task_text.push_str(told.text.as_str());
+        planned.pictures.extend(told.pictures);
     }
     Ok(())
 }

@@ -30,8 +30,9 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
     }
     let said = match answer_to_question(desk, &incoming, &session).await? {
         Some(said) => said,
-        None if text.trim().is_empty() => String::new(),
+        None if text.trim().is_empty() && incoming.attached.is_empty() => String::new(),
         None => {
+            session.see(&incoming.attached);
             let mut handling = Handling::new(desk, &incoming, &mut session);
             Box::pin(handling.handle(&text)).await?
         }

@@ -4,17 +4,21 @@
 //! at this moment, and where the person's account may write to the repository at this moment; all
 //! else changes nothing, and is told.
 
+use serde::{Deserialize, Serialize};
+
 use super::desk::Desk;
 use super::phrases::Phrase;
 use crate::agent::record::Record;
 use crate::agent::text::waits::wait_of;
 use crate::agent::waiting::Visited;
+use crate::approval::Grant;
 use crate::approval::digest::Beginning;
+use crate::journal::fact::{Entry, Fact};
 use crate::messenger::place::Incoming;
 use crate::messenger::words::Button;
 use crate::routing::text::folded;
 use crate::service::attending::Told;
-use crate::store::{Run, StoreError};
+use crate::store::{FactFilter, NumberedFact, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::RunId;
 
@@ -25,6 +29,9 @@ const YES: [&str; 4] = ["approve", "approved", "承認", "承認します"];
 const NO: [&str; 4] = ["deny", "denied", "却下", "却下します"];
 /// Tasks of a conversation that are looked through.
 const MOST_WATCHES: u32 = 500;
+/// Facts that are read at once, and how often, to find what came of an answer.
+const PAGE: u32 = 200;
+const MOST_PAGES: usize = 50;
 
 /// An answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +114,15 @@ pub(super) async fn carry_out(
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
     let told = |phrase: Phrase<'_>| Ok(Some(phrase.in_words(is_japanese)));
+    if let Some(taken) = taken_before(desk, incoming).await?
+        && let Some(run) = desk.store().run(taken.run).await?
+        && waits_for(desk, &run).as_ref() != Some(&taken.digest)
+    {
+        if taken.stands_in(&run) || has_counted(desk, &taken).await? {
+            return Ok(Some(taken.in_words(is_japanese)));
+        }
+        return told(Phrase::NothingWaits);
+    }
     let run = match answer.run {
         Some(run) => match desk.store().run(run).await? {
             Some(run) => run,
@@ -133,6 +149,15 @@ pub(super) async fn carry_out(
         Ok(false) => return told(Phrase::MayNot(&repository)),
         Err(error) => return told(Phrase::CannotNow(&error.to_string())),
     }
+    let taken = Taken {
+        run: run.id,
+        digest: digest.clone(),
+        login: login.clone(),
+        is_yes: answer.is_yes,
+        since: desk.store().newest_fact().await?,
+    };
+    let document = serde_json::to_string(&taken).unwrap_or_default();
+    desk.store().first_time(&name_of(incoming), &document).await?;
     let named = answer.digest.clone().or_else(|| digest.parse().ok());
     let command = if answer.is_yes {
         Command::Approve(named)
@@ -140,18 +165,81 @@ pub(super) async fn carry_out(
         Command::Deny(answer.reason.as_ref().map(|reason| one_line(reason)))
     };
     let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
-    let done = if answer.is_yes {
-        Phrase::Approved
-    } else {
-        Phrase::Denied
-    };
-    let done = format!("{} ({login}, `{digest}`).", done.in_words(is_japanese));
+    let done = taken.in_words(is_japanese);
     Ok(Some(match came {
         Told::NoRun => Phrase::NothingWaits.in_words(is_japanese),
         Told::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
         Told::Here(Visited::Stays) => format!("{done} {}", Phrase::Waiting.in_words(is_japanese)),
         Told::Here(_) => done,
     }))
+}
+
+/// An answer that was about to take effect, written down before it did: after a kill in between
+/// nothing waits for it any more, and whoever gave it is told all the same that it counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Taken {
+    run: RunId,
+    digest: String,
+    login: String,
+    is_yes: bool,
+    /// The number of the newest fact before it.
+    since: u64,
+}
+
+impl Taken {
+    /// Tells whether a run says itself that the answer took effect.
+    fn stands_in(&self, run: &Run) -> bool {
+        let Ok(record) = Record::read(run) else { return false };
+        if !self.is_yes {
+            return record.planned.denials.iter().any(|denial| denial.by == self.login);
+        }
+        let of_plan = record.planned.approval.as_ref().map(|approval| &approval.grant);
+        let grants = of_plan.into_iter().chain(record.delivered.approval.as_ref());
+        let is_it = |grant: &Grant| grant.by == self.login && grant.digest.as_str().starts_with(&self.digest);
+        grants.into_iter().any(is_it)
+    }
+
+    fn in_words(&self, is_japanese: bool) -> String {
+        let done = if self.is_yes { Phrase::Approved } else { Phrase::Denied };
+        format!("{} ({}, `{}`).", done.in_words(is_japanese), self.login, self.digest)
+    }
+}
+
+/// Returns the name under which it is kept that an answer was about to take effect.
+fn name_of(incoming: &Incoming) -> String {
+    format!("chat answer {}", incoming.id)
+}
+
+async fn taken_before(desk: &Desk, incoming: &Incoming) -> Result<Option<Taken>, StoreError> {
+    let document = desk.store().noted_once(&name_of(incoming)).await?;
+    Ok(document.and_then(|document| serde_json::from_str(&document).ok()))
+}
+
+/// Tells whether the facts say that an answer took effect: they stay where a record goes on.
+async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
+    let filter = FactFilter::OfRun(taken.run);
+    let mut after = taken.since;
+    for _ in 0..MOST_PAGES {
+        let facts = desk.store().facts(after, &filter, PAGE).await?;
+        let Some(last) = facts.last() else { return Ok(false) };
+        after = last.sequence;
+        let is_it = |fact: &NumberedFact| {
+            let Ok(entry) = serde_json::from_str::<Entry>(&fact.document) else {
+                return false;
+            };
+            match (entry.fact, taken.is_yes) {
+                (Fact::ApprovalGranted { approver, digest, .. }, true)
+                | (Fact::ApprovalDenied { approver, digest, .. }, false) => {
+                    approver == taken.login && digest.starts_with(&taken.digest)
+                }
+                _ => false,
+            }
+        };
+        if facts.iter().any(is_it) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Tells whether somebody named a digest, of which `shown` is the part that people are shown. What

@@ -27,6 +27,8 @@ pub(super) struct Desk {
     pub(super) line: Option<Line>,
     /// People who are not heard, and of whom the journal was told.
     pub(super) strangers: Mutex<HashSet<String>>,
+    /// Held while a picture is decoded.
+    pub(super) decoding: tokio::sync::Mutex<()>,
     /// Ends questions to models with the process.
     pub(super) stop: Stop,
 }
@@ -39,6 +41,7 @@ impl Desk {
             line: Line::new(&config.line)?,
             service: Arc::clone(service),
             strangers: Mutex::default(),
+            decoding: tokio::sync::Mutex::default(),
             stop: Stop::default(),
         })
     }
@@ -74,6 +77,16 @@ impl Desk {
             repository.and_then(|repository| models.local_only_rule(Some(repository), &[]))
         };
         models.of(role, demand.as_deref())
+    }
+
+    /// Has the server of a model load it, where the configuration has that done; the error says why
+    /// the model cannot be asked.
+    pub(super) async fn make_ready(&self, model: &Model) -> Result<(), String> {
+        match self.service.make_ready(model).await {
+            Ok(None) => Ok(()),
+            Ok(Some(missing)) => Err(missing),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Returns the routes of which a model is not near, even where only near ones are asked.

@@ -62,7 +62,8 @@ impl<'a> Handling<'a> {
         let decision = self.decide(text).await;
         self.note_decision(&decision);
         self.session.near_only = decision.near_only;
-        self.session.remember(false, &decision.request);
+        self.session
+            .remember_message(&decision.request, &self.incoming.attached);
         self.told.initial = Some(decision.route);
         self.model.clone_from(&decision.model);
         let mut said = Vec::new();
@@ -79,7 +80,7 @@ impl<'a> Handling<'a> {
         let answer = if decision.is_refused {
             self.told.last = Some(decision.route);
             self.words(Phrase::Refused(decision.route))
-        } else if decision.request.is_empty() && decision.route == Route::Chat {
+        } else if decision.request.is_empty() && decision.route == Route::Chat && self.incoming.attached.is_empty() {
             self.told.last = Some(Route::Chat);
             String::new()
         } else {
@@ -121,12 +122,14 @@ impl<'a> Handling<'a> {
         };
         let unsure = match decision::decide(&message, chat.rules()) {
             Step::Decided(decision) => return decision,
+            // Pictures without words are talked about.
+            Step::Unsure(unsure) if unsure.request.is_empty() => return unsure.fallback(),
             Step::Unsure(unsure) => unsure,
         };
         let asked = talking::classify(self.desk, self.session.near_only, classifier::PROMPT, &unsure.request).await;
         let read = match asked {
             Ok(answer) => classifier::read(&answer),
-            Err(error) => Err(Fault::NoAnswer(error.to_string())),
+            Err(error) => Err(Fault::NoAnswer(error)),
         };
         if let Ok(classified) = &read {
             self.told.classifier = Some((classified.route, classified.confidence));
@@ -172,7 +175,7 @@ impl<'a> Handling<'a> {
     /// Has the chat model answer; where it delegates, returns where to, with its task.
     async fn chat(&mut self, request: &str) -> (String, Option<(Route, String)>) {
         let session = self.without_last();
-        match talking::talk(self.desk, &session, request).await {
+        match talking::talk(self.desk, self.incoming, &session, request).await {
             Ok(Said::Answer(text)) => {
                 let (proposal, text) = worker::proposal(&text);
                 let millis = self.millis();
@@ -189,15 +192,15 @@ impl<'a> Handling<'a> {
             }
             Ok(Said::Delegated { task, .. }) => (task, None),
             Err(error) => {
-                self.told.error = error.to_string();
                 tracing::warn!("the chat model gave no answer: {error}");
+                self.told.error = error;
                 (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None)
             }
         }
     }
 
     async fn order(&self, request: &str) -> Result<Order, String> {
-        asking::order(self.desk, self.incoming, request, self.session.is_japanese).await
+        asking::order(self.desk, self.incoming, self.session, request).await
     }
 
     async fn code(&mut self, request: &str) -> Result<String, StoreError> {
@@ -235,7 +238,14 @@ impl<'a> Handling<'a> {
         let mut found = Vec::new();
         loop {
             let begun = self.millis();
-            let looked = looking::look(self.desk, self.session, &view, route, &order.request, &found).await;
+            let asked = looking::Asked {
+                incoming: self.incoming,
+                session: self.session,
+                route,
+                request: &order.request,
+                before: &found,
+            };
+            let looked = looking::look(self.desk, &view, &asked).await;
             let output = match looked {
                 Ok(output) => {
                     self.worker_succeeded(route, &output, self.millis() - begun);
@@ -281,7 +291,7 @@ impl<'a> Handling<'a> {
                 (format!("{text}\n\n{end}").trim().to_owned(), None)
             }
             Err(error) => {
-                self.told.error = error.to_string();
+                self.told.error = error;
                 (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None)
             }
         }

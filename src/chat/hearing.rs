@@ -16,6 +16,8 @@ use crate::store::StoreError;
 
 /// Messages of one conversation that may wait for their answers.
 const MOST_WAITING: u64 = 20;
+/// Messages of all conversations that may: whoever begins one after the other is no less a flood.
+const MOST_WAITING_IN_ALL: u64 = 400;
 /// People who are not heard that are remembered.
 const MOST_STRANGERS: usize = 1_000;
 
@@ -64,7 +66,9 @@ impl Desk {
         if !incoming.is_addressed && self.store().chat_session(&session).await?.is_none() {
             return Ok(Heard::Ignored);
         }
-        if self.store().count_open_chat_messages(&session).await? >= MOST_WAITING {
+        let is_flooded = self.store().count_open_chat_messages(&session).await? >= MOST_WAITING
+            || self.store().count_all_open_chat_messages().await? >= MOST_WAITING_IN_ALL;
+        if is_flooded {
             let draft = Draft::of(self, &incoming.place, &format!("flood {session}"));
             let draft = draft.says(&Phrase::TooMany.in_words(false));
             self.store().say_in_chat(&draft.finished()).await?;
@@ -72,6 +76,9 @@ impl Desk {
         }
         if let Body::Text { text } = &mut incoming.body {
             *text = self.service.clean(&visible(text)).into_string();
+        }
+        for attached in &mut incoming.attached {
+            attached.name = self.service.clean(&visible(&attached.name)).into_string();
         }
         let document = serde_json::to_value(&incoming).unwrap_or_default();
         let is_new = self

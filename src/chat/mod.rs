@@ -17,6 +17,7 @@ mod sayings; // texts on their way into the outbox
 mod sending; // out of the outbox
 mod approving; // answers to questions of runs
 mod watching; // the progress of runs
+mod pictures; // pictures that people send
 mod routes; // what each route does
 mod handling; // one message, from its route to its answer
 mod answering; // one message, which may be an answer itself

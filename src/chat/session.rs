@@ -2,11 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::messenger::place::Attached;
 use crate::routing::Route;
 
 /// Most entries of the memory, and most characters of one.
 const MOST: usize = 12;
 const LONGEST: usize = 2_000;
+/// Messages behind a picture with which it is shown again.
+const PICTURE_FOR: u8 = 3;
+/// What is read of a message that is nothing but pictures.
+pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 
 /// A conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +23,9 @@ pub(super) struct Session {
     pub(super) route: Option<Route>,
     pub(super) is_japanese: bool,
     pub(super) memory: Vec<Remembered>,
+    /// The pictures that were sent last, and for how many messages more they are shown.
+    pub(super) pictures: Vec<Attached>,
+    pub(super) shown_for: u8,
 }
 
 /// What somebody said.
@@ -28,6 +36,31 @@ pub(super) struct Remembered {
 }
 
 impl Session {
+    /// Takes up the pictures of a message. Those of one before are shown a little longer: in LINE a
+    /// picture is a message by itself, and the question about it is the next.
+    pub(super) fn see(&mut self, attached: &[Attached]) {
+        if !attached.is_empty() {
+            self.pictures = attached.to_vec();
+            self.shown_for = PICTURE_FOR;
+        } else if self.shown_for == 0 {
+            self.pictures.clear();
+        } else {
+            self.shown_for -= 1;
+        }
+    }
+
+    /// Remembers a person's message. Of its pictures only the names are.
+    pub(super) fn remember_message(&mut self, text: &str, attached: &[Attached]) {
+        let names = attached.iter().map(|one| format!("[{}]", one.name));
+        let text = if text.trim().is_empty() && !attached.is_empty() {
+            WORDLESS
+        } else {
+            text
+        };
+        let lines: Vec<String> = [text.to_owned()].into_iter().chain(names).collect();
+        self.remember(false, &lines.join("\n"));
+    }
+
     /// Remembers what was said, and forgets the oldest.
     pub(super) fn remember(&mut self, by_bot: bool, text: &str) {
         let text: String = text.trim().chars().take(LONGEST).collect();
@@ -52,6 +85,25 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_is_shown_with_the_next_messages_and_then_no_more() {
+        let mut session = Session::default();
+        let picture = |name: &str| Attached {
+            name: name.to_owned(),
+            place: "1".to_owned(),
+        };
+        session.see(&[picture("a")]);
+        for _ in 0..PICTURE_FOR {
+            session.see(&[]);
+            assert_eq!(session.pictures, [picture("a")]);
+        }
+        session.see(&[]);
+        assert_eq!(session.pictures, []);
+        session.see(&[picture("b")]);
+        session.see(&[picture("c")]);
+        assert_eq!(session.pictures, [picture("c")]);
+    }
 
     #[test]
     fn the_memory_is_short() {

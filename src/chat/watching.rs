@@ -87,7 +87,7 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
     }
     if let Some(digest) = waits_for(desk, &run) {
         if !watched.asked.contains(&digest) {
-            let text = question(&record, &watched, &digest);
+            let text = question(desk, &record, &watched, &digest);
             let below = buttons(run.id, &digest, watched.is_japanese);
             let said = parcel(
                 desk,
@@ -188,7 +188,7 @@ fn state(state: State, is_japanese: bool) -> String {
 }
 
 /// Returns the question whether a plan or a result may go on.
-fn question(record: &Record, watched: &Watched, digest: &str) -> String {
+fn question(desk: &Desk, record: &Record, watched: &Watched, digest: &str) -> String {
     let mut lines = Vec::new();
     let ja = watched.is_japanese;
     match record.waiting.paused.as_ref().map(|paused| &paused.by) {
@@ -273,6 +273,12 @@ fn question(record: &Record, watched: &Watched, digest: &str) -> String {
             }
             .to_owned(),
         ),
+    }
+    if let Some(cost) = record.cost(desk.service.prices()).filter(|cost| *cost > 0.0) {
+        lines.push(format!(
+            "{}: ${cost:.2}",
+            if ja { "これまでの費用" } else { "Cost so far" }
+        ));
     }
     lines.push(watched.url.clone());
     lines.push(format!("`approve {digest}` / `deny {digest} …`"));

@@ -6,6 +6,7 @@
 //! message, and [`folded`] puts it in the place of what it replaces.
 
 use super::{Message, excerpt};
+use crate::picture::Picture;
 
 /// Number of messages at the beginning that always stay: the system prompt and the task.
 pub const HEAD: usize = 2;
@@ -55,8 +56,9 @@ pub fn take_up(messages: &mut Vec<Message>, message: Message) {
 
 fn tokens_of(message: &Message) -> u64 {
     match message {
-        Message::System { text } | Message::User { text } | Message::Summary { text, .. } => {
-            excerpt::estimated_tokens(text)
+        Message::System { text } | Message::Summary { text, .. } => excerpt::estimated_tokens(text),
+        Message::User { text, pictures } => {
+            excerpt::estimated_tokens(text) + pictures.iter().map(Picture::estimated_tokens).sum::<u64>()
         }
         Message::Assistant { text, calls } => {
             let calls = calls
@@ -78,7 +80,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn user(text: &str) -> Message {
-        Message::User { text: text.to_owned() }
+        Message::User {
+            text: text.to_owned(),
+            pictures: Vec::new(),
+        }
     }
 
     fn assistant(text: &str) -> Message {

@@ -10,6 +10,8 @@ pub mod form;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::picture::Picture;
+
 /// One entry of the append-only conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -19,6 +21,9 @@ pub enum Message {
     },
     User {
         text: String,
+        /// Pictures that belong to the text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<Picture>,
     },
     Assistant {
         text: String,

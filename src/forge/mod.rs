@@ -21,6 +21,7 @@ mod test_server;
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::finding::Finding;
@@ -78,6 +79,10 @@ pub trait TaskSource: Send + Sync {
     /// Adds the bot's reaction to a comment, once. It is no error if the reaction exists, the
     /// comment is gone, or comments of its kind take none (a GitHub review's own text).
     async fn react(&self, task: &TaskId, comment: CommentKey, reaction: Reaction) -> Result<(), ForgeError>;
+
+    /// Fetches a picture by the address in the text of the item or of a comment, from the forge's
+    /// own servers; `None` where it lies elsewhere. Its bytes are a stranger's.
+    async fn picture(&self, task: &TaskId, address: &str) -> Result<Option<Bytes>, ForgeError>;
 
     /// Puts a label on the item; creates it in the repository if it is missing. Repeating changes
     /// nothing.

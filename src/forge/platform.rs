@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::finding::{Finding, Verdict};
@@ -90,6 +91,10 @@ pub trait CommentApi {
     async fn write_comment(&self, at: ItemAddress<'_>, post: &Post<'_>) -> Result<CommentId, Failure>;
 
     async fn rewrite_comment(&self, at: ItemAddress<'_>, comment: CommentId, post: &Post<'_>) -> Result<(), Failure>;
+
+    /// Fetches a picture that stands in the text of the item or of a comment below it; `None` where
+    /// it does not lie with the platform.
+    async fn fetch_picture(&self, at: ItemAddress<'_>, address: &str) -> Result<Option<Bytes>, Failure>;
 
     async fn put_reaction(&self, at: ItemAddress<'_>, comment: CommentKey, reaction: Reaction) -> Result<(), Failure>;
 }

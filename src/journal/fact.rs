@@ -2,6 +2,7 @@
 //! an earlier line.
 
 pub mod chat; // what became of messages of people in messengers
+pub mod picture; // what became of pictures of people
 mod cleaning; // without secrets, and cut
 mod written; // times and states, as a line of the journal has them
 
@@ -366,6 +367,8 @@ pub enum Fact {
     WorkerSucceeded(chat::WorkerAnswer),
     /// A worker for a message in a messenger gave no answer that could be read.
     WorkerFailed(chat::NoWorkerAnswer),
+    /// A picture was about to be shown to a model, or was not. One fact for each picture and model.
+    PictureShown(picture::Shown),
     /// Another plan took the place of the one before.
     Replanned {
         reason: String,

@@ -45,6 +45,7 @@ pub(crate) fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
         },
         Message::Results { results } => Message::User {
             text: previous_output(results),
+            pictures: Vec::new(),
         },
         other => other.clone(),
     });

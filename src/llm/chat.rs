@@ -19,12 +19,12 @@ use crate::llm::calls_as_json;
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
-use crate::llm::provider::masked_messages;
 use crate::llm::provider::tool_names;
 use crate::llm::provider::{Answer, Prompt};
 use crate::llm::transport::error_response::RequestSummary;
 use crate::llm::transport::streaming::StreamedAnswer;
 use crate::llm::window_estimate::{self, LastCount};
+use crate::picture::Picture;
 use crate::secret::Clean;
 
 /// Most native calls of one reply: each is compared with all others.
@@ -96,6 +96,11 @@ impl Chat {
         &self.connection.name
     }
 
+    /// Tells whether the model is shown pictures.
+    pub fn takes_pictures(&self) -> bool {
+        self.connection.takes_pictures
+    }
+
     /// Returns the role in which the model is asked.
     pub fn role(&self) -> Role {
         self.role
@@ -127,9 +132,15 @@ impl Chat {
 
     /// Adds a user message. Native calls that are still open are answered first, as not run.
     pub fn send_user_message(&mut self, text: &Clean) {
+        self.send_pictures(text, Vec::new());
+    }
+
+    /// Adds a user message with pictures. A model that takes none gets a sentence that names them.
+    pub fn send_pictures(&mut self, text: &Clean, pictures: Vec<Picture>) {
         self.answer_open_calls(&mut Vec::new());
         self.history.push(Message::User {
             text: text.as_str().to_owned(),
+            pictures,
         });
     }
 
@@ -140,6 +151,7 @@ impl Chat {
         if !results.is_empty() {
             self.history.push(Message::User {
                 text: calls_as_json::previous_output(&results),
+                pictures: Vec::new(),
             });
         }
     }
@@ -182,11 +194,7 @@ impl Chat {
         } else {
             calls_as_json::render_calls_as_json(&self.history)
         };
-        let messages = if connection.masks_personal_data {
-            Cow::Owned(masked_messages::mask(&messages))
-        } else {
-            messages
-        };
+        let messages = connection.fitted(messages);
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
         let counted = self.counted_by(connection);

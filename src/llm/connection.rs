@@ -1,5 +1,6 @@
 //! The way to one model: its protocol, its server and the settings that all conversations share.
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +10,16 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use crate::conversation::Message;
 use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::config::{Config, ProviderName};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::LocalOnlyRules;
 use crate::llm::local_only::private_network::PrivateNetworkResolver;
-use crate::llm::provider::{Answer, LoadedWindow, Prompt, Provider, anthropic, ollama, openai};
+use crate::llm::provider::{
+    Answer, LoadedWindow, Prompt, Provider, anthropic, masked_messages, ollama, openai, pictures_as_words,
+};
 use crate::llm::transport::concurrency_limit::ConcurrencyLimit;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::{ReplyRequest, Transport};
@@ -39,6 +43,8 @@ pub(super) struct Connection {
     pub(super) is_near: bool,
     /// Whether personal data is masked in what is sent.
     pub(super) masks_personal_data: bool,
+    /// Whether pictures are sent. Nobody can mask personal data in them.
+    pub(super) takes_pictures: bool,
     /// What decides on the replies besides the prompt, where the same prompt is to give the same
     /// reply.
     pub(super) reproducible: Option<String>,
@@ -130,6 +136,7 @@ impl Connection {
             limit: ConcurrencyLimit::new(model.parallel_requests),
             is_near,
             masks_personal_data: config.masks_personal_data && !is_near,
+            takes_pictures: model.options.pictures && (is_near || !config.masks_personal_data),
             reproducible: reproducible(model, config.constrained_replies),
             extra_body: Arc::new(model.options.extra_body.clone()),
             fallback,
@@ -153,10 +160,26 @@ impl Connection {
             limit: self.limit.clone(),
             is_near: self.is_near,
             masks_personal_data: self.masks_personal_data,
+            takes_pictures: self.takes_pictures,
             reproducible: self.reproducible.clone(),
             extra_body: Arc::clone(&self.extra_body),
             failed_at: Arc::clone(&self.failed_at),
             is_window_known: Arc::clone(&self.is_window_known),
+        }
+    }
+
+    /// Returns messages as the model may get them: without pictures where it takes none, and with
+    /// personal data masked where that is wanted.
+    pub(super) fn fitted<'chat>(&self, messages: Cow<'chat, [Message]>) -> Cow<'chat, [Message]> {
+        let messages = if self.takes_pictures {
+            messages
+        } else {
+            pictures_as_words::render(messages)
+        };
+        if self.masks_personal_data {
+            Cow::Owned(masked_messages::mask(&messages))
+        } else {
+            messages
         }
     }
 

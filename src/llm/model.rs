@@ -69,6 +69,11 @@ impl Model {
         self.connection.is_near
     }
 
+    /// Tells whether it is shown pictures: its section says so, and nothing of it has to be masked.
+    pub fn takes_pictures(&self) -> bool {
+        self.connection.takes_pictures
+    }
+
     /// Returns what decides on the replies besides the prompt; `None` where the same prompt may
     /// give another reply each time: without `temperature: 0` and a `seed`.
     pub fn reproducible(&self) -> Option<String> {

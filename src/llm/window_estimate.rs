@@ -5,6 +5,7 @@
 //! this number can be.
 
 use crate::conversation::{Message, ToolSpec, excerpt};
+use crate::picture::Picture;
 
 /// Least number of tokens that is judged: chat templates and ways of counting differ by some, and
 /// no window is that small.
@@ -24,7 +25,7 @@ pub(crate) struct LastCount {
 /// count if there is one.
 pub(crate) fn needed(messages: &[Message], before: Option<LastCount>, tools: &[ToolSpec]) -> u64 {
     let (known, new) = split(messages, before);
-    let new = sum(new, excerpt::estimated_tokens);
+    let new = sum(new, excerpt::estimated_tokens) + of_pictures(new);
     if known > 0 {
         return known + new;
     }
@@ -47,7 +48,8 @@ pub(crate) fn is_cut(messages: &[Message], before: Option<LastCount>, counted: u
     if least < TOO_FEW_TO_JUDGE || counted + TEMPLATE_MARKS >= least {
         return false;
     }
-    let counts_uncached_only = known > 0 && counted >= least_new && counted <= sum(new, excerpt::estimated_tokens) + 64;
+    let most_new = sum(new, excerpt::estimated_tokens) + of_pictures(new) + 64;
+    let counts_uncached_only = known > 0 && counted >= least_new && counted <= most_new;
     !counts_uncached_only
 }
 
@@ -74,11 +76,20 @@ fn least_tokens(text: &str) -> u64 {
     words + others / 4
 }
 
+/// Returns the tokens of pictures, which no text tells: some servers count few for each.
+fn of_pictures(messages: &[Message]) -> u64 {
+    let pictures = messages.iter().map(|message| match message {
+        Message::User { pictures, .. } => pictures.as_slice(),
+        Message::System { .. } | Message::Summary { .. } | Message::Assistant { .. } | Message::Results { .. } => &[],
+    });
+    pictures.flatten().map(Picture::estimated_tokens).sum()
+}
+
 fn sum(messages: &[Message], count: fn(&str) -> u64) -> u64 {
     messages
         .iter()
         .map(|message| match message {
-            Message::System { text } | Message::User { text } | Message::Summary { text, .. } => count(text),
+            Message::System { text } | Message::User { text, .. } | Message::Summary { text, .. } => count(text),
             Message::Assistant { text, calls } => {
                 let calls = calls.iter().map(|call| {
                     let args = serde_json::to_string(&call.args).unwrap_or_default();
@@ -96,7 +107,10 @@ mod tests {
     use super::*;
 
     fn user(text: &str) -> Message {
-        Message::User { text: text.to_owned() }
+        Message::User {
+            text: text.to_owned(),
+            pictures: Vec::new(),
+        }
     }
 
     fn prose(words: usize) -> String {

@@ -38,6 +38,8 @@ pub struct Slack {
 pub struct Line {
     /// The address of the Messaging API.
     pub api_url: String,
+    /// The address that pictures are fetched from.
+    pub data_url: String,
     /// The secret by which LINE signs what it sends.
     #[schemars(with = "Option<String>")]
     pub channel_secret: Option<SecretString>,
@@ -85,6 +87,7 @@ impl Default for Line {
     fn default() -> Self {
         Self {
             api_url: "https://api.line.me".to_owned(),
+            data_url: "https://api-data.line.me".to_owned(),
             channel_secret: None,
             channel_access_token: None,
             allowed_users: BTreeMap::new(),

@@ -20,3 +20,5 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Largest answer that is read.
 const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
+/// Largest picture that is read.
+const LARGEST_PICTURE: usize = crate::picture::LARGEST;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use chrono::Utc;
 use reqwest::{RequestBuilder, StatusCode};
 
-use super::LARGEST_ANSWER;
-use crate::http;
+use super::{LARGEST_ANSWER, LARGEST_PICTURE};
+use crate::http::{self, BodyError};
 
 /// Pause after a refusal that names none.
 const USUAL_PAUSE: Duration = Duration::from_secs(5);
@@ -66,6 +66,22 @@ impl Failure {
 /// Sends a request; returns the status and the body of every answer but those that ask to come
 /// again, or leave open what was done.
 pub(super) async fn send(request: RequestBuilder, what: &str) -> Result<(StatusCode, Bytes), Failure> {
+    send_for(request, what, LARGEST_ANSWER).await
+}
+
+/// Fetches a picture of at most so many bytes as one may have.
+pub(super) async fn fetch(request: RequestBuilder, what: &str) -> Result<Bytes, Failure> {
+    let (status, body) = send_for(request, what, LARGEST_PICTURE).await?;
+    if status == StatusCode::OK {
+        return Ok(body);
+    }
+    Err(Failure::Refused {
+        status,
+        said: format!("{what}: status {status}"),
+    })
+}
+
+async fn send_for(request: RequestBuilder, what: &str, most: usize) -> Result<(StatusCode, Bytes), Failure> {
     let mut response = request.send().await.map_err(|error| {
         let reason = format!("{what}: {}", http::reason(&error));
         if error.is_connect() || error.is_builder() {
@@ -83,8 +99,11 @@ pub(super) async fn send(request: RequestBuilder, what: &str) -> Result<(StatusC
             reason: format!("{what}: it answers too many requests"),
         });
     }
-    let body = http::read_body(&mut response, LARGEST_ANSWER).await;
-    let body = body.map_err(|_| Failure::Unknown(format!("{what}: the answer broke off")))?;
+    let body = http::read_body(&mut response, most).await;
+    let body = body.map_err(|error| match error {
+        BodyError::TooLong => Failure::Unknown(format!("{what}: the answer is longer than {most} bytes")),
+        BodyError::Broken(_) => Failure::Unknown(format!("{what}: the answer broke off")),
+    })?;
     if status.is_server_error() {
         return Err(Failure::Unknown(format!("{what}: status {status}")));
     }

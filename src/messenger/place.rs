@@ -60,6 +60,9 @@ pub struct Incoming {
     /// takes part in, it hears the rest, too.
     pub is_addressed: bool,
     pub body: Body,
+    /// Pictures that were sent with it, or as far as the messenger says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<Attached>,
     /// With which LINE takes one answer for free, for a short time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_token: Option<String>,
@@ -77,6 +80,19 @@ pub enum Body {
         value: String,
     },
 }
+
+/// A picture as a messenger tells of it. Nothing of that is believed: its bytes say what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// What people see of it.
+    pub name: String,
+    /// Where it lies: Slack's address, or LINE's name of the message; empty where it lies with
+    /// somebody else.
+    pub place: String,
+}
+
+/// Most pictures of one message that are remembered.
+pub(super) const MOST_ATTACHED: usize = 10;
 
 /// Somebody or something that is no plain name of the messenger, such as `U0123ABCD`.
 pub(super) fn is_id(text: &str) -> bool {

@@ -95,6 +95,7 @@ mod tests {
             "/code: fix",
             "> /code fix it",
             "＞ /code fix it",
+            ">>> he said\n/code fix it",
             "```\n/code fix it\n```",
             "~~~\n/ops\n~~~\nwhat does this do",
             "`/code` fixes it",

@@ -30,7 +30,13 @@ pub fn own_lines(text: &str) -> Vec<(usize, &str)> {
             continue;
         }
         open = Fence::opened_by(line);
-        let is_quoted = narrow(line.trim_start().chars().next().unwrap_or(' ')) == '>';
+        let folded = folded(line);
+        let begins = |sign: &str| folded.trim_start().starts_with(sign);
+        // Slack quotes all that follows three signs.
+        if open.is_none() && begins(">>>") {
+            break;
+        }
+        let is_quoted = begins(">");
         if open.is_none() && !is_quoted {
             own.push((number, line));
         }

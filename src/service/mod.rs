@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::prompt::system_prompt;
+use crate::agent::readiness::{self, NotReady};
 use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
 use crate::agent::record::usage::PriceList;
@@ -32,12 +33,13 @@ use crate::gateway::upstream::Upstream;
 use crate::index::Reranker;
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
+use crate::llm::model::Model;
 use crate::llm::models::Models;
 use crate::markdown::compose::Page;
 use crate::queue::WakeUps;
 use crate::reviewer;
 use crate::secret::Redactor;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::task::id::{RunId, TaskId};
 use crate::workspace::containers::Containers;
 use bell::Bell;
@@ -191,6 +193,18 @@ impl Service {
 
     pub fn models(&self) -> &Models {
         &self.services.models
+    }
+
+    /// Has the server of a model load it, where the configuration says so; returns why it cannot be
+    /// asked now.
+    pub async fn make_ready(&self, model: &Model) -> Result<Option<String>, StoreError> {
+        let readiness = readiness::ensure(&self.services, model).await?;
+        if let Some(text) = readiness.done {
+            self.services.journal.record(&Subject::default(), Fact::Warned { text });
+        }
+        Ok(readiness.missing.map(|missing| match missing {
+            NotReady::Lasts(reason) | NotReady::Passes(reason) => reason,
+        }))
     }
 
     /// Returns the part of the configuration that runs depend on.

@@ -200,8 +200,14 @@ impl Service {
             }
             runs.extend(store.runs(Some(task), u32::MAX).await?.into_iter().map(|run| run.id));
         }
+        let mut conversations = Vec::new();
+        for task in &tasks {
+            let asked_in = store.asked_for_in(task).await?;
+            conversations.extend(asked_in.map(|session| (task, session)));
+        }
         let names = tasks.iter().map(ToString::to_string);
-        let names = Names::new(names.chain(runs.iter().map(ToString::to_string)));
+        let names = names.chain(runs.iter().map(ToString::to_string));
+        let names = Names::new(names.chain(conversations.iter().map(|(_, session)| session.clone())));
         self.erase_facts(&names).await?;
         let lines = self.erase_lines(names).await?;
         let outputs = self.erase_outputs(&runs).await?;
@@ -216,6 +222,9 @@ impl Service {
         // They are made again, and do not say whose they are.
         store.erase_remembered(KEPT_PLANS).await?;
         self.forget_wishes(&tasks).await?;
+        for (task, session) in &conversations {
+            store.erase_conversation(task, session, &runs).await?;
+        }
         let is_settled = store.settle().await?;
         Ok(Forgotten::Erased(Erased {
             runs: erased,

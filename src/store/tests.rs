@@ -201,6 +201,7 @@ async fn a_lost_lease_saves_nothing() {
 
     let message = [Message::User {
         text: "too late".to_owned(),
+        pictures: Vec::new(),
     }];
     for result in [
         winner.save(&old, State::Failed, &Value::Null).await,
@@ -339,6 +340,7 @@ async fn a_long_conversation_is_read_back_in_its_order() {
     let said: Vec<_> = (0..2_000)
         .map(|number| Message::User {
             text: format!("line {number}\u{0} 日本語"),
+            pictures: Vec::new(),
         })
         .collect();
     for (turn, pair) in said.chunks(2).enumerate() {

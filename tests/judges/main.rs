@@ -12,6 +12,7 @@ mod fake;
 mod git;
 mod markdown;
 mod mcp;
+mod messengers;
 mod octocrab;
 mod openapi;
 mod promtool;

@@ -21,6 +21,7 @@ mod fake {
 
 mod failures;
 mod fake_model;
+mod pictures;
 mod protocols;
 mod streaming;
 mod windows;

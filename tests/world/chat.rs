@@ -1,19 +1,22 @@
 //! People ask for work in Slack, answer and approve there.
 
-mod line;
+mod emulator;
+mod keeping;
+mod kills;
 mod people_in_line;
-mod slack;
+mod pictures;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::fake::board::HUMAN;
 use crate::fake::github::Permission;
+use crate::fake::slack;
+use crate::fake::slack::{Fault, Slack, buttons};
 use crate::reading::{count, facts};
 use crate::web::{opened, problem};
 use crate::world::scripts::{greets, plan};
 use crate::world::{MODEL_KEY, Program, World};
-use slack::{Fault, Slack, buttons};
 
 /// Somebody with a linked account that may write.
 const ALICE: &str = "U0ALICE0";

@@ -8,6 +8,7 @@ pub mod configuration;
 pub mod frames;
 pub mod hosts;
 pub mod markdown;
+pub mod messengers;
 pub mod model;
 pub mod outputs;
 pub mod people;
@@ -19,7 +20,7 @@ pub mod words;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 26] = [
+pub const READERS: [(&str, Reader); 28] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
@@ -33,6 +34,8 @@ pub const READERS: [(&str, Reader); 26] = [
     ("hosts", hosts::hosts),
     ("large_file", commits::large_file),
     ("mcp_frames", frames::mcp),
+    ("messages", messengers::messages),
+    ("picture", messengers::picture),
     ("plan", model::plan),
     ("proxy_request", frames::proxy_request),
     ("raw_difference", commits::raw_difference),

@@ -11,10 +11,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::Child;
 
+use super::messengers::{READER, WRITER};
 use super::texts::{HOSTILE, planned};
 use crate::canary;
-use crate::fake::github::GitHub;
-use crate::fake::model::{Answer, Model};
+use crate::fake::board::HUMAN;
+use crate::fake::github::{GitHub, Permission};
+use crate::fake::line::Line;
+use crate::fake::model::{Answer, Model, Request};
+use crate::fake::slack::{SIGNING_SECRET, Slack};
 
 /// Who may act, and who may look.
 pub const ALICE: &str = "alice-0123456789-0123456789-alice";
@@ -32,7 +36,9 @@ pub struct Entrance {
     installation: Installation,
     child: Child,
     client: Client,
-    _model: Model,
+    pub slack: Slack,
+    pub line: Line,
+    model: Model,
 }
 
 /// An answer, read to its end.
@@ -61,7 +67,9 @@ impl Entrance {
     pub async fn open() -> anyhow::Result<Self> {
         let github = GitHub::start().await;
         github.repository("acme/widgets");
-        let model = Model::answering(|request| Answer::plans(planned(&request.first_user_message()))).await;
+        github.default_repository().member("bob", Permission::Read);
+        let (slack, line) = (Slack::start().await, Line::start().await);
+        let model = Model::answering(answer).await;
         model.allows_restarts();
         let installation = Installation::new("attack")?;
         installation.configure(json!({
@@ -72,6 +80,7 @@ impl Entrance {
             // Nothing but the bell has it look at the forge.
             "producer": { "interval_seconds": 3600 },
             "approval": { "plan": true, "auto_approve": { "enabled": true } },
+            "chat": chat(&slack, &line),
             "http": {
                 "listen": "127.0.0.1:0",
                 "users": { "alice": { "token": ALICE, "can": "approve" }, "bob": { "token": BOB } },
@@ -94,7 +103,9 @@ impl Entrance {
             github,
             installation,
             child,
-            _model: model,
+            slack,
+            line,
+            model,
         };
         let said = || entrance.installation.said();
         until("the door is open", || said().contains("the dashboard is at ")).await?;
@@ -145,6 +156,13 @@ impl Entrance {
             .iter()
             .filter(|fact| fact["fact"].as_str().is_some_and(|fact| DEEDS.contains(&fact)))
             .count()
+    }
+
+    /// Returns the facts of this name.
+    pub fn facts(&self, name: &str) -> Vec<Value> {
+        let mut facts = self.installation.journal();
+        facts.retain(|fact| fact["fact"] == name);
+        facts
     }
 
     /// Tells whether any log has a text as it came.
@@ -236,6 +254,46 @@ impl Entrance {
         let read = stream.read_to_end(&mut back);
         let _ = tokio::time::timeout(Duration::from_secs(2), read).await;
         Ok(String::from_utf8_lossy(&back).into_owned())
+    }
+}
+
+/// Returns the section on chat: two people in both messengers, of whom one may write.
+fn chat(slack: &Slack, line: &Line) -> Value {
+    let users = json!({ WRITER: { "github": HUMAN }, READER: { "github": "bob" } });
+    let mut section = slack.section(&users);
+    section["app_token"] = Value::Null;
+    section["signing_secret"] = json!(SIGNING_SECRET);
+    json!({ "default_repository": "github:acme/widgets", "slack": section, "line": line.section(&users) })
+}
+
+/// The model plans as the hostile text of a task wants it, and talks with people.
+fn answer(request: &Request) -> Answer {
+    let system = request.system();
+    if system.contains("You talk with a person in a messenger") {
+        return Answer::says("Well.");
+    }
+    if system.contains("You sort one chat message") {
+        let sorted = json!({ "route": "CHAT", "confidence": 0.9, "reason": "talk", "evidence": [] });
+        return Answer::says(&sorted.to_string());
+    }
+    Answer::plans(planned(&request.first_user_message()))
+}
+
+/// Waits until the program asks forge and messengers for nothing any more, and returns what it has
+/// asked of the forge.
+pub async fn settled(entrance: &Entrance) -> usize {
+    let asked = || {
+        let said = entrance.slack.said().len() + entrance.line.sent().len();
+        (entrance.github.requests().len(), said, entrance.model.requests().len())
+    };
+    let mut before = asked();
+    loop {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let now = asked();
+        if now == before {
+            return now.0;
+        }
+        before = now;
     }
 }
 

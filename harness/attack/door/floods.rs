@@ -110,7 +110,7 @@ async fn is_answered(entrance: &Entrance, session: &str) -> bool {
 }
 
 /// Returns that the program has, or had, more memory than it may.
-fn too_large(entrance: &Entrance) -> Option<String> {
+pub fn too_large(entrance: &Entrance) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", entrance.process())).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
     let bytes = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;

@@ -1,13 +1,12 @@
 //! Webhooks: forged ones do nothing, and repeated ones nothing more.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use hmac::{Hmac, Mac};
 use reqwest::{Method, StatusCode};
 
 use super::Tally;
-use super::entrance::{Entrance, SECRET};
+use super::entrance::{Entrance, SECRET, settled};
 
 const BODY: &str = r#"{"action":"labeled","label":{"name":"coding agent"},"issue":{"number":1}}"#;
 const REPEATED: usize = 500;
@@ -21,19 +20,6 @@ fn signed(secret: &str, body: &str) -> anyhow::Result<String> {
         let _ = write!(text, "{byte:02x}");
         text
     }))
-}
-
-/// Waits until the program asks the forge for nothing any more, and returns what it has asked.
-async fn settled(entrance: &Entrance) -> usize {
-    let mut asked = entrance.github.requests().len();
-    loop {
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let now = entrance.github.requests().len();
-        if now == asked {
-            return now;
-        }
-        asked = now;
-    }
 }
 
 pub async fn forged(entrance: &Entrance) -> anyhow::Result<Tally> {

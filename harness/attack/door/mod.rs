@@ -8,6 +8,7 @@ mod entrance; // the program with its door
 mod floods; // too much of everything
 mod foreign; // other sites: forged requests, borrowed names
 mod hooks; // deliveries that are forged or repeated
+mod messengers; // messages in Slack and LINE
 mod paths; // addresses that lead elsewhere
 mod sessions; // planted, changed, ended sessions; rights; guesses
 mod texts; // texts that want to be run
@@ -26,7 +27,7 @@ struct Sort {
     play: for<'a> fn(&'a Entrance) -> BoxFuture<'a, anyhow::Result<Tally>>,
 }
 
-const SORTS: [Sort; 9] = [
+const SORTS: [Sort; 14] = [
     Sort {
         name: "texts",
         about: "texts that want to be run in a browser, in every field",
@@ -71,6 +72,31 @@ const SORTS: [Sort; 9] = [
         name: "floods",
         about: "floods of connections, bodies, readers and guesses",
         play: |entrance| Box::pin(floods::play(entrance)),
+    },
+    Sort {
+        name: "chat-forged",
+        about: "messages in Slack and LINE that neither has sent",
+        play: |entrance| Box::pin(messengers::forged(entrance)),
+    },
+    Sort {
+        name: "chat-replays",
+        about: "messages in Slack and LINE that are sent again",
+        play: |entrance| Box::pin(messengers::repeated(entrance)),
+    },
+    Sort {
+        name: "chat-people",
+        about: "people in Slack and LINE who are not who may",
+        play: |entrance| Box::pin(messengers::people(entrance)),
+    },
+    Sort {
+        name: "chat-quotes",
+        about: "commands in quotations and code of a message",
+        play: |entrance| Box::pin(messengers::quoted(entrance)),
+    },
+    Sort {
+        name: "chat-floods",
+        about: "floods of messages in Slack and LINE",
+        play: |entrance| Box::pin(messengers::flooded(entrance)),
     },
 ];
 

@@ -75,7 +75,13 @@ pub(crate) fn clean_review(review: &Review, redactor: &Redactor) -> Review {
 /// Redacts a message before it is saved.
 pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
     match message {
-        Message::System { text } | Message::User { text } | Message::Summary { text, .. } => clean_text(redactor, text),
+        Message::System { text } | Message::Summary { text, .. } => clean_text(redactor, text),
+        Message::User { text, pictures } => {
+            clean_text(redactor, text);
+            for picture in pictures {
+                clean_text(redactor, &mut picture.name);
+            }
+        }
         Message::Assistant { text, calls } => {
             clean_text(redactor, text);
             for call in calls {

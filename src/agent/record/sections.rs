@@ -93,6 +93,8 @@ pub struct PlanningRecord {
     pub environment: Option<String>,
     /// The task as shown to the model: the item and its comments when the run began.
     pub task_text: String,
+    /// The pictures in that text.
+    pub pictures: Vec<LinkedPicture>,
     /// The project's rules, as read from its base branch when the run began.
     pub rules: Rules,
     /// Inputs of the set-up; `None` if its result is neither saved nor reused.
@@ -111,6 +113,15 @@ pub struct PlanningRecord {
     pub evidence: Vec<Evidence>,
     /// Why a revision of the plan was not approved; set until the model was told.
     pub refused_revision: Option<String>,
+}
+
+/// A picture in a text that the model may read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkedPicture {
+    pub address: String,
+    /// Who wrote the text.
+    pub from: String,
 }
 
 /// A place that a plan rests on.

@@ -23,6 +23,7 @@ use crate::agent::dialogue::replanning;
 use crate::agent::dialogue::stuck;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::{Called, UNKNOWN_OUTCOME};
+use crate::agent::pictures;
 use crate::agent::prompt::denied_plan;
 use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
@@ -246,8 +247,9 @@ async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         let system = work_prompt(run, native)?;
         let seen = first_sight::blocks(run).await?;
         let record = &run.claim.record;
+        let sight = pictures::sight(&run.claim, &run.reporter, &record.planned.pictures, &chat).await;
         let text = prompt::assignment(
-            &format!("{}{seen}", record.planned.task_text),
+            &format!("{}{}{seen}", record.planned.task_text, sight.words),
             record.planned.plan.as_ref(),
             &record.prepared.setup,
             record
@@ -257,7 +259,7 @@ async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
                 .map_or("", |base| base.head_branch.as_str()),
         );
         chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
-        chat.send_user_message(&run.claim.services.redactor.clean(&text));
+        chat.send_pictures(&run.claim.services.redactor.clean(&text), sight.pictures);
     } else {
         chat.resume(stored);
         let is_replacement = std::mem::take(&mut run.claim.record.prepared.is_replacement);

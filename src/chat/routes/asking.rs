@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
+use crate::chat::session::Session;
 use crate::chat::watching::Watched;
 use crate::messenger::place::Incoming;
 use crate::service::requested::{NotOpened, Request};
@@ -21,6 +22,8 @@ pub(in crate::chat) struct Order {
     pub(in crate::chat) login: String,
     /// What is to be done.
     pub(in crate::chat) request: String,
+    /// The names of pictures that belong to it. No forge has a way to attach them for somebody.
+    pub(in crate::chat) pictures: Vec<String>,
 }
 
 /// Finds out where something is to be done, and whether the person may have it done there at this
@@ -28,10 +31,10 @@ pub(in crate::chat) struct Order {
 pub(in crate::chat) async fn order(
     desk: &Desk,
     incoming: &Incoming,
+    session: &Session,
     request: &str,
-    is_japanese: bool,
 ) -> Result<Order, String> {
-    let told = |phrase: Phrase<'_>| phrase.in_words(is_japanese);
+    let told = |phrase: Phrase<'_>| phrase.in_words(session.is_japanese);
     let (named, rest) = named_repository(desk, request);
     let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
     let Some(repository) = repository else {
@@ -47,6 +50,7 @@ pub(in crate::chat) async fn order(
             login: login.clone(),
             request: rest.to_owned(),
             repository,
+            pictures: session.pictures.iter().map(|one| one.name.clone()).collect(),
         }),
         Ok(false) => Err(told(Phrase::MayNot(&repository))),
         Err(NotOpened::NotConfigured(_)) => Err(told(Phrase::NotConfigured(&repository))),
@@ -78,7 +82,13 @@ pub(in crate::chat) async fn open(
     }
     let is_first = desk.store().first_time(&format!("chat {}", incoming.id), "").await?;
     let by = format!("{} ({})", order.login, incoming.place.messenger.as_str());
-    let text = format!("{}\n\n_Asked for by {by}._\n", order.request.trim());
+    let mut text = format!("{}\n\n_Asked for by {by}._\n", order.request.trim());
+    if !order.pictures.is_empty() {
+        let named = order.pictures.join(", ");
+        text.push_str(&format!(
+            "_Pictures that were sent with it, and are not here: {named}._\n"
+        ));
+    }
     let request = Request {
         repository: &order.repository,
         title: &title(&order.request),

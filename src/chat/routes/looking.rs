@@ -8,12 +8,14 @@ use std::time::Duration;
 use super::asking::Order;
 use crate::agent::claim::git_login::login;
 use crate::chat::desk::Desk;
+use crate::chat::pictures;
 use crate::chat::session::Session;
 use crate::conversation::decode;
 use crate::conversation::{ToolCall, ToolResult, ToolSpec, excerpt};
 use crate::index::Index;
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
+use crate::messenger::place::Incoming;
 use crate::repository::CommitId;
 use crate::repository::git::address::Remote;
 use crate::repository::mirror::Mirror;
@@ -96,16 +98,29 @@ async fn index(desk: &Desk, mirror: &Mirror, commit: &CommitId, files: &Files) -
     }
 }
 
+/// What a worker is asked.
+#[derive(Clone, Copy)]
+pub(in crate::chat) struct Asked<'a> {
+    pub(in crate::chat) incoming: &'a Incoming,
+    pub(in crate::chat) session: &'a Session,
+    pub(in crate::chat) route: Route,
+    pub(in crate::chat) request: &'a str,
+    /// What workers before found.
+    pub(in crate::chat) before: &'a [String],
+}
+
 /// Has a worker look; the error says why it gave no answer that could be read.
-pub(in crate::chat) async fn look(
-    desk: &Desk,
-    session: &Session,
-    view: &View,
-    route: Route,
-    request: &str,
-    before: &[String],
-) -> Result<WorkerOutput, String> {
+pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &Asked<'_>) -> Result<WorkerOutput, String> {
+    let Asked {
+        incoming,
+        session,
+        route,
+        request,
+        before,
+    } = *asked;
     let model = desk.model(Role::Planner, session.near_only, Some(&view.path));
+    desk.make_ready(&model).await?;
+    let sight = pictures::sight(desk, incoming, &session.pictures, &model, Role::Planner).await;
     let native = model.takes_native_calls().await;
     let mut chat = model.chat(Arc::clone(&view.specs), native, desk.stop.asked.clone());
     chat.send_system_prompt(&desk.service.clean(&system(view, native)));
@@ -117,7 +132,8 @@ pub(in crate::chat) async fn look(
         asked.push_str("\n\nWhat was found so far:\n");
         asked.push_str(found);
     }
-    chat.send_user_message(&desk.service.clean(&asked));
+    asked.push_str(&sight.words);
+    chat.send_pictures(&desk.service.clean(&asked), sight.pictures);
     for left in (0..MOST_TURNS).rev() {
         let reply = chat.get_response().await.map_err(|error| error.to_string())?;
         let is_answer = |object: &serde_json::Value| object.get("result").is_some();

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::chat::desk::Desk;
-use crate::chat::session::Session;
+use crate::chat::pictures;
+use crate::chat::session::{Session, WORDLESS};
 use crate::conversation::decode;
 use crate::conversation::{Message, Reply, ToolSpec};
 use crate::llm::config::role::Role;
-use crate::llm::error::LlmError;
-use crate::llm::model::Model;
+use crate::messenger::place::Incoming;
 use crate::routing::Route;
 use crate::tool::own_spec;
 
@@ -39,22 +39,30 @@ pub(in crate::chat) enum Said {
 }
 
 /// Asks the chat model for an answer to `text`.
-pub(in crate::chat) async fn talk(desk: &Desk, session: &Session, text: &str) -> Result<Said, LlmError> {
+pub(in crate::chat) async fn talk(
+    desk: &Desk,
+    incoming: &Incoming,
+    session: &Session,
+    text: &str,
+) -> Result<Said, String> {
     let model = desk.model(Role::Chat, session.near_only, None);
-    ready(desk, &model).await?;
+    desk.make_ready(&model).await?;
+    let sight = pictures::sight(desk, incoming, &session.pictures, &model, Role::Chat).await;
+    let text = if text.trim().is_empty() { WORDLESS } else { text };
     let native = model.takes_native_calls().await;
     let tools: Arc<[ToolSpec]> = [spec()].into();
     let mut chat = model.chat(tools, native, desk.stop.asked.clone());
     chat.resume(beginning(desk, session, native));
-    chat.send_user_message(&desk.service.clean(text));
-    let reply = chat.get_response().await?;
+    let text = desk.service.clean(&format!("{text}{}", sight.words));
+    chat.send_pictures(&text, sight.pictures);
+    let reply = chat.get_response().await.map_err(|error| error.to_string())?;
     Ok(read(&reply))
 }
 
 /// Asks the chat model to tell a person what a worker found.
-pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str) -> Result<String, LlmError> {
+pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str) -> Result<String, String> {
     let model = desk.model(Role::Chat, session.near_only, None);
-    ready(desk, &model).await?;
+    desk.make_ready(&model).await?;
     let mut chat = model.chat(Arc::from([]), false, desk.stop.asked.clone());
     chat.resume(beginning(desk, session, true));
     let asked = format!(
@@ -64,7 +72,8 @@ pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, fo
          \"confidence\":0.0}}."
     );
     chat.send_user_message(&desk.service.clean(&asked));
-    Ok(decode::without_thinking(&chat.get_response().await?.text))
+    let reply = chat.get_response().await.map_err(|error| error.to_string())?;
+    Ok(decode::without_thinking(&reply.text))
 }
 
 /// Asks the classifier about a message.
@@ -73,21 +82,14 @@ pub(in crate::chat) async fn classify(
     near_only: bool,
     prompt: &str,
     text: &str,
-) -> Result<String, LlmError> {
+) -> Result<String, String> {
     let model = desk.model(Role::Classifier, near_only, None);
+    desk.make_ready(&model).await?;
     let mut chat = model.chat(Arc::from([]), false, desk.stop.asked.clone());
     chat.send_system_prompt(&desk.service.clean(prompt));
     chat.send_user_message(&desk.service.clean(text));
-    Ok(chat.get_response().await?.text)
-}
-
-/// Has the server of a model of one's own load it, where the configuration has that done.
-async fn ready(desk: &Desk, model: &Model) -> Result<(), LlmError> {
-    let health = desk.service.settings().health.as_ref();
-    if health.is_some_and(|health| health.before_each_run) && model.is_kept_ready() {
-        model.load().await?;
-    }
-    Ok(())
+    let reply = chat.get_response().await.map_err(|error| error.to_string())?;
+    Ok(reply.text)
 }
 
 fn spec() -> ToolSpec {
@@ -121,7 +123,10 @@ fn beginning(desk: &Desk, session: &Session, native: bool) -> Vec<Message> {
                 calls: Vec::new(),
             }
         } else {
-            Message::User { text }
+            Message::User {
+                text,
+                pictures: Vec::new(),
+            }
         }
     }));
     messages

@@ -233,6 +233,7 @@ fn check_program(named: &NamedModel, key: &impl Fn(&str) -> String, faults: &mut
     let ModelOptions {
         timeout_seconds,
         stream,
+        pictures,
         temperature,
         seed,
         reasoning_effort,
@@ -245,6 +246,7 @@ fn check_program(named: &NamedModel, key: &impl Fn(&str) -> String, faults: &mut
     } = &named.options;
     for (given, name) in [
         (stream.is_some(), "stream"),
+        (*pictures, "pictures"),
         (temperature.is_some(), "temperature"),
         (seed.is_some(), "seed"),
         (reasoning_effort.is_some(), "reasoning_effort"),

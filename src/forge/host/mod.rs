@@ -2,6 +2,7 @@
 //! platform does in the same way is done here.
 
 mod claims;
+mod explaining;
 mod examine;
 mod issues;
 mod labels;
@@ -10,6 +11,7 @@ mod search;
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::StatusCode;
 
@@ -74,48 +76,6 @@ impl<P: Platform> Host<P> {
         };
         Box::pin(until_seen(P::is_behind, || once(true, find, make))).await
     }
-
-    /// Returns the error for the failure of `what`, which needs `right` on `place`.
-    fn refused(&self, failure: Failure, what: &str, right: Right, place: &str) -> ForgeError {
-        let attempt = Attempt {
-            platform: &self.platform.settings().title,
-            what,
-            remedy: &P::remedy(right, place),
-            renew: P::TERMS.renew,
-        };
-        attempt.failed(failure)
-    }
-
-    /// Turns the failure of an attempt on an item, if it failed, into an error that says why.
-    ///
-    /// A 404 may mean that the item is gone, that it moved to another repository, or that the token
-    /// may not see or do it: forges do not tell them apart. Only in this case the item is read
-    /// again to find out.
-    async fn or_explain<T>(
-        &self,
-        outcome: Result<T, Failure>,
-        at: ItemAddress<'_>,
-        what: &str,
-        right: Right,
-    ) -> Result<T, ForgeError> {
-        let failure = match outcome {
-            Ok(done) => return Ok(done),
-            Err(failure) => self.platform.specified(failure, at),
-        };
-        let error = |failure| self.refused(failure, what, right, at.repository);
-        if !failure.is_missing() {
-            return Err(error(failure));
-        }
-        match self.platform.probe_item(at).await {
-            Ok(()) => return Err(error(failure)),
-            Err(asked) if asked.is_missing() => {}
-            Err(asked) => return Err(error(asked)),
-        }
-        Err(match self.platform.probe_repository(at.repository).await {
-            Ok(()) => ForgeError::Gone { what: what.to_owned() },
-            Err(_) => error(failure),
-        })
-    }
 }
 
 #[async_trait]
@@ -174,6 +134,13 @@ impl<P: Platform> TaskSource for Host<P> {
         };
         let put = self.platform.put_reaction(at, comment, reaction).await;
         put.map_err(|failure| self.refused(failure, &format!("reacting to {comment} on {at}"), right, at.repository))
+    }
+
+    async fn picture(&self, task: &TaskId, address: &str) -> Result<Option<Bytes>, ForgeError> {
+        let at = self.address(task)?;
+        let fetched = self.platform.fetch_picture(at, address).await;
+        let what = format!("fetching a picture of {at}");
+        fetched.map_err(|failure| self.refused(failure, &what, Right::ReadIssues, at.repository))
     }
 
     async fn add_label(&self, task: &TaskId, label: &str) -> Result<(), ForgeError> {

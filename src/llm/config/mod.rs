@@ -210,6 +210,8 @@ pub struct ModelOptions {
     pub timeout_seconds: Option<u64>,
     /// Whether replies are sent as they are made; true when empty.
     pub stream: Option<bool>,
+    /// Whether the model takes pictures. Without it the model is told only that there are some.
+    pub pictures: bool,
     /// Randomness of the replies; the server's own when empty.
     pub temperature: Option<f64>,
     /// Makes a server that can do so give the same reply to the same request.

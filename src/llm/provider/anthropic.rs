@@ -16,6 +16,7 @@ use crate::llm::provider::{chunks, endpoint, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
+use crate::picture::Picture;
 
 const VERSION: &str = "2023-06-01";
 /// The API refuses a request that does not limit the reply.
@@ -220,7 +221,12 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
     for message in prompt.messages {
         let (role, blocks) = match message {
             Message::System { .. } => continue,
-            Message::User { text } | Message::Summary { text, .. } => ("user", vec![text_block(text)]),
+            Message::User { text, pictures } => {
+                let mut blocks: Vec<Value> = pictures.iter().map(picture_block).collect();
+                blocks.push(text_block(text));
+                ("user", blocks)
+            }
+            Message::Summary { text, .. } => ("user", vec![text_block(text)]),
             Message::Assistant { text, calls } => {
                 let mut blocks = Vec::new();
                 if calls.is_empty() || !text.trim().is_empty() {
@@ -264,6 +270,11 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
 fn text_block(text: &str) -> Value {
     let text = if text.trim().is_empty() { NO_TEXT } else { text };
     json!({ "type": "text", "text": text })
+}
+
+fn picture_block(picture: &Picture) -> Value {
+    let source = json!({ "type": "base64", "media_type": picture.kind.as_str(), "data": picture.base64() });
+    json!({ "type": "image", "source": source })
 }
 
 fn mark(block: &mut Value) {

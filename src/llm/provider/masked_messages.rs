@@ -16,7 +16,11 @@ pub(crate) fn mask(messages: &[Message]) -> Vec<Message> {
 fn message(message: &Message) -> Message {
     match message {
         Message::System { text } => Message::System { text: masked(text) },
-        Message::User { text } => Message::User { text: masked(text) },
+        // Nobody can mask what a picture shows; none comes this far.
+        Message::User { text, .. } => Message::User {
+            text: masked(text),
+            pictures: Vec::new(),
+        },
         Message::Assistant { text, calls } => Message::Assistant {
             text: masked(text),
             calls: calls.iter().map(call).collect(),

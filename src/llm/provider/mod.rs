@@ -8,6 +8,7 @@ mod endpoint; // address, model name and key as configured
 mod chunks; // puts the chunks of a streamed chat completion together
 mod role_messages; // the list of messages that OpenAI's and Ollama's protocols share
 pub(crate) mod masked_messages; // messages without personal data
+pub(crate) mod pictures_as_words; // messages for models that take no pictures
 pub(crate) mod tool_names; // `server/tool` in the form of providers
 pub(crate) mod openai;
 pub(crate) mod ollama;

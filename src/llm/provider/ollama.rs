@@ -12,6 +12,7 @@ use crate::llm::provider::{chunks, endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
+use crate::picture::Picture;
 
 /// An Ollama server.
 pub(crate) struct OllamaServer {
@@ -55,6 +56,11 @@ fn keep_alive(text: &str) -> Value {
         .map_or_else(|_| json!(text), |seconds| json!(seconds))
 }
 
+/// Adds pictures to a message of the user.
+fn show(message: &mut Value, pictures: &[&Picture]) {
+    message["images"] = pictures.iter().map(|picture| picture.base64()).collect();
+}
+
 #[async_trait]
 impl Provider for OllamaServer {
     fn info(&self) -> &ServerInfo {
@@ -81,7 +87,7 @@ impl Provider for OllamaServer {
         };
         let mut body = json!({
             "model": self.info.model,
-            "messages": role_messages::messages(prompt, call, result),
+            "messages": role_messages::messages(prompt, call, result, show),
             "stream": self.options.stream,
             "keep_alive": self.keep_alive,
             "options": { "num_ctx": self.info.window },

@@ -18,6 +18,7 @@ use crate::llm::provider::{chunks, endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
+use crate::picture::Picture;
 
 /// A server of this protocol.
 pub(crate) struct OpenAiServer {
@@ -141,7 +142,7 @@ impl Provider for OpenAiServer {
         };
         let result =
             |result: &ToolResult| json!({ "role": "tool", "tool_call_id": result.call.id, "content": result.output });
-        let messages = role_messages::messages(prompt, call, result);
+        let messages = role_messages::messages(prompt, call, result, show);
         let stream = self.options.stream && !self.adaptations.no_stream.load(Relaxed);
         let mut body = json!({ "model": self.info.model, "messages": messages, "stream": stream });
         if stream && !self.adaptations.no_stream_options.load(Relaxed) {
@@ -344,6 +345,16 @@ impl OpenAiServer {
         }
         LoadedWindow::Unknown
     }
+}
+
+/// Adds pictures to a message of the user, whose text becomes one of several parts.
+fn show(message: &mut Value, pictures: &[&Picture]) {
+    let text = json!({ "type": "text", "text": message["content"] });
+    let shown = pictures.iter().map(|picture| {
+        let url = format!("data:{};base64,{}", picture.kind.as_str(), picture.base64());
+        json!({ "type": "image_url", "image_url": { "url": url } })
+    });
+    message["content"] = [text].into_iter().chain(shown).collect();
 }
 
 /// Reads the window out of an entry of LM Studio's lists. A model that is not loaded is loaded by

@@ -1,29 +1,35 @@
 //! The list of messages by role that OpenAI's and Ollama's protocols share.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::llm::provider::{NO_TEXT, Prompt};
+use crate::picture::Picture;
 
-/// Returns the conversation as messages by role; calls and results, in which the protocols differ,
-/// are written by `call` and `result`. Consecutive user messages become one: the templates of many
-/// local models refuse two.
+/// Returns the conversation as messages by role; calls, results and pictures, in which the
+/// protocols differ, are written by `call`, `result` and `show`. Consecutive user messages become
+/// one: the templates of many local models refuse two.
 pub(crate) fn messages(
     prompt: &Prompt<'_>,
     call: impl Fn(&ToolCall) -> Value,
     result: impl Fn(&ToolResult) -> Value,
+    show: impl Fn(&mut Value, &[&Picture]),
 ) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
+    // Shown when all texts are joined.
+    let mut shown: BTreeMap<usize, Vec<&Picture>> = BTreeMap::new();
     for message in prompt.messages {
         match message {
             Message::System { text } => messages.push(json!({ "role": "system", "content": text })),
-            Message::User { text } | Message::Summary { text, .. } => match messages.last_mut() {
-                Some(last) if last["role"] == "user" => {
-                    let joined = format!("{}\n\n{text}", last["content"].as_str().unwrap_or_default());
-                    last["content"] = json!(joined);
+            Message::User { text, pictures } => {
+                say(&mut messages, text);
+                if !pictures.is_empty() {
+                    shown.entry(messages.len() - 1).or_default().extend(pictures);
                 }
-                _ => messages.push(json!({ "role": "user", "content": text })),
-            },
+            }
+            Message::Summary { text, .. } => say(&mut messages, text),
             Message::Assistant { text, calls } if calls.is_empty() => {
                 let text = if text.is_empty() { NO_TEXT } else { text };
                 messages.push(json!({ "role": "assistant", "content": text }));
@@ -35,7 +41,21 @@ pub(crate) fn messages(
             Message::Results { results } => messages.extend(results.iter().map(&result)),
         }
     }
+    for (place, pictures) in shown {
+        show(&mut messages[place], &pictures);
+    }
     messages
+}
+
+/// Adds words of the user, to the last message if that is the user's.
+fn say(messages: &mut Vec<Value>, text: &str) {
+    match messages.last_mut() {
+        Some(last) if last["role"] == "user" => {
+            let joined = format!("{}\n\n{text}", last["content"].as_str().unwrap_or_default());
+            last["content"] = json!(joined);
+        }
+        _ => messages.push(json!({ "role": "user", "content": text })),
+    }
 }
 
 /// Returns the tools as both protocols list them, or `None` if there are none.

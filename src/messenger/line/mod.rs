@@ -7,6 +7,7 @@ pub mod request; // what LINE sends
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use super::TIMEOUT;
 use super::config;
-use super::outcome::{Failure, Outcome, send};
+use super::outcome::{Failure, Outcome, fetch, send};
 use super::place::Place;
 use super::words::visible;
 use crate::http;
@@ -31,6 +32,7 @@ pub const REPLY_WITHIN: Duration = Duration::from_secs(50);
 pub struct Line {
     client: Client,
     api_url: String,
+    data_url: String,
     token: SecretString,
 }
 
@@ -43,6 +45,7 @@ impl Line {
         Ok(Some(Self {
             client: http::client(&config.trust).timeout(TIMEOUT).build()?,
             api_url: config.api_url.trim_end_matches('/').to_owned(),
+            data_url: config.data_url.trim_end_matches('/').to_owned(),
             token,
         }))
     }
@@ -88,6 +91,13 @@ impl Line {
             .call(self.client.get(format!("{}/v2/bot/info", self.api_url)))
             .await?;
         Ok(answer["displayName"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Fetches the picture of a message.
+    pub async fn picture(&self, message: &str) -> Result<Bytes, Failure> {
+        let address = format!("{}/v2/bot/message/{message}/content", self.data_url);
+        let request = self.client.get(address).bearer_auth(self.token.expose_secret());
+        fetch(request, "the picture").await
     }
 
     fn post(&self, what: &str) -> RequestBuilder {

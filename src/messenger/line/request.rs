@@ -6,7 +6,8 @@ use http::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use crate::messenger::place::{Body, Incoming, Messenger, Place, is_id};
+use crate::messenger::place::{Attached, Body, Incoming, Messenger, Place, is_id};
+use crate::picture::named;
 use crate::signature::is_signed;
 
 /// Most characters of a message that are read.
@@ -29,6 +30,11 @@ pub fn judge(secret: &SecretString, headers: &HeaderMap, body: &[u8]) -> Result<
     if !signature.is_some_and(is_real) {
         return Err(NotTaken::Unsigned);
     }
+    read(body)
+}
+
+/// Reads a request that was judged.
+pub fn read(body: &[u8]) -> Result<Vec<Incoming>, NotTaken> {
     let told: Value = serde_json::from_slice(body).map_err(|_| NotTaken::Malformed)?;
     let events = told["events"].as_array().ok_or(NotTaken::Malformed)?;
     Ok(events.iter().take(MOST_EVENTS).filter_map(heard).collect())
@@ -49,6 +55,7 @@ fn heard(event: &Value) -> Option<Incoming> {
         return None;
     }
     let message = &event["message"];
+    let mut attached = Vec::new();
     let (body, is_mentioned) = match event["type"].as_str()? {
         "message" if message["type"] == "text" => {
             let text = message["text"].as_str()?;
@@ -56,6 +63,15 @@ fn heard(event: &Value) -> Option<Incoming> {
             let mut own = mentioned.filter(|mentionee| mentionee["isSelf"] == true);
             let text = text.chars().take(LONGEST).collect();
             (Body::Text { text }, own.next().is_some())
+        }
+        "message" if message["type"] == "image" => {
+            let is_here = message["contentProvider"]["type"] == "line";
+            let place = message["id"].as_str().filter(|id| is_id(id) && is_here);
+            attached.push(Attached {
+                name: named(""),
+                place: place.unwrap_or_default().to_owned(),
+            });
+            (Body::Text { text: String::new() }, false)
         }
         "postback" => {
             let value = event["postback"]["data"].as_str()?.chars().take(LONGEST).collect();
@@ -73,6 +89,7 @@ fn heard(event: &Value) -> Option<Incoming> {
         user: user.to_owned(),
         is_addressed: is_direct || is_mentioned,
         body,
+        attached,
         reply_token: event["replyToken"].as_str().map(str::to_owned),
     })
 }
@@ -133,6 +150,19 @@ mod tests {
         let empty = br#"{"destination":"U1","events":[]}"#;
         assert_eq!(judged(&signed(empty), empty), Ok(Vec::new()));
         assert_eq!(judged(&signed(b"x"), b"x"), Err(NotTaken::Malformed));
+    }
+
+    #[test]
+    fn a_picture_is_told_of_by_the_name_of_its_message() {
+        let picture = |provider: &str, id: &str| {
+            let message = json!({
+                "type": "image", "id": id, "quoteToken": "q", "contentProvider": { "type": provider },
+            });
+            heard(&event(&[("message", message)])).unwrap().attached.remove(0).place
+        };
+        assert_eq!(picture("line", "354718705033693859"), "354718705033693859");
+        assert_eq!(picture("external", "354718705033693859"), "");
+        assert_eq!(picture("line", "../x"), "");
     }
 
     #[test]

@@ -4,14 +4,17 @@
 use serde_json::Value;
 
 use super::super::config;
-use super::super::place::{Body, Incoming, is_id};
+use super::super::place::{Attached, Body, Incoming, MOST_ATTACHED, is_id};
 use super::markup::plain;
 use super::place;
+use crate::picture::named;
 
 /// Kinds of messages that people write. A message without a kind is the usual one.
 const WRITTEN: [&str; 2] = ["file_share", "thread_broadcast"];
 /// Most characters of a message that are read.
 const LONGEST: usize = 20_000;
+/// Most characters of an address.
+const LONGEST_ADDRESS: usize = 2_000;
 
 /// Returns what somebody said or pressed, if a payload tells of it and it may concern the bot,
 /// whose user is `own`.
@@ -57,8 +60,27 @@ fn said(payload: &Value, config: &config::Slack, own: &str) -> Option<Incoming> 
         body: Body::Text {
             text: plain(written, own).chars().take(LONGEST).collect(),
         },
+        attached: attached(event),
         reply_token: None,
     })
+}
+
+/// Returns the files that may be pictures. Those that lie elsewhere have no address that is asked.
+fn attached(event: &Value) -> Vec<Attached> {
+    let files = event["files"].as_array().into_iter().flatten();
+    let pictures = files.filter(|file| file["mimetype"].as_str().is_some_and(|kind| kind.starts_with("image/")));
+    let told = pictures.map(|file| {
+        let text = |key: &str| file[key].as_str().unwrap_or_default();
+        let is_elsewhere = file["is_external"] == true || text("mode") == "external";
+        let address = [text("url_private_download"), text("url_private")]
+            .into_iter()
+            .find(|address| !address.is_empty() && !is_elsewhere);
+        Attached {
+            name: named(text("name")),
+            place: address.unwrap_or_default().chars().take(LONGEST_ADDRESS).collect(),
+        }
+    });
+    told.take(MOST_ATTACHED).collect()
 }
 
 fn pressed(payload: &Value) -> Option<Incoming> {
@@ -82,6 +104,7 @@ fn pressed(payload: &Value) -> Option<Incoming> {
         body: Body::Press {
             value: action["value"].as_str()?.chars().take(super::LONGEST_VALUE).collect(),
         },
+        attached: Vec::new(),
         reply_token: None,
     })
 }
@@ -134,6 +157,32 @@ mod tests {
         assert_eq!(
             (direct.place.to_string().as_str(), direct.is_addressed),
             ("slack:D1", true)
+        );
+    }
+
+    #[test]
+    fn files_that_may_be_pictures_are_told_of() {
+        let file = |name: &str, kind: &str, mode: &str| {
+            json!({
+                "id": "F1", "name": name, "mimetype": kind, "mode": mode, "size": 10,
+                "url_private": format!("https://files.slack.com/{name}"),
+                "url_private_download": format!("https://files.slack.com/download/{name}"),
+            })
+        };
+        let files = json!([
+            file("a.png", "image/png", "hosted"),
+            file("b.pdf", "application/pdf", "hosted"),
+            file("c\n.jpg", "image/jpeg", "external"),
+        ]);
+        let heard = message(&json!({ "subtype": "file_share", "files": files })).unwrap();
+        let told: Vec<_> = heard
+            .attached
+            .iter()
+            .map(|attached| (attached.name.as_str(), attached.place.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [("a.png", "https://files.slack.com/download/a.png"), ("c .jpg", "")]
         );
     }
 

@@ -7,14 +7,16 @@ pub mod request; // what Slack sends over HTTP
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::{Client, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use url::Url;
 use uuid::Uuid;
 
 use super::TIMEOUT;
 use super::config;
-use super::outcome::{Failure, Outcome, send};
+use super::outcome::{Failure, Outcome, fetch, send};
 use super::place::{Messenger, Place};
 use super::words::Words;
 use crate::http;
@@ -177,6 +179,14 @@ impl Slack {
         Ok(None)
     }
 
+    /// Fetches a picture that somebody sent, from Slack's own servers: the token goes nowhere else.
+    pub async fn picture(&self, address: &str) -> Result<Bytes, Failure> {
+        let url = Url::parse(address).ok().filter(|url| is_own(&self.api_url, url));
+        let url = url.ok_or_else(|| refused("the picture does not lie with Slack"))?;
+        let request = self.client.get(url).bearer_auth(self.bot_token.expose_secret());
+        fetch(request, "the picture").await
+    }
+
     /// Calls a method that reads, whose arguments Slack takes in the query alone.
     async fn ask(&self, method: &str, query: &Value) -> Result<Value, Failure> {
         let pairs = query.as_object().into_iter().flatten().map(|(key, value)| {
@@ -198,7 +208,7 @@ impl Slack {
 }
 
 /// Returns the answer if it is a good one: Slack says in the body what went wrong.
-fn read(method: &str, (status, body): (StatusCode, bytes::Bytes)) -> Result<Value, Failure> {
+fn read(method: &str, (status, body): (StatusCode, Bytes)) -> Result<Value, Failure> {
     let answer: Value = serde_json::from_slice(&body)
         .map_err(|_| Failure::Unknown(format!("{method}: status {status}, and the answer is not JSON")))?;
     if answer["ok"] == true {
@@ -219,6 +229,19 @@ fn read(method: &str, (status, body): (StatusCode, bytes::Bytes)) -> Result<Valu
     }
 }
 
+/// Tells whether an address is Slack's: that of its interface, or of a server below that name.
+fn is_own(api_url: &str, url: &Url) -> bool {
+    let Ok(api) = Url::parse(api_url) else { return false };
+    if url.origin() == api.origin() {
+        return true;
+    }
+    let below = |name: &str| {
+        let other = url.domain().unwrap_or_default();
+        other.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
+    };
+    url.scheme() == "https" && api.scheme() == "https" && url.port().is_none() && api.domain().is_some_and(below)
+}
+
 fn refused(said: &str) -> Failure {
     Failure::Refused {
         status: StatusCode::BAD_REQUEST,
@@ -232,5 +255,35 @@ fn place(channel: &str, thread: Option<&str>) -> Place {
         messenger: Messenger::Slack,
         channel: channel.to_owned(),
         thread: thread.map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_sent_to_slack_alone() {
+        let own = |address: &str| is_own("https://slack.com/api", &address.parse().unwrap());
+        for address in [
+            "https://files.slack.com/files-pri/T1-F1/a.png",
+            "https://slack.com/x",
+            "https://acme.slack.com/x",
+        ] {
+            assert!(own(address), "{address}");
+        }
+        for address in [
+            "http://files.slack.com/x",
+            "https://files.slack.com:8443/x",
+            "https://evilslack.com/x",
+            "https://slack.com.evil.example/x",
+            "https://slack.com@evil.example/x",
+            "https://192.0.2.1/x",
+            "file:///etc/passwd",
+        ] {
+            assert!(!own(address), "{address}");
+        }
+        let local = |address: &str| is_own("http://127.0.0.1:9000/api", &address.parse().unwrap());
+        assert!(local("http://127.0.0.1:9000/files/a") && !local("http://127.0.0.1:9001/files/a"));
     }
 }

@@ -46,7 +46,8 @@ pub fn judge(secret: &SecretString, headers: &HeaderMap, body: &[u8], now: DateT
     read(header("content-type").unwrap_or_default(), body).ok_or(NotTaken::Malformed)
 }
 
-fn read(kind: &str, body: &[u8]) -> Option<Told> {
+/// Reads a request that was judged, as the kind that its header names.
+pub fn read(kind: &str, body: &[u8]) -> Option<Told> {
     let payload: Value = if kind.starts_with("application/x-www-form-urlencoded") {
         let mut fields = form_urlencoded::parse(body);
         let (_, payload) = fields.find(|(name, _)| name == "payload")?;

@@ -62,6 +62,17 @@ impl Store {
             .unsigned_abs())
     }
 
+    /// Returns how many messages wait in all conversations.
+    pub async fn count_all_open_chat_messages(&self) -> Result<u64, StoreError> {
+        let query = Statement::new("SELECT COUNT(*) FROM chat_messages WHERE handled_at IS NULL");
+        let row = self.fetch_first(query).await?;
+        Ok(row
+            .map(|row| row.number(0))
+            .transpose()?
+            .unwrap_or_default()
+            .unsigned_abs())
+    }
+
     /// Records that a message was answered: what is known of its conversation now, where that
     /// changed, and what is to be said. Its text is not kept.
     pub async fn finish_chat_message(

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::store::sql::{Row, Statement};
 use crate::store::{Store, StoreError};
-use crate::task::id::TaskId;
+use crate::task::id::{RunId, TaskId};
 
 /// A task that a conversation is told of. What was told is the caller's own document.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +25,16 @@ impl ChatWatch {
     }
 }
 
+/// Returns the name under which it is kept where a task was asked for.
+fn place_of(task: &TaskId) -> String {
+    format!("chat of {task}")
+}
+
 impl Store {
-    /// Has the progress of a task told; one that is told already stays where it is.
+    /// Has the progress of a task told; one that is told already stays where it is. Where it was
+    /// asked for is known longer than it is told.
     pub async fn watch_in_chat(&self, watch: &ChatWatch) -> Result<(), StoreError> {
+        self.first_time(&place_of(&watch.task), &watch.session).await?;
         let insert = Statement::new(
             "INSERT INTO chat_watches (task, session, document, since) VALUES ($1, $2, $3, $4)
              ON CONFLICT (task) DO NOTHING",
@@ -52,6 +59,34 @@ impl Store {
             Statement::new("SELECT task, session, document FROM chat_watches ORDER BY since DESC, task LIMIT $1");
         let rows = self.fetch(query.with(most)).await?;
         rows.iter().map(ChatWatch::read).collect()
+    }
+
+    /// Returns the conversation in which a task was asked for.
+    pub async fn asked_for_in(&self, task: &TaskId) -> Result<Option<String>, StoreError> {
+        self.noted_once(&place_of(task)).await
+    }
+
+    /// Deletes all that is known of the conversation in which a task was asked for, but for what is
+    /// still to be answered or said there, and the names of its messages, by which a repetition is
+    /// told. `runs` are those of the task.
+    pub async fn erase_conversation(&self, task: &TaskId, session: &str, runs: &[RunId]) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        for text in [
+            "DELETE FROM chat_sessions WHERE id = $1",
+            "DELETE FROM chat_outbox WHERE session = $1 AND shown = wanted",
+        ] {
+            transaction.execute(Statement::new(text).with(session)).await?;
+        }
+        let watch = Statement::new("DELETE FROM chat_watches WHERE task = $1").with(task);
+        transaction.execute(watch).await?;
+        let place = Statement::new("DELETE FROM once WHERE name = $1").with(place_of(task));
+        transaction.execute(place).await?;
+        for run in runs {
+            let answers =
+                Statement::new("DELETE FROM once WHERE SUBSTR(name, 1, 12) = 'chat answer ' AND value LIKE $1");
+            transaction.execute(answers.with(format!("%{run}%"))).await?;
+        }
+        transaction.commit().await
     }
 
     /// Has a task told no more.

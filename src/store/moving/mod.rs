@@ -214,6 +214,7 @@ mod tests {
         let said: Vec<_> = (0..450)
             .map(|number| Message::User {
                 text: format!("line {number} 日本語"),
+                pictures: Vec::new(),
             })
             .collect();
         store.append(&lease, &json!({ "a": 1 }), &said).await.unwrap();

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::place;
 use crate::store::{ChatWatch, NewSaying};
+use crate::task::id::{RunId, TaskId};
 
 fn saying(session: &str, text: &str) -> NewSaying {
     NewSaying {
@@ -98,6 +99,67 @@ async fn what_is_said_has_versions_and_remembers_that_it_may_have_been_said() {
     store.change_saying(&third).await.unwrap();
     store.said(&changed, None).await.unwrap();
     assert_eq!(store.unsaid(10).await.unwrap().remove(0).document["text"], "done");
+}
+
+#[tokio::test]
+async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
+    let place = place();
+    let store = place.open().await;
+    let task: TaskId = "github:acme/widgets#1".parse().unwrap();
+    let run = RunId::new();
+    for session in ["s", "t"] {
+        let name = format!("m-{session}");
+        store
+            .take_chat_message(&name, session, &json!({ "text": "x" }))
+            .await
+            .unwrap();
+        let message = store.open_chat_messages(10).await.unwrap().remove(0);
+        let answers = [
+            saying(session, &format!("said in {session}")),
+            saying(session, &format!("not yet in {session}")),
+        ];
+        store
+            .finish_chat_message(&message, Some(&json!({ "memory": "x" })), &answers)
+            .await
+            .unwrap();
+        let unsaid = store.unsaid(10).await.unwrap();
+        let said = unsaid
+            .iter()
+            .find(|saying| saying.document["text"] == format!("said in {session}"));
+        store.said(said.unwrap(), None).await.unwrap();
+    }
+    let watch = ChatWatch {
+        task: task.clone(),
+        session: "s".to_owned(),
+        document: json!({ "seen": 0 }),
+    };
+    store.watch_in_chat(&watch).await.unwrap();
+    store.unwatch_in_chat(&task).await.unwrap();
+    store
+        .first_time("chat answer m-s", &json!({ "run": run }).to_string())
+        .await
+        .unwrap();
+    assert_eq!(
+        store.asked_for_in(&task).await.unwrap().as_deref(),
+        Some("s"),
+        "also when it is told no more"
+    );
+    assert_eq!(store.count_all_open_chat_messages().await.unwrap(), 0);
+
+    store.erase_conversation(&task, "s", &[run]).await.unwrap();
+    assert_eq!(store.asked_for_in(&task).await.unwrap(), None);
+    assert_eq!(store.noted_once("chat answer m-s").await.unwrap(), None);
+    assert_eq!(store.chat_session("s").await.unwrap(), None);
+    assert!(
+        store.chat_session("t").await.unwrap().is_some(),
+        "another conversation stays"
+    );
+    let texts: Vec<_> = store.unsaid(10).await.unwrap();
+    assert_eq!(texts.len(), 2, "what was not said yet is said");
+    assert!(
+        !store.take_chat_message("m-s", "s", &json!({})).await.unwrap(),
+        "a repetition is told"
+    );
 }
 
 #[tokio::test]

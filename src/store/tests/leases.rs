@@ -18,6 +18,7 @@ async fn another_worker_s_token_and_that_of_another_run_write_nothing() {
     let lease = claim(&holder).await;
     let message = [Message::User {
         text: "not mine".to_owned(),
+        pictures: Vec::new(),
     }];
     for result in [
         other.save(&lease, State::Done, &Value::Null).await,

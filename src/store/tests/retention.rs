@@ -15,6 +15,7 @@ pub(in crate::store) async fn finished(store: &Store, number: u64, word: &str) -
     let lease = claim(store).await;
     let said = [Message::User {
         text: word.repeat(3_000),
+        pictures: Vec::new(),
     }];
     store.append(&lease, &json!({ "task": word }), &said).await.unwrap();
     store.save(&lease, State::Done, &json!({ "task": word })).await.unwrap();

@@ -5,8 +5,9 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use super::line::{self, Fault, Line, signature};
 use crate::fake::board::HUMAN;
+use crate::fake::line;
+use crate::fake::line::{Fault, Line, signature};
 use crate::reading::{count, facts};
 use crate::web::{Door, opened, problem};
 use crate::world::World;

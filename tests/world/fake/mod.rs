@@ -1,4 +1,4 @@
-//! Fakes of the outside world: GitHub, GitLab and a language model, spoken to over real HTTP.
+//! Fakes of the outside world: GitHub, GitLab, Slack, LINE and a language model, spoken to over real HTTP.
 //!
 //! Each fake is plain data behind a router on the loopback interface, with a real bare git
 //! repository on disk for each repository or project. They answer with wire types of their own and
@@ -49,6 +49,10 @@ pub mod traffic; // what was asked, and what is to go wrong
 // The forges.
 pub mod github;
 pub mod gitlab;
+
+// The messengers.
+pub mod line;
+pub mod slack;
 
 // The language model.
 pub mod model;

@@ -11,7 +11,7 @@
 //! request is kept and checked (see `check`); [`Model::finish`] panics with all that was wrong, and
 //! on a script that was not used up. The wire types are its own: a wrong idea of a protocol must
 //! not stand on both sides. Replies are streamed to whom
-//! asks for it. It deliberately knows nothing of embeddings and pictures.
+//! asks for it. It deliberately knows nothing of embeddings.
 
 mod check;
 mod conversation;

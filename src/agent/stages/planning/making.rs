@@ -11,6 +11,7 @@ use crate::agent::commands;
 use crate::agent::dialogue::ask;
 use crate::agent::dialogue::policy;
 use crate::agent::dialogue::tool_calls;
+use crate::agent::pictures;
 use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
@@ -50,7 +51,14 @@ pub(super) async fn make_plan(run: &mut Run, mirror: Mirror) -> Result<Plan, Int
     // allowed.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());
     let system = planning_prompt(&run.claim, &toolbox).await?;
-    let task = better_plan::task(&run.claim)?.into_owned();
+    // JSON in the text for every provider: the reply is a document, and the few tools need no
+    // native calls.
+    let mut chat = run
+        .claim
+        .model(Role::Planner)
+        .chat(Arc::from([]), false, run.claim.stop.asked.clone());
+    let sight = pictures::sight(&run.claim, &run.reporter, &run.claim.record.planned.pictures, &chat).await;
+    let task = better_plan::task(&run.claim)?.into_owned() + &sight.words;
     run.claim.record.planned.input = kept_plans::fingerprint(&run.claim, &system, &task, tree.as_str());
     if let Some(plan) = kept_plan(&mut run.claim).await? {
         evidence::check(&mut run.claim, &mirror, &base.commit, &plan).await?;
@@ -61,14 +69,9 @@ pub(super) async fn make_plan(run: &mut Run, mirror: Mirror) -> Result<Plan, Int
         Some(code) => best_places::block(&mut run.claim, code).await,
         None => String::new(),
     };
-    // JSON in the text for every provider: the reply is a document, and the few tools need no
-    // native calls.
-    let mut chat = run
-        .claim
-        .model(Role::Planner)
-        .chat(Arc::from([]), false, run.claim.stop.asked.clone());
     chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
-    chat.send_user_message(&run.claim.services.redactor.clean(&(task + &places)));
+    let task = run.claim.services.redactor.clean(&(task + &places));
+    chat.send_pictures(&task, sight.pictures);
     let tools = toolbox.specs().await?;
     converse(
         run,

@@ -16,6 +16,7 @@ use chrono::Utc;
 use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::tool_calls;
+use crate::agent::pictures;
 use crate::agent::prompt::{self, Remarks};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
@@ -117,6 +118,10 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         others: &said.others,
         since: memory.ended_at(),
     };
+    let own = may_be_read.then_some((item.author.as_str(), item.body.as_str()));
+    let texts = own.into_iter().chain(pictures::said(&said.comments));
+    let texts = texts.chain(pictures::said(words.as_deref().unwrap_or_default()));
+    run.claim.record.planned.pictures = pictures::linked(texts);
     let fence = prompt::fence(run.claim.lease.run);
     let room = tool_calls::bytes_of_window(&run.claim, 40);
     let mut text = match (&run.claim.record.request.round, words) {

@@ -226,6 +226,29 @@ impl Client {
         answer
     }
 
+    /// Fetches something that everybody may who knows the address, without the token. It is fetched
+    /// on from there to places of which `may_lie` says that it may lie there.
+    pub(crate) async fn fetch_open(&self, url: Url, may_lie: impl Fn(&Url) -> bool) -> Result<Answer, Failure> {
+        let mut place = url;
+        for _ in 0..=MOST_REDIRECTS {
+            let answer = send(Repeat::Always, || {
+                redirect::fetch(&self.home, &self.trust, place.clone())
+            })
+            .await?;
+            match redirect::next(&place, &answer) {
+                Some(next) if may_lie(&next) => place = next,
+                Some(_) => return Err(Failure::unreadable("it lies elsewhere")),
+                None => return succeeded(answer),
+            }
+        }
+        Err(Failure::unreadable("it sends on and on"))
+    }
+
+    /// Returns the API's address.
+    pub(crate) fn home(&self) -> &Url {
+        &self.home
+    }
+
     /// Forgets an App's token that is no longer accepted: the App may have been installed anew.
     fn doubt<T>(&self, scope: TokenScope<'_>, answer: &Result<T, Failure>) {
         if let Err(failure) = answer

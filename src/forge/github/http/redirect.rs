@@ -27,12 +27,17 @@ pub(crate) enum Target {
     OtherHost(Url),
 }
 
-/// Returns the target of the redirect, if the answer is one.
-pub(crate) fn target(base: &Url, answer: &Answer) -> Option<Target> {
+/// Returns where an answer to a request for `place` sends to, if it does.
+pub(crate) fn next(place: &Url, answer: &Answer) -> Option<Url> {
     if !matches!(answer.status.as_u16(), 301 | 302 | 307 | 308) {
         return None;
     }
-    let url = base.join(answer.headers.get(LOCATION)?.to_str().ok()?).ok()?;
+    place.join(answer.headers.get(LOCATION)?.to_str().ok()?).ok()
+}
+
+/// Returns the target of the redirect, if the answer is one.
+pub(crate) fn target(base: &Url, answer: &Answer) -> Option<Target> {
+    let url = next(base, answer)?;
     if url.origin() != base.origin() {
         return Some(Target::OtherHost(url));
     }

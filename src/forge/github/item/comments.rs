@@ -1,6 +1,7 @@
 //! Reading what people wrote, and writing the bot's own comments.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 
@@ -89,6 +90,10 @@ impl CommentApi for Api {
             .order(scope, Method::PATCH, &at, Some(&body), Repeat::Always)
             .await;
         edited.map(|_| ())
+    }
+
+    async fn fetch_picture(&self, at: ItemAddress<'_>, address: &str) -> Result<Option<Bytes>, Failure> {
+        self.picture(at, address).await
     }
 
     async fn put_reaction(

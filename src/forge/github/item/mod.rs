@@ -1,6 +1,7 @@
 //! Reading one item.
 
 pub(crate) mod comments;
+mod pictures;
 mod reactions;
 mod labels;
 mod history;

@@ -1,6 +1,7 @@
 //! The client against a server that answers as GitHub documents it.
 mod account;
 mod people;
+mod pictures;
 mod reading;
 mod searching;
 mod writing;

@@ -161,6 +161,24 @@ impl Endpoint for OfProject<'_> {
     }
 }
 
+/// A file that somebody dropped into a text of a project.
+pub(crate) struct Upload<'a> {
+    pub(crate) project: &'a str,
+    pub(crate) secret: &'a str,
+    pub(crate) file: &'a str,
+}
+
+impl Endpoint for Upload<'_> {
+    fn method(&self) -> Method {
+        Method::GET
+    }
+
+    fn endpoint(&self) -> Cow<'static, str> {
+        let Self { project, secret, file } = self;
+        format!("projects/{}/uploads/{secret}/{file}", NameOrId::from(*project)).into()
+    }
+}
+
 /// Open merge requests in a group and its subgroups, oldest first: those with a label, or those
 /// that were updated since a time.
 pub(crate) struct GroupMergeRequests<'a> {

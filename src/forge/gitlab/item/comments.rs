@@ -1,6 +1,7 @@
 //! Reading what people wrote, and writing the bot's own notes.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use crate::forge::gitlab::http::endpoints::OfItem;
 use crate::forge::gitlab::{Api, schema};
@@ -83,6 +84,10 @@ impl CommentApi for Api {
         let body = body(post);
         let note = OfItem::put(address, format!("/notes/{}", comment.0)).with("body", &body);
         self.client.order(note.build()).await
+    }
+
+    async fn fetch_picture(&self, at: ItemAddress<'_>, address: &str) -> Result<Option<Bytes>, Failure> {
+        self.picture(at, address).await
     }
 
     async fn put_reaction(

@@ -76,7 +76,10 @@ async fn behind(server: &server::Running, grace: Duration) -> (Schema, Way, Stor
 }
 
 fn said(text: &str) -> Message {
-    Message::User { text: text.to_owned() }
+    Message::User {
+        text: text.to_owned(),
+        pictures: Vec::new(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,7 +69,10 @@ async fn fact(store: &Store, run: RunId) {
 }
 
 fn said(text: &str) -> Message {
-    Message::User { text: text.to_owned() }
+    Message::User {
+        text: text.to_owned(),
+        pictures: Vec::new(),
+    }
 }
 
 /// Goes once through everything that a service asks of its store, and returns the steps of each

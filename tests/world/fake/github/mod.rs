@@ -108,6 +108,16 @@ impl GitHub {
         &self.forge.origin
     }
 
+    /// Somebody drops a file into a page; returns the address that then stands in the text.
+    pub fn attaches(&self, bytes: &[u8]) -> String {
+        let name = self.forge.change(|state| {
+            let name = format!("00000000-0000-4000-8000-{:012}", state.attachments.len());
+            state.attachments.insert(name.clone(), bytes.to_vec());
+            name
+        });
+        format!("{}/user-attachments/assets/{name}", self.forge.origin)
+    }
+
     pub fn token(&self) -> &'static str {
         TOKEN
     }

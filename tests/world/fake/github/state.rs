@@ -36,6 +36,8 @@ pub struct State {
     pub unknown_at_first: u32,
     pub allowance: Allowance,
     pub last_id: u64,
+    /// What people dropped into texts, by its name.
+    pub attachments: BTreeMap<String, Vec<u8>>,
 }
 
 /// How many requests are left, and until when none is answered.

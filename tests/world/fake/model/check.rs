@@ -121,6 +121,16 @@ fn form(request: &Request, faults: &mut Vec<String>) {
             faults.push(format!("providers refuse the tool name {name:?}"));
         }
     }
+    for (kind, bytes) in request.pictures() {
+        let is_png = bytes.starts_with(b"\x89PNG\r\n\x1a\n") && matches!(kind.as_str(), "" | "image/png");
+        let is_jpeg = bytes.starts_with(&[0xff, 0xd8, 0xff]) && matches!(kind.as_str(), "" | "image/jpeg");
+        if !is_png && !is_jpeg {
+            faults.push(format!(
+                "a picture of {} bytes is not the {kind:?} it is said to be",
+                bytes.len()
+            ));
+        }
+    }
     match request.protocol {
         Protocol::ChatCompletions => {}
         Protocol::Ollama => {

@@ -1,6 +1,8 @@
 //! A request in one form, whichever protocol it came in.
 
 use axum::http::HeaderMap;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 /// The protocols the model speaks.
@@ -132,6 +134,36 @@ impl Request {
         texts.join("\n")
     }
 
+    /// Returns the pictures of the request, in their order: media type, where the protocol names it,
+    /// and bytes.
+    pub fn pictures(&self) -> Vec<(String, Vec<u8>)> {
+        let messages = self.body["messages"].as_array().into_iter().flatten();
+        let mut found = Vec::new();
+        for message in messages {
+            let parts = message["content"].as_array().into_iter().flatten();
+            for part in parts {
+                match part["type"].as_str() {
+                    Some("image_url") => {
+                        let url = text(&part["image_url"]["url"]);
+                        let (kind, data) = url
+                            .strip_prefix("data:")
+                            .and_then(|url| url.split_once(";base64,"))
+                            .unwrap_or_default();
+                        found.push((kind.to_owned(), decoded(data)));
+                    }
+                    Some("image") => {
+                        let source = &part["source"];
+                        found.push((text(&source["media_type"]), decoded(&text(&source["data"]))));
+                    }
+                    _ => {}
+                }
+            }
+            let images = message["images"].as_array().into_iter().flatten();
+            found.extend(images.map(|image| (String::new(), decoded(&text(image)))));
+        }
+        found
+    }
+
     /// Returns the name under which the request offers `server/tool`: with the odd signs replaced,
     /// and perhaps with a check sum at its end.
     pub fn offered_name(&self, tool: &str) -> Option<&str> {
@@ -156,6 +188,10 @@ impl Request {
     pub fn can_call(&self, tool: &str) -> bool {
         self.offered.is_empty() || self.offered_name(tool).is_some()
     }
+}
+
+fn decoded(text: &str) -> Vec<u8> {
+    STANDARD.decode(text).unwrap_or_default()
 }
 
 fn words(name: &str) -> String {
@@ -229,7 +265,12 @@ fn blocks(body: &Value) -> Vec<Said> {
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().map(text).collect::<Vec<_>>().join("\n\n"),
+        Value::Array(blocks) => {
+            let texts = blocks
+                .iter()
+                .filter(|block| block.is_string() || block.get("text").is_some());
+            texts.map(text).collect::<Vec<_>>().join("\n\n")
+        }
         Value::Object(block) => block.get("text").map(text).unwrap_or_default(),
         _ => String::new(),
     }

@@ -2,7 +2,11 @@
 
 use axum::extract::Path;
 use axum::extract::State as Shared;
+use axum::http::HeaderMap;
 use axum::http::StatusCode;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::response::Response;
 use serde_json::Value;
 
 use crate::fake::board::Board as _;
@@ -208,4 +212,15 @@ fn shown(hub: &Hub, viewer: &Viewer, place: &(String, String), number: u64) -> R
         let place = find(view.state, viewer, place)?;
         Ok(view.issue(place, find_item(place, number)?))
     })
+}
+
+/// Something that somebody dropped into a text. No token opens it, as on GitHub.
+pub async fn attachment(Shared(hub): Shared<Hub>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+    if headers.contains_key(header::AUTHORIZATION) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    match hub.read(|state| state.attachments.get(&id).cloned()) {
+        Some(bytes) => ([(header::CONTENT_TYPE, "image/png")], bytes).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }

@@ -47,6 +47,7 @@ pub fn router(hub: &Hub) -> Router {
         .route("/api/graphql", post(graph::answer));
     // Stands for another server.
     let app = app.route("/logs/{id}", get(checks::log));
+    let app = app.route("/user-attachments/assets/{id}", get(issues::attachment));
     let app = app.method_not_allowed_fallback(others).with_state(hub.clone());
     let app = app
         .layer(from_fn_with_state(hub.clone(), forge::conditional::<State>))

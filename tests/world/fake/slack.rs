@@ -63,6 +63,8 @@ pub enum Fault {
     DoneAndHeld,
     /// It is not done, and the answer is a 500.
     Broken,
+    /// It is not done, and the answer never comes.
+    Held,
 }
 
 #[derive(Default)]
@@ -75,7 +77,13 @@ struct Inner {
     sockets: BTreeMap<u64, mpsc::UnboundedSender<Frame>>,
     connections: u64,
     faults: Vec<(String, Fault)>,
+    /// How many texts are taken before one is held, and whether that one is done.
+    hold: Option<(usize, bool)>,
+    held: usize,
     refused: Vec<String>,
+    /// Files by their names: the kind that Slack tells, and the bytes.
+    files: BTreeMap<String, (String, Vec<u8>)>,
+    fetched: Vec<String>,
 }
 
 struct Shared {
@@ -102,6 +110,7 @@ impl Slack {
         let router = Router::new()
             .route("/api/{method}", post(call).get(ask))
             .route("/link/", get(link))
+            .route("/files/{name}", get(file))
             .with_state(Arc::clone(&shared));
         Self {
             _server: Server::start(listener, router),
@@ -118,6 +127,11 @@ impl Slack {
             "channels": [CHANNEL],
             "allowed_users": users,
         })
+    }
+
+    /// Returns the address of the Web API, as SDKs want it.
+    pub fn api_url(&self) -> String {
+        format!("http://{}/api/", self.shared.origin)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -161,6 +175,41 @@ impl Slack {
             self.shared.tell("events_api", &callback(&event, &ts, "app_mention"));
         }
         ts
+    }
+
+    /// Somebody mentions the bot and sends a file, of which Slack tells this name and kind.
+    pub fn sends_file(&self, user: &str, text: &str, name: &str, kind: &str, bytes: &[u8]) -> String {
+        let text = format!("<@{BOT}> {text}");
+        let ts = self.shared.keep(user, CHANNEL, None, &text, Value::Null, Value::Null);
+        let place = format!("{}-{name}", ts.replace('.', "-"));
+        let url = format!("http://{}/files/{place}", self.shared.origin);
+        self.lock().files.insert(place, (kind.to_owned(), bytes.to_vec()));
+        let file = json!({
+            "id": "F0000001", "name": name, "title": name, "mimetype": kind, "filetype": "png", "mode": "hosted",
+            "is_external": false, "size": bytes.len(), "url_private": url, "url_private_download": url,
+        });
+        let event = json!({
+            "type": "message", "subtype": "file_share", "user": user, "channel": CHANNEL, "channel_type": "channel",
+            "ts": ts, "event_ts": ts, "text": text, "files": [file],
+        });
+        self.shared.tell("events_api", &callback(&event, &ts, "message"));
+        ts
+    }
+
+    /// Returns the names of the files that the bot fetched.
+    pub fn fetched(&self) -> Vec<String> {
+        self.lock().fetched.clone()
+    }
+
+    /// Has a text that is said or changed, after so many others, never answered; `is_done` tells
+    /// whether it is done all the same.
+    pub fn holds(&self, spared: usize, is_done: bool) {
+        self.lock().hold = Some((spared, is_done));
+    }
+
+    /// Returns how many texts were held.
+    pub fn held(&self) -> usize {
+        self.lock().held
     }
 
     /// Somebody presses the button of this place below a message.
@@ -267,6 +316,12 @@ impl Slack {
         );
     }
 
+    /// Waits until something happens, or for a moment.
+    pub async fn until_news(&self) {
+        let mut bell = self.shared.bell.subscribe();
+        let _ = tokio::time::timeout(Duration::from_millis(200), bell.changed()).await;
+    }
+
     /// Waits until the bot has said something with these words, and returns it.
     pub async fn until_said(&self, words: &str) -> Message {
         self.until(|slack| slack.texts().iter().any(|text| text.contains(words)))
@@ -355,6 +410,14 @@ impl Shared {
 
     fn fault(&self, method: &str) -> Option<Fault> {
         let mut inner = self.inner.lock().unwrap();
+        if let Some((spared, is_done)) = inner.hold
+            && ["chat.postMessage", "chat.update"].contains(&method)
+        {
+            inner.hold = spared.checked_sub(1).map(|spared| (spared, is_done));
+            if spared == 0 {
+                return Some(if is_done { Fault::DoneAndHeld } else { Fault::Held });
+            }
+        }
         let place = inner.faults.iter().position(|(name, _)| name == method)?;
         Some(inner.faults.remove(place).1)
     }
@@ -512,6 +575,7 @@ async fn call(
     match fault {
         Some(Fault::Limited(seconds)) => return limited(seconds),
         Some(Fault::Broken) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Some(Fault::Held) => return hold(&shared).await,
         _ => {}
     }
     let wanted = if method == "apps.connections.open" {
@@ -524,7 +588,7 @@ async fn call(
         Some(APP_TOKEN | BOT_TOKEN) => return refuse(&shared, &method, "not_allowed_token_type"),
         _ => return refuse(&shared, &method, "invalid_auth"),
     }
-    let Ok(arguments) = serde_json::from_slice::<Value>(&body) else {
+    let Some(arguments) = read(&headers, &body) else {
         return refuse(&shared, &method, "invalid_json");
     };
     let answer = match method.as_str() {
@@ -542,13 +606,48 @@ async fn call(
         Some(Fault::DoneAndCut) => {
             connection.cut();
         }
-        Some(Fault::DoneAndHeld) => std::future::pending().await,
+        Some(Fault::DoneAndHeld) => return hold(&shared).await,
         _ => {}
     }
     match answer {
         Ok(answer) => axum::Json(answer).into_response(),
         Err(error) => refuse(&shared, &method, error),
     }
+}
+
+/// Reads arguments in either form; in a form, lists and objects are texts of JSON.
+fn read(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
+    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
+    if !kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded")) {
+        return serde_json::from_slice(body).ok();
+    }
+    let fields = url::form_urlencoded::parse(body).map(|(name, value)| {
+        let value = match name.as_ref() {
+            "blocks" | "metadata" => serde_json::from_str(&value).unwrap_or_default(),
+            _ => Value::String(value.into_owned()),
+        };
+        (name.into_owned(), value)
+    });
+    Some(Value::Object(fields.collect()))
+}
+
+async fn hold(shared: &Shared) -> Response {
+    shared.inner.lock().unwrap().held += 1;
+    shared.ring();
+    std::future::pending().await
+}
+
+/// Serves a file to the bot; whoever has no token is shown the page to sign in, as a good answer.
+async fn file(State(shared): State<Arc<Shared>>, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    if token(&headers) != Some(BOT_TOKEN) {
+        return ([("content-type", "text/html")], "<!DOCTYPE html><title>Sign in</title>").into_response();
+    }
+    let mut inner = shared.inner.lock().unwrap();
+    let Some((kind, bytes)) = inner.files.get(&name).cloned() else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    inner.fetched.push(name);
+    ([("content-type", kind)], bytes).into_response()
 }
 
 fn post_message(shared: &Shared, arguments: &Value) -> Result<Value, &'static str> {

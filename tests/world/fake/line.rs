@@ -42,6 +42,10 @@ pub enum Fault {
     Limited(u64),
     /// It is done, and the connection breaks off before the answer.
     DoneAndCut,
+    /// It is done, and the answer never comes.
+    DoneAndHeld,
+    /// It is not done, and the answer never comes.
+    Held,
 }
 
 #[derive(Default)]
@@ -53,6 +57,11 @@ struct Inner {
     faults: Vec<(String, Fault)>,
     refused: Vec<String>,
     events: u64,
+    held: usize,
+    /// The bodies of what was sent, each behind the call's name.
+    bodies: Vec<(String, Value)>,
+    /// Pictures by the names of their messages.
+    pictures: BTreeMap<String, Vec<u8>>,
 }
 
 struct Shared {
@@ -77,6 +86,7 @@ impl Line {
         });
         let router = Router::new()
             .route("/v2/bot/message/{what}", post(send))
+            .route("/v2/bot/message/{what}/content", get(content))
             .route("/v2/bot/info", get(info))
             .with_state(Arc::clone(&shared));
         Self {
@@ -89,7 +99,7 @@ impl Line {
     /// Returns the section of the configuration.
     pub fn section(&self, users: &Value) -> Value {
         json!({
-            "api_url": self.origin, "channel_secret": CHANNEL_SECRET, "channel_access_token": ACCESS_TOKEN,
+            "api_url": self.origin, "data_url": self.origin, "channel_secret": CHANNEL_SECRET, "channel_access_token": ACCESS_TOKEN,
             "allowed_users": users,
         })
     }
@@ -98,19 +108,40 @@ impl Line {
         self.shared.inner.lock().unwrap()
     }
 
+    /// Returns the address.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// Returns what LINE sends when somebody writes to the bot: the body and its signature.
     pub fn writes(&self, user: &str, text: &str) -> (String, String) {
+        self.tells(user, &json!({ "type": "text", "quoteToken": "q", "text": text }))
+    }
+
+    /// Returns what LINE sends when somebody sends a picture to the bot, likewise.
+    pub fn sends_picture(&self, user: &str, bytes: &[u8]) -> (String, String) {
+        let number = self.lock().events + 1;
+        self.lock().pictures.insert(number.to_string(), bytes.to_vec());
+        let provider = json!({ "type": "line" });
+        self.tells(
+            user,
+            &json!({ "type": "image", "quoteToken": "q", "contentProvider": provider }),
+        )
+    }
+
+    fn tells(&self, user: &str, message: &Value) -> (String, String) {
         let mut inner = self.lock();
         inner.events += 1;
         let number = inner.events;
         let token = format!("reply-token-{number}");
         inner.tokens.insert(token.clone(), user.to_owned());
-        let event = json!({
+        let mut event = json!({
             "type": "message", "mode": "active", "timestamp": 1_700_000_000_000_u64 + number,
             "source": { "type": "user", "userId": user }, "webhookEventId": format!("01HEVENT{number:018}"),
             "deliveryContext": { "isRedelivery": false }, "replyToken": token,
-            "message": { "type": "text", "id": format!("{number}"), "quoteToken": "q", "text": text },
+            "message": message,
         });
+        event["message"]["id"] = json!(number.to_string());
         let body = json!({ "destination": "U00000000000000000000000000000000", "events": [event] }).to_string();
         let signature = signature(&body);
         (body, signature)
@@ -132,6 +163,24 @@ impl Line {
 
     pub fn texts(&self) -> Vec<String> {
         self.sent().into_iter().map(|sent| sent.text).collect()
+    }
+
+    /// Returns how many calls were held.
+    pub fn held(&self) -> usize {
+        self.lock().held
+    }
+
+    /// Returns the bodies of what was sent, each behind the call's name.
+    pub fn bodies(&self) -> Vec<(String, Value)> {
+        self.lock().bodies.clone()
+    }
+
+    /// Waits until a call is held.
+    pub async fn until_held(&self) {
+        let mut bell = self.shared.bell.subscribe();
+        while self.held() == 0 {
+            let _ = tokio::time::timeout(Duration::from_millis(200), bell.changed()).await;
+        }
     }
 
     pub fn refused(&self) -> Vec<String> {
@@ -165,7 +214,7 @@ async fn info(headers: HeaderMap) -> Response {
     if !is_authorised(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    axum::Json(json!({ "userId": "U1", "basicId": "@agent", "displayName": "Agent", "chatMode": "bot" }))
+    axum::Json(json!({ "userId": "U1", "basicId": "@agent", "displayName": "Agent", "chatMode": "bot", "markAsReadMode": "auto" }))
         .into_response()
 }
 
@@ -196,9 +245,17 @@ async fn send(
         )
             .into_response();
     }
+    if fault == Some(Fault::Held) {
+        return hold(&shared).await;
+    }
+    if let Ok(body) = serde_json::from_slice(&body) {
+        shared.inner.lock().unwrap().bodies.push((what.clone(), body));
+    }
     let answer = take(&shared, &what, &headers, &body);
-    if fault == Some(Fault::DoneAndCut) {
-        connection.cut();
+    match fault {
+        Some(Fault::DoneAndCut) => connection.cut(),
+        Some(Fault::DoneAndHeld) => return hold(&shared).await,
+        _ => {}
     }
     shared.bell.send_modify(|rung| *rung += 1);
     match answer {
@@ -210,6 +267,23 @@ async fn send(
             }
             (status, axum::Json(json!({ "message": message }))).into_response()
         }
+    }
+}
+
+async fn hold(shared: &Shared) -> Response {
+    shared.inner.lock().unwrap().held += 1;
+    shared.bell.send_modify(|rung| *rung += 1);
+    std::future::pending().await
+}
+
+async fn content(State(shared): State<Arc<Shared>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    if !is_authorised(&headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    match shared.inner.lock().unwrap().pictures.get(&id) {
+        // LINE tells one kind whatever it is.
+        Some(bytes) => ([("content-type", "image/jpeg")], bytes.clone()).into_response(),
+        None => (StatusCode::NOT_FOUND, axum::Json(json!({ "message": "Not found" }))).into_response(),
     }
 }
 

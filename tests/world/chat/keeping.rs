@@ -1,0 +1,83 @@
+//! What is looked after before a message, and what is kept of a conversation.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{ALICE, ends, serves, world};
+use crate::fake::slack::Slack;
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+/// Stands in what somebody asks for, and nowhere else.
+const WORD: &str = "heffalump";
+
+/// Returns the files of state and logs that hold a word.
+fn files_with(world: &World, term: &str) -> String {
+    let found = Command::new("grep")
+        .args(["-rla", term])
+        .args([world.state_dir(), world.folder().join("logs")])
+        .output()
+        .unwrap();
+    String::from_utf8(found.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_conversation_is_forgotten_with_the_task_that_it_asked_for() {
+    let slack = Slack::start().await;
+    let world = world(&slack).await;
+    greets(world.model.for_task(WORD).plans(plan()));
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, &format!("/code Greet the {WORD}"));
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+    world
+        .github
+        .items()
+        .remove(0)
+        .until(|issue| issue.labels() == super::DONE)
+        .await;
+    program.signal("TERM");
+    assert_eq!(program.ended().await.code, Some(0));
+    assert!(files_with(&world, WORD).contains("coding-agent.db"));
+
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(files_with(&world, WORD), "", "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_restarted_before_a_message_and_whoever_asked_is_told() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let (endpoint, log) = (world.model.address(), world.folder().join("restarts"));
+    world.configure(|config| {
+        config["llm"]["provider"] = json!("ollama");
+        config["llm"]["ollama"] =
+            json!({ "endpoint": endpoint, "model": "scripted", "context_length": 16_384, "keep_alive": "1h" });
+        config["llm"]["health"] = json!({
+            "restart_command": ["sh", "-c", format!("echo again >> {}", log.display())],
+            "cool_down_seconds": 3_600, "restart_seconds": 1,
+        });
+    });
+    world.model.for_task("question 1").says("answer 1");
+    let mut program = serves(&world, &slack).await;
+    world.model.is_down(true);
+    slack.mentions(ALICE, "/chat question 0");
+    program
+        .until(&world, async { drop(slack.until_said("no model can be asked").await) })
+        .await;
+    let restarts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    assert_eq!(restarts(), 1, "{}", world.story());
+    // It comes back by itself, and is loaded with its window before it is asked.
+    world.model.is_down(false);
+    slack.mentions(ALICE, "/chat question 1");
+    program
+        .until(&world, async { drop(slack.until_said("answer 1").await) })
+        .await;
+    assert_eq!(world.model.loaded(), [("scripted".to_owned(), 16_384)].into());
+    assert_eq!(restarts(), 1);
+    ends(program, world, &slack).await;
+}
