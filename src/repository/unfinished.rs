@@ -8,7 +8,7 @@ use tokio::io::AsyncRead;
 
 use crate::repository::git::lock;
 use crate::repository::incoming::accepting::Acceptance;
-use crate::repository::mirror::{Mirror, accepted_ref};
+use crate::repository::mirror::{Mirror, accepted_ref, wip_ref};
 use crate::repository::{CommitId, RepositoryError};
 
 /// The commits that a mirror keeps of an unfinished run, and which mirror that is.
@@ -100,7 +100,9 @@ impl Mirror {
         if !is_based || branches.trim().is_empty() {
             return Ok(false);
         }
-        self.point(&lock, &accepted_ref(run)?, head).await?;
+        for name in [accepted_ref(run)?, wip_ref(run)?] {
+            self.point(&lock, &name, head).await?;
+        }
         Ok(true)
     }
 
