@@ -309,7 +309,7 @@ async fn several_processes_fill_it_at_once() {
     let (a, b, c) = tokio::join!(one.fill(&commit), other.fill(&commit), third.fill(&commit));
     assert_eq!([a.unwrap().files, b.unwrap().files, c.unwrap().files], [200; 3]);
     assert_eq!(best(&search(&one, &commit, "thing_117").await).0, "src/f117.py");
-    let places = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM chunk")
+    let places = sqlx::query_scalar::<_, i64>("SELECT sum(count) FROM blob")
         .fetch_one(one.pool())
         .await
         .unwrap();
