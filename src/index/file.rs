@@ -23,8 +23,6 @@ const NAME: &str = "code-index";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// One that writes and one that reads meanwhile.
 const CONNECTIONS: u32 = 2;
-/// Bytes of a page: four blocks of words, see `stored/postings.rs`.
-const PAGE: u32 = 8_192;
 
 /// What is in them is bytes, see `stored`. The id of a content is that of its first place, and no id
 /// is given twice: words are kept in segments, one for each time that files were read, and say in
@@ -106,9 +104,14 @@ impl Index {
         &self.trees
     }
 
-    /// Returns what an error of the database means.
+    /// Returns what an error of the database means. A damaged file is removed, so that whoever opens
+    /// it next makes it anew.
     pub(super) fn failed(&self, error: &sqlx::Error) -> IndexError {
-        IndexError::of(&Self::file(&self.mirror), error)
+        let error = IndexError::of(&Self::file(&self.mirror), error);
+        if matches!(error, IndexError::Damaged { .. }) {
+            Self::discard(&self.mirror);
+        }
+        error
     }
 
     /// Closes the file, and writes what is beside it into it.
@@ -122,7 +125,6 @@ async fn connect(file: &Path) -> Result<SqlitePool, IndexError> {
     let mut options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
-        .page_size(PAGE)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
         .pragma("cache_size", "-32768")

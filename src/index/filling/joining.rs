@@ -11,7 +11,7 @@ use crate::index::error::unreadable;
 use crate::index::stored::postings::{self, Block, Blocks};
 
 /// Most blocks that are joined at once, which are held in memory meanwhile.
-const MOST: u64 = 8_192;
+const MOST: u64 = 16_384;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Segment {
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(joined_ids(&[900, 1], 20), Vec::<Vec<i64>>::new());
         assert_eq!(joined_ids(&[900, 1, 1], 30), [[2, 3]]);
         assert_eq!(joined_ids(&[900, 800, 500], 30), [[1, 2, 3]]);
-        assert_eq!(joined_ids(&[5_000, 5_000, 5_000], 30), Vec::<Vec<i64>>::new());
-        assert_eq!(joined_ids(&[4_000, 4_000, 4_000, 4_000], 40), [[3, 4], [1, 2]]);
+        assert_eq!(joined_ids(&[10_000, 10_000, 10_000], 30), Vec::<Vec<i64>>::new());
+        assert_eq!(joined_ids(&[8_000, 8_000, 8_000, 8_000], 40), [[3, 4], [1, 2]]);
         // Half of the places are forgotten.
         assert_eq!(joined_ids(&[900, 1], 9), [[1, 2]]);
     }

@@ -5,8 +5,8 @@
 
 use super::bytes::{Reader, put, put_text};
 
-/// Bytes of a block: four of them fill a page of the database.
-const BLOCK: usize = 1_980;
+/// Bytes of a block: four of them fill a page of the database, which has 4,096.
+const BLOCK: usize = 984;
 /// Room that is too small to begin a word in.
 const SCANT: usize = 48;
 /// How often a word counts in a place at most: in its lines, and in its name.
