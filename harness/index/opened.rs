@@ -29,11 +29,14 @@ impl Opened {
         })
     }
 
-    /// Closes the index, and returns its size.
-    pub async fn closed_bytes(self) -> u64 {
-        let file = Index::file(&self.mirror);
-        self.index.close().await;
-        std::fs::metadata(file).map_or(0, |metadata| metadata.len())
+    /// Closes the index, opens it again, and returns the size that it had.
+    pub async fn reopened(self) -> anyhow::Result<(Self, u64)> {
+        let Self { index, mirror, _state } = self;
+        let file = Index::file(&mirror);
+        index.close().await;
+        let bytes = std::fs::metadata(file)?.len();
+        let index = Index::open(&Config::default(), &mirror).await?;
+        Ok((Self { index, mirror, _state }, bytes))
     }
 }
 

@@ -35,6 +35,9 @@ async fn row(repository: &Path) -> anyhow::Result<String> {
     let begun = Instant::now();
     let filled = opened.index.fill(old).await?;
     let cold = begun.elapsed().as_secs_f64();
+    // Of one commit, beside the text of that commit.
+    let source = opened.index.counts(old).await?.bytes;
+    let (opened, bytes) = opened.reopened().await?;
     let begun = Instant::now();
     opened.index.fill(new).await?;
     let next = begun.elapsed().as_secs_f64() * 1_000.0;
@@ -51,8 +54,6 @@ async fn row(repository: &Path) -> anyhow::Result<String> {
         times.push(begun.elapsed().as_secs_f64() * 1_000.0);
     }
     times.sort_by(f64::total_cmp);
-    let source = opened.index.counts(old).await?.bytes;
-    let bytes = opened.closed_bytes().await;
     #[expect(clippy::cast_precision_loss, reason = "bytes and counts")]
     let (source, bytes, files) = (source as f64, bytes as f64, filled.files.max(1) as f64);
     let at = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
