@@ -30,13 +30,12 @@ impl Opened {
     }
 
     /// Closes the index, opens it again, and returns the size that it had.
-    pub async fn reopened(self) -> anyhow::Result<(Self, u64)> {
-        let Self { index, mirror, _state } = self;
-        let file = Index::file(&mirror);
-        index.close().await;
+    pub async fn reopened(mut self) -> anyhow::Result<(Self, u64)> {
+        let file = Index::file(&self.mirror);
+        self.index.clone().close().await;
         let bytes = std::fs::metadata(file)?.len();
-        let index = Index::open(&Config::default(), &mirror).await?;
-        Ok((Self { index, mirror, _state }, bytes))
+        self.index = Index::open(&Config::default(), &self.mirror).await?;
+        Ok((self, bytes))
     }
 }
 
