@@ -54,9 +54,9 @@ bench: ## measure the program's own time, memory and requests, beside mini-swe-a
 	SHORT=$(SHORT) scripts/with-docker cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench -- $(ONLY)
 
 bench-index: PROFILE ?= release
-bench-index: ## measure the code index: what it finds, how fast, how large (ISSUES=file REPOS=folder of bare repositories EMBEDDINGS=url MODEL=name)
+bench-index: ## measure the code index: what it finds, how fast, how large (ISSUES=file REPOS=folder of bare repositories DOCUMENTED=1 EMBEDDINGS=url MODEL=name MOST=issues)
 	scripts/setup bench-index
-	@ISSUES="$(ISSUES)" REPOS="$(REPOS)" EMBEDDINGS="$(EMBEDDINGS)" MODEL="$(MODEL)" cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench_index
+	@ISSUES="$(ISSUES)" REPOS="$(REPOS)" DOCUMENTED="$(DOCUMENTED)" EMBEDDINGS="$(EMBEDDINGS)" MODEL="$(MODEL)" MOST="$(MOST)" cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench_index
 
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3", or CLUSTER=3 machines)
 	@CLUSTER=$(CLUSTER) scripts/setup chaos

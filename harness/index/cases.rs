@@ -62,6 +62,11 @@ pub fn issues(repositories: &[PathBuf]) -> anyhow::Result<Vec<Issue>> {
             None => missing += 1,
         }
     }
+    if let Some(most) = variable("MOST").and_then(|most| most.parse::<usize>().ok()) {
+        // Evenly chosen, so that each repository has its part.
+        let step = issues.len().div_ceil(most.max(1)).max(1);
+        issues = issues.into_iter().step_by(step).collect();
+    }
     if missing > 0 {
         println!("{missing} issues are left out: their repositories are not in REPOS.");
     }

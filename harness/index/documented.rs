@@ -12,12 +12,15 @@ use anyhow::Context;
 use coding_agent::index::{Config, FolderIndex, Wanted};
 use coding_agent::repository;
 
+use super::grep;
 use super::issues::{files, is_code};
 use super::judge::{HEAD, Score};
 
 /// Most files that are indexed, and questions that are asked of them.
 const MOST_FILES: usize = 3_000;
 const MOST_QUESTIONS: usize = 2_000;
+/// Questions that ripgrep is asked, which takes a process for each of their words.
+const MOST_GREPS: usize = 100;
 const LARGEST: u64 = 512 * 1024;
 /// Fewest and most letters of a sentence that is a question.
 const LENGTH: std::ops::RangeInclusive<usize> = 30..=160;
@@ -33,6 +36,15 @@ struct Pair {
     line: usize,
 }
 
+/// What was reached.
+#[derive(Debug, Default)]
+pub struct Measured {
+    by_file: Score,
+    by_function: Score,
+    /// The files by ripgrep, for some of the questions.
+    by_grep: Score,
+}
+
 /// Looks for Python functions by the first sentence of their documentation.
 pub async fn measure() -> anyhow::Result<()> {
     let sources = installed();
@@ -40,9 +52,23 @@ pub async fn measure() -> anyhow::Result<()> {
         println!("\nNo functions are looked for by their documentation: this machine has no Python with packages.");
         return Ok(());
     }
+    let measured = asked_of(&sources, grep::is_installed().then_some(MOST_GREPS)).await?;
+    println!(
+        "\nFunctions by the first sentence of their documentation, which was taken out of the {} indexed files\n\n{HEAD}\n{}\n{}\n{}",
+        sources.len(),
+        measured.by_file.row("index, the file"),
+        measured.by_function.row("index, the function"),
+        measured.by_grep.row("ripgrep, the file, for some of these questions")
+    );
+    Ok(())
+}
+
+/// Asks for each function of these files by the first sentence of its documentation; `greps` of the
+/// questions are given to ripgrep, too.
+async fn asked_of(sources: &[(PathBuf, String)], greps: Option<usize>) -> anyhow::Result<Measured> {
     let (state, folder) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let mut pairs = Vec::new();
-    for (file, path) in &sources {
+    for (file, path) in sources {
         let Ok(text) = std::fs::read_to_string(file) else {
             continue;
         };
@@ -64,8 +90,9 @@ pub async fn measure() -> anyhow::Result<()> {
         folder.path(),
     )
     .await?;
-    let (mut by_file, mut by_function) = (Score::default(), Score::default());
-    for pair in &pairs {
+    let mut measured = Measured::default();
+    let step = greps.map(|greps| pairs.len().div_ceil(greps.max(1)).max(1));
+    for (number, pair) in pairs.iter().enumerate() {
         let wanted = Wanted {
             question: &pair.question,
             top_k: PLACES,
@@ -73,19 +100,18 @@ pub async fn measure() -> anyhow::Result<()> {
             takes: &|_| true,
         };
         let hits = opened.search(&wanted).await?;
-        by_file.take_place(files(&hits).iter().position(|path| *path == pair.path));
-        by_function.take_place(
+        let is_right = |path: &String| *path == pair.path;
+        measured.by_file.take_place(files(&hits).iter().position(is_right));
+        measured.by_function.take_place(
             hits.iter()
                 .position(|hit| hit.path == pair.path && (hit.first..=hit.last).contains(&pair.line)),
         );
+        if step.is_some_and(|step| number % step == 0) {
+            let found = grep::files(&pair.question, folder.path())?;
+            measured.by_grep.take_place(found.iter().position(is_right));
+        }
     }
-    println!(
-        "\nFunctions by the first sentence of their documentation, which was taken out of the {} indexed files\n\n{HEAD}\n{}\n{}",
-        sources.len(),
-        by_file.row("index, the file"),
-        by_function.row("index, the function")
-    );
-    Ok(())
+    Ok(measured)
 }
 
 /// Returns Python files of installed packages, with the paths under which they are indexed.
@@ -169,7 +195,23 @@ fn unique(pairs: Vec<Pair>) -> Vec<Pair> {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use std::path::Path;
+
+    use super::{asked_of, cut};
+
+    /// Three files of a library of our own.
+    const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/index/shipped");
+
+    #[tokio::test]
+    async fn the_functions_of_the_shipped_files_are_found_by_their_documentation() {
+        let path = |name: &str| (Path::new(SHIPPED).join(name), format!("0/{name}"));
+        let sources = ["intervals.py", "ledger.py", "routes.py"].map(path);
+        let measured = asked_of(&sources, None).await.unwrap();
+        let row = |score: &super::Score| (score.count(), score.within(1), score.within(3));
+        assert_eq!(row(&measured.by_file), (9, 1.0, 1.0));
+        // Of one function the words alone do not tell it from its neighbours.
+        assert!(measured.by_function.within(3) > 0.85, "{:?}", measured.by_function);
+    }
 
     #[test]
     fn documentation_is_cut_out_and_lines_stay_where_they_are() {

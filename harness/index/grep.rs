@@ -1,6 +1,7 @@
-//! The same files by ripgrep: those with the most lines that have a word of the issue's title.
+//! The same files by ripgrep: those with the most lines that have a word of the question.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::process::Command;
 
 use coding_agent::syntax::words;
@@ -11,8 +12,7 @@ use super::judge::{HEAD, Score};
 
 /// Looks for the files of each issue in a checkout of its commit.
 pub fn measure(issues: &[Issue]) -> anyhow::Result<()> {
-    if Command::new("rg").arg("--version").output().is_err() {
-        println!("ripgrep is not measured beside it: `rg` is not installed.");
+    if !is_installed() {
         return Ok(());
     }
     let mut score = Score::default();
@@ -40,7 +40,8 @@ pub fn measure(issues: &[Issue]) -> anyhow::Result<()> {
             "the files of {} could not be unpacked",
             issue.commit
         );
-        score.take(&files(issue, folder.path())?, &issue.gold);
+        let title = issue.text.lines().next().unwrap_or_default();
+        score.take(&files(title, folder.path())?, &issue.gold);
     }
     println!(
         "\n{HEAD}\n{}",
@@ -49,10 +50,19 @@ pub fn measure(issues: &[Issue]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn files(issue: &Issue, folder: &std::path::Path) -> anyhow::Result<Vec<String>> {
-    let title = issue.text.lines().next().unwrap_or_default();
+/// Tells whether ripgrep is here, and says so where it is not.
+pub fn is_installed() -> bool {
+    let is_there = Command::new("rg").arg("--version").output().is_ok();
+    if !is_there {
+        println!("ripgrep is not measured beside it: `rg` is not installed.");
+    }
+    is_there
+}
+
+/// Returns the Python files of a folder with the most lines that have a word of the question.
+pub fn files(question: &str, folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut counts: HashMap<String, usize> = HashMap::new();
-    for word in words::identifiers(title).into_iter().filter(|word| word.len() > 3) {
+    for word in words::identifiers(question).into_iter().filter(|word| word.len() > 3) {
         let found = Command::new("rg")
             .args([
                 "--count",

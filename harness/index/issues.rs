@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context;
 use coding_agent::index::evidence;
 use coding_agent::index::{Hit, Index, Reranker, Wanted};
 use coding_agent::llm::config::Config;
@@ -21,6 +22,8 @@ use super::opened::Opened;
 const PLACES: usize = 60;
 /// Places of each answer that are cited, as a plan cites them.
 const CITED: usize = 5;
+/// Seconds that a model of embeddings may take for the places of one issue.
+const PATIENCE: u64 = 1_800;
 
 /// What was reached.
 #[derive(Default)]
@@ -46,7 +49,7 @@ pub async fn measure(issues: &[Issue]) -> anyhow::Result<()> {
         by_repository.entry(&issue.folder).or_default().push(issue);
     }
     let mut measured = Measured {
-        reranker: reranker()?,
+        reranker: reranker().await?,
         ..Measured::default()
     };
     let mut number = 0;
@@ -82,18 +85,25 @@ pub async fn measure(issues: &[Issue]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the model that EMBEDDINGS and MODEL name.
-fn reranker() -> anyhow::Result<Option<Reranker>> {
+/// Returns the model that EMBEDDINGS and MODEL name, which must answer: where it does not, places stay
+/// in the order of the words, and that would be measured.
+async fn reranker() -> anyhow::Result<Option<Reranker>> {
     let (Some(url), Some(model)) = (variable("EMBEDDINGS"), variable("MODEL")) else {
         return Ok(None);
     };
-    let models = json!({"vectors": {"provider": "openai", "base_url": url, "model": model}});
+    let models = json!({"vectors": {
+        "provider": "openai", "base_url": url, "model": model, "timeout_seconds": PATIENCE}});
     let mut config: Config = serde_json::from_value(json!({ "models": models }))?;
     config.embeddings = Some("vectors".to_owned());
-    let model = Models::new(&config)?.embedder(None);
-    Ok(model.map(|model| Reranker {
+    let Some(model) = Models::new(&config)?.embedder(None) else {
+        return Ok(None);
+    };
+    let redactor = Redactor::default();
+    let probe = model.embed(&[redactor.clean("def close_adapter(self):")]).await;
+    probe.with_context(|| format!("EMBEDDINGS={url} MODEL={model}", model = model.name()))?;
+    Ok(Some(Reranker {
         model,
-        redactor: Arc::new(Redactor::default()),
+        redactor: Arc::new(redactor),
     }))
 }
 

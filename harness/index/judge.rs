@@ -17,6 +17,12 @@ impl Score {
         self.ranks.push(place);
     }
 
+    /// Returns the number of lists.
+    pub fn count(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Returns the share of lists whose first right one is among so many.
     pub fn within(&self, places: usize) -> f64 {
         let hits = self
             .ranks
@@ -38,7 +44,7 @@ impl Score {
     pub fn row(&self, name: &str) -> String {
         format!(
             "| {name} | {} | {:.3} | {:.3} | {:.3} | {:.3} | {:.3} |",
-            self.ranks.len(),
+            self.count(),
             self.within(1),
             self.within(3),
             self.within(5),

@@ -29,11 +29,13 @@ impl Opened {
         })
     }
 
-    /// Closes the index, and returns its size.
-    pub async fn closed_bytes(self) -> u64 {
+    /// Closes the index, opens it again, and returns the size that it had.
+    pub async fn reopened(mut self) -> anyhow::Result<(Self, u64)> {
         let file = Index::file(&self.mirror);
-        self.index.close().await;
-        std::fs::metadata(file).map_or(0, |metadata| metadata.len())
+        self.index.clone().close().await;
+        let bytes = std::fs::metadata(file)?.len();
+        self.index = Index::open(&Config::default(), &self.mirror).await?;
+        Ok((self, bytes))
     }
 }
 

@@ -23,8 +23,10 @@ pub(super) const EVALUATE_DOCUMENTS: &str = "evaluate_documents";
 
 /// Most documents of one call.
 const MOST_DOCUMENTS: usize = 20;
-/// Most bytes of a cited file that are read to count its lines.
+/// Most bytes of a cited file that are read.
 const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+/// Most bytes of all of them.
+const MOST_BYTES: u64 = 8 * LARGEST_FILE;
 
 /// Arguments of `evaluate_document`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -141,20 +143,19 @@ fn checked(
     })
 }
 
-/// Returns the number of lines of each of `paths` that is a file below the project.
-pub(super) async fn lines(project: Arc<Dir>, paths: BTreeSet<String>) -> BTreeMap<String, u32> {
-    let counted = tokio::task::spawn_blocking(move || {
-        let counted = paths.into_iter().filter_map(|path| {
+/// Returns the text of each of `paths` that is a file below the project.
+pub(super) async fn files(project: Arc<Dir>, paths: BTreeSet<String>) -> BTreeMap<String, String> {
+    let read = tokio::task::spawn_blocking(move || {
+        let mut room = MOST_BYTES;
+        let read = paths.into_iter().filter_map(|path| {
             let file = project.open(&path).ok()?;
             // Nothing is read that could wait for a writer.
             file.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
             let mut bytes = Vec::new();
-            file.take(LARGEST_FILE).read_to_end(&mut bytes).ok()?;
-            let newlines = bytes.split(|byte| *byte == b'\n').count() - 1;
-            let lines = newlines + usize::from(bytes.last().is_some_and(|last| *last != b'\n'));
-            Some((path, u32::try_from(lines).ok()?))
+            room -= file.take(LARGEST_FILE.min(room)).read_to_end(&mut bytes).ok()? as u64;
+            Some((path, String::from_utf8_lossy(&bytes).into_owned()))
         });
-        counted.collect()
+        read.collect()
     });
-    counted.await.unwrap_or_default()
+    read.await.unwrap_or_default()
 }

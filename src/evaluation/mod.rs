@@ -147,9 +147,9 @@ impl Evaluations {
         let mut unproven = Vec::new();
         // Without the project there is nothing that evidence could be checked against.
         if let Some(project) = &asked.project {
-            let lines = arguments::lines(project.clone(), evidence::cited_paths(&review.blockers)).await;
+            let files = arguments::files(project.clone(), evidence::cited_paths(&review.blockers)).await;
             let known = Known {
-                lines,
+                files,
                 ..Known::default()
             };
             let blockers = std::mem::take(&mut review.blockers);

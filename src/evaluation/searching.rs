@@ -43,6 +43,17 @@ struct SearchCode {
     top_k: Option<usize>,
     /// Only files whose paths begin so.
     path_prefix: Option<String>,
+    /// The same, as the HTTP API has it.
+    #[serde(default)]
+    filters: Filters,
+}
+
+/// What narrows a search.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Filters {
+    /// Only files whose paths begin so.
+    path_prefix: String,
 }
 
 /// Arguments of `ingest_code`.
@@ -118,7 +129,7 @@ impl Folders {
         let wanted = Wanted {
             question: &asked.query,
             top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
-            path_prefix: asked.path_prefix.as_deref().unwrap_or_default(),
+            path_prefix: asked.path_prefix.as_deref().unwrap_or(&asked.filters.path_prefix),
             takes: &|_| true,
         };
         let chunks = opened.search(&wanted).await.map_err(broken)?;

@@ -29,6 +29,9 @@ impl IndexError {
             .as_database_error()
             .and_then(|error| error.code()?.parse::<u32>().ok());
         let reason = error.to_string();
+        if matches!(error, sqlx::Error::Decode(_)) {
+            return Self::Damaged { file, reason };
+        }
         // The kind of an error of SQLite is the low byte of its code.
         let mend = match code.map(|code| code & 0xff) {
             Some(1 | 11 | 26) => return Self::Damaged { file, reason },
@@ -45,4 +48,9 @@ impl IndexError {
             reason: format!("{reason}; {mend}"),
         }
     }
+}
+
+/// Returns the error of bytes that are not what the index writes.
+pub(super) fn unreadable(what: &str) -> sqlx::Error {
+    sqlx::Error::Decode(format!("{what} cannot be read").into())
 }

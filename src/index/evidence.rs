@@ -5,7 +5,7 @@ use std::fmt;
 use crate::plan::evidence::Citation;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
-use crate::syntax::words;
+use crate::syntax::cited;
 
 /// Largest file that is cited.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -58,19 +58,10 @@ fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
         return Err(Fault::NoLines(count));
     }
     let lines: Vec<&str> = text.lines().skip(first - 1).take(last + 1 - first).collect();
-    let cited = lines.join("\n");
-    let names: Vec<&str> = citation.names().collect();
-    let is_there = |name: &str| {
-        let (here, parts) = (words::identifiers(&cited), words::identifiers(name));
-        // Words of a language without spaces are no identifiers, and stand within others.
-        if parts.is_empty() {
-            return cited.contains(name);
-        }
-        parts.iter().all(|part| here.contains(part))
-    };
-    match names.first() {
-        Some(first) if !names.iter().any(|name| is_there(name)) => Err(Fault::WithoutName((*first).to_owned())),
-        _ => Ok(cited),
+    let shown = lines.join("\n");
+    match cited::missing(&cited::names(&citation.why, &citation.path), &shown) {
+        Some(name) => Err(Fault::WithoutName(name.to_owned())),
+        None => Ok(shown),
     }
 }
 
@@ -103,6 +94,8 @@ mod tests {
             of("1", "`greet` is here").unwrap_err(),
             Fault::WithoutName("greet".to_owned())
         );
+        // The name of the file itself is none that stands in it.
+        assert_eq!(of("1", "`a.py` reads it, see `a.py:1`"), Ok("import os".to_owned()));
         assert_eq!(of("", "`os.name`"), Ok(TEXT.trim_end().to_owned()));
         assert_eq!(
             of("3", "`再試行` の回数").unwrap_err(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sqlx::SqlitePool;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::config::Config;
 use super::left_out::LeftOut;
@@ -14,9 +14,9 @@ use super::searching::Reranker;
 use super::{Index, IndexError};
 use crate::repository::mirror::Mirror;
 
-/// The form of the tables and of the words in them, which is in the file's name: a program of
+/// The form of the tables and of the bytes in them, which is in the file's name: a program of
 /// another version makes a file of its own. Raise it whenever a place, a word or a table changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const NAME: &str = "code-index";
 
 /// Longest wait for another process that writes.
@@ -24,29 +24,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// One that writes and one that reads meanwhile.
 const CONNECTIONS: u32 = 2;
 
-/// Words are written as they are searched for, so the tokenizer only cuts at spaces: its tables
-/// have no content to give back, because the repository has it.
+/// What is in them is bytes, see `stored`. The id of a content is that of its first place, and no id
+/// is given twice: words are kept in segments, one for each time that files were read, and say in
+/// which places they stand. The text is nowhere in it, because the repository has it.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS blob (
-    id INTEGER PRIMARY KEY, object TEXT NOT NULL, language TEXT NOT NULL, UNIQUE (object, language));
-CREATE TABLE IF NOT EXISTS name (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS chunk (
-    id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, name INTEGER, parent INTEGER, kind TEXT NOT NULL,
-    first INTEGER NOT NULL, last INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS chunk_by_blob ON chunk (blob);
-CREATE INDEX IF NOT EXISTS chunk_by_name ON chunk (name) WHERE name IS NOT NULL;
-CREATE TABLE IF NOT EXISTS reference (name INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (name, blob)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS path (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS snapshot (id INTEGER PRIMARY KEY, object TEXT NOT NULL UNIQUE, used INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS tree (
-    snapshot INTEGER NOT NULL, path INTEGER NOT NULL, blob INTEGER NOT NULL, PRIMARY KEY (snapshot, path)) WITHOUT ROWID;
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(
-    name, body, content='', contentless_delete=1, tokenize=\"ascii tokenchars '_'\");
-CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab(words, row);
-CREATE VIRTUAL TABLE IF NOT EXISTS path_words USING fts5(
-    words, content='', contentless_delete=1, tokenize=\"ascii tokenchars '_'\");
-CREATE VIRTUAL TABLE IF NOT EXISTS name_parts USING fts5(
-    name, content='', contentless_delete=1, detail=none, tokenize='trigram');
+    id INTEGER PRIMARY KEY, object BLOB NOT NULL, language INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,
+    places BLOB NOT NULL, uses BLOB NOT NULL, UNIQUE (object, language));
+CREATE TABLE IF NOT EXISTS snapshot (
+    id INTEGER PRIMARY KEY, object TEXT NOT NULL UNIQUE, used INTEGER NOT NULL, count INTEGER NOT NULL, files BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS segment (
+    id INTEGER PRIMARY KEY, first INTEGER NOT NULL, next INTEGER NOT NULL, count INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS block (
+    id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, first TEXT NOT NULL, data BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS block_by_word ON block (segment, first);
 ";
 
 impl Index {
@@ -113,9 +104,14 @@ impl Index {
         &self.trees
     }
 
-    /// Returns what an error of the database means.
+    /// Returns what an error of the database means. A damaged file is removed, so that whoever opens
+    /// it next makes it anew.
     pub(super) fn failed(&self, error: &sqlx::Error) -> IndexError {
-        IndexError::of(&Self::file(&self.mirror), error)
+        let error = IndexError::of(&Self::file(&self.mirror), error);
+        if matches!(error, IndexError::Damaged { .. }) {
+            Self::discard(&self.mirror);
+        }
+        error
     }
 
     /// Closes the file, and writes what is beside it into it.
@@ -126,7 +122,7 @@ impl Index {
 
 async fn connect(file: &Path) -> Result<SqlitePool, IndexError> {
     // What a power cut takes is made again; a file that it breaks is seen to be damaged.
-    let options = SqliteConnectOptions::new()
+    let mut options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
@@ -134,6 +130,10 @@ async fn connect(file: &Path) -> Result<SqlitePool, IndexError> {
         .pragma("cache_size", "-32768")
         .pragma("temp_store", "memory")
         .busy_timeout(PATIENCE);
+    if !file.exists() {
+        // What is forgotten makes the file smaller. To say so again would wait for whoever writes.
+        options = options.auto_vacuum(SqliteAutoVacuum::Full);
+    }
     let connected = SqlitePoolOptions::new()
         .max_connections(CONNECTIONS)
         .acquire_timeout(PATIENCE * 2)

@@ -5,22 +5,30 @@
 //! others go on reading. Two processes that do the same at once each find what the other wrote.
 
 mod writing; // the rows of files and commits
+mod joining; // segments of words that are joined to larger ones
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use chrono::Utc;
-use sqlx::Row;
+use sqlx::{Row, SqliteConnection};
 
 use super::config::Config;
 use super::parsed::{Parsed, Unread, parse_all};
+use super::stored::from_hex;
 use super::{Index, IndexError};
 use crate::repository::mirror::Mirror;
 use crate::repository::reading::files::TreeEntry;
 use crate::repository::{CommitId, RepositoryError};
 use crate::syntax::Language;
 
+/// A content by its id in git and the number of its language, since each has its own parser.
+type Key = (Vec<u8>, u8);
+
 /// Most files of a commit that are looked at.
 const MOST_FILES: usize = 100_000;
+/// How often a commit is filled whose contents another process forgets meanwhile.
+const ATTEMPTS: usize = 3;
 /// Bytes of files that are read before they are written.
 const GROUP: u64 = 8 * 1024 * 1024;
 
@@ -40,6 +48,8 @@ pub struct Filled {
 pub struct Counts {
     pub files: usize,
     pub places: usize,
+    /// Bytes of the texts whose words are in it; a text that several files have counts once.
+    pub bytes: u64,
 }
 
 /// Ends of the names of files that programs wrote for programs: they have many words and answer
@@ -89,18 +99,16 @@ impl Index {
         }
         let (files, is_cut) = self.mirror().files(commit, MOST_FILES).await?;
         let files: Vec<TreeEntry> = files.into_iter().filter(|file| !file.is_link).collect();
-        let known = self.known_blobs().await?;
-        let mut unknown: Vec<&TreeEntry> = Vec::new();
-        let mut seen = HashSet::new();
-        for file in files.iter().filter(|file| self.is_read(file)) {
-            let key = (file.object.clone(), language(&file.path));
-            if !known.contains_key(&key) && seen.insert(key) {
-                unknown.push(file);
+        let mut read = 0;
+        for attempt in 1..=ATTEMPTS {
+            let known = self.known_blobs().await?;
+            let unknown = self.unknown(&files, &known);
+            read += unknown.len();
+            self.read_all(&unknown).await?;
+            if self.note_commit(commit, &files, attempt == ATTEMPTS).await? {
+                break;
             }
         }
-        let read = unknown.len();
-        self.read_all(&unknown).await?;
-        self.note_commit(commit, &files).await?;
         Ok(Filled {
             files: files.len(),
             read,
@@ -108,31 +116,31 @@ impl Index {
         })
     }
 
+    /// Returns the files whose content is not known, each content once for each language.
+    fn unknown<'f>(&self, files: &'f [TreeEntry], known: &HashMap<Key, u64>) -> Vec<&'f TreeEntry> {
+        let mut seen = HashSet::new();
+        let read = files.iter().filter(|file| self.is_read(file));
+        read.filter(|file| key(file).is_some_and(|key| !known.contains_key(&key) && seen.insert(key)))
+            .collect()
+    }
+
     /// Returns how much the index has of a commit.
     pub async fn counts(&self, commit: &CommitId) -> Result<Counts, IndexError> {
-        let row = sqlx::query(
-            "SELECT count(DISTINCT t.path), count(c.id) FROM snapshot s JOIN tree t ON t.snapshot = s.id \
-             LEFT JOIN chunk c ON c.blob = t.blob WHERE s.object = ?",
-        )
-        .bind(commit.as_str())
-        .fetch_one(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
-        let count = |column: usize| usize::try_from(row.get::<i64, _>(column)).unwrap_or_default();
+        let tree = self.tree(commit).await?;
+        let sizes = tree.contents.iter().map(|content| content.known.size);
         Ok(Counts {
-            files: count(0),
-            places: count(1),
+            files: tree.files.len(),
+            places: tree.places(),
+            bytes: sizes.sum(),
         })
     }
 
     /// Returns the number of files of a commit that is known, and notes its use.
     async fn known_commit(&self, commit: &CommitId) -> Result<Option<usize>, IndexError> {
-        let counted = sqlx::query(
-            "SELECT s.id, (SELECT count(*) FROM tree t WHERE t.snapshot = s.id) FROM snapshot s WHERE s.object = ?",
-        )
-        .bind(commit.as_str())
-        .fetch_optional(self.pool())
-        .await;
+        let counted = sqlx::query("SELECT id, count FROM snapshot WHERE object = ?")
+            .bind(commit.as_str())
+            .fetch_optional(self.pool())
+            .await;
         let Some(row) = counted.map_err(|error| self.failed(&error))? else {
             return Ok(None);
         };
@@ -152,12 +160,10 @@ impl Index {
         Ok(Some(usize::try_from(row.get::<i64, _>(1)).unwrap_or_default()))
     }
 
-    async fn known_blobs(&self) -> Result<HashMap<(String, String), i64>, IndexError> {
-        let rows = sqlx::query("SELECT object, language, id FROM blob")
-            .fetch_all(self.pool())
-            .await;
-        let rows = rows.map_err(|error| self.failed(&error))?;
-        Ok(rows.iter().map(|row| ((row.get(0), row.get(1)), row.get(2))).collect())
+    async fn known_blobs(&self) -> Result<HashMap<Key, u64>, IndexError> {
+        let mut connection = self.pool().acquire().await.map_err(|error| self.failed(&error))?;
+        let known = known_blobs(&mut connection).await;
+        known.map_err(|error| self.failed(&error))
     }
 
     fn is_read(&self, file: &TreeEntry) -> bool {
@@ -166,11 +172,11 @@ impl Index {
 
     /// Reads the unknown files, and writes one group while the next is read.
     async fn read_all(&self, unknown: &[&TreeEntry]) -> Result<(), IndexError> {
-        let mut written: Vec<Parsed> = Vec::new();
+        let mut written: Arc<Vec<Parsed>> = Arc::default();
         for group in groups(unknown) {
             let (read, wrote) = tokio::join!(self.read_group(group), self.write_group(&written));
             wrote?;
-            written = read?;
+            written = Arc::new(read?);
         }
         self.write_group(&written).await
     }
@@ -183,7 +189,9 @@ impl Index {
                 .push(file.path.as_str());
             paths
         });
-        let objects: Vec<&str> = paths.keys().copied().collect();
+        let mut seen = HashSet::new();
+        let objects = group.iter().map(|file| file.object.as_str());
+        let objects: Vec<&str> = objects.filter(|object| seen.insert(*object)).collect();
         let mut files = Vec::new();
         self.mirror()
             .each_content(&objects, |object, content| {
@@ -205,7 +213,7 @@ impl Index {
         })
     }
 
-    async fn write_group(&self, parsed: &[Parsed]) -> Result<(), IndexError> {
+    async fn write_group(&self, parsed: &Arc<Vec<Parsed>>) -> Result<(), IndexError> {
         if parsed.is_empty() {
             return Ok(());
         }
@@ -217,21 +225,39 @@ impl Index {
         written.await.map_err(|error: sqlx::Error| self.failed(&error))
     }
 
-    async fn note_commit(&self, commit: &CommitId, files: &[TreeEntry]) -> Result<(), IndexError> {
-        let blobs = self.known_blobs().await?;
-        let written = async {
+    /// Notes which files a commit has, and forgets others. False if another process has forgotten
+    /// contents meanwhile that were just read: then nothing is noted, unless this is the last time.
+    async fn note_commit(&self, commit: &CommitId, files: &[TreeEntry], is_last: bool) -> Result<bool, IndexError> {
+        let noted = async {
             let mut transaction = self.pool().begin_with("BEGIN IMMEDIATE").await?;
+            let blobs = known_blobs(&mut transaction).await?;
+            if !is_last && !self.unknown(files, &blobs).is_empty() {
+                return Ok(false);
+            }
             writing::note(&mut transaction, commit, files, &blobs).await?;
             writing::forget_others(&mut transaction).await?;
-            transaction.commit().await
+            joining::join(&mut transaction).await?;
+            transaction.commit().await?;
+            Ok(true)
         };
-        written.await.map_err(|error: sqlx::Error| self.failed(&error))
+        noted.await.map_err(|error: sqlx::Error| self.failed(&error))
     }
 }
 
-/// Returns the name under which a language is kept: that of its parser.
-pub(super) fn language(path: &str) -> String {
-    format!("{:?}", Language::of(path))
+async fn known_blobs(connection: &mut SqliteConnection) -> Result<HashMap<Key, u64>, sqlx::Error> {
+    let rows = sqlx::query("SELECT object, language, id FROM blob")
+        .fetch_all(connection)
+        .await?;
+    let known = rows.iter().map(|row| {
+        let language = u8::try_from(row.get::<i64, _>(1)).unwrap_or(u8::MAX);
+        ((row.get(0), language), row.get::<i64, _>(2).cast_unsigned())
+    });
+    Ok(known.collect())
+}
+
+/// Returns how a file's content is known; `None` if its id is none.
+fn key(file: &TreeEntry) -> Option<Key> {
+    Some((from_hex(&file.object)?, Language::of(&file.path).number()))
 }
 
 fn groups<'f>(files: &'f [&'f TreeEntry]) -> Vec<&'f [&'f TreeEntry]> {

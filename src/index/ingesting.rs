@@ -8,10 +8,10 @@ use std::collections::HashSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::Row;
 
 use super::filling::Filled;
 use super::left_out::{self, with_folders};
+use super::stored::places::Places;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
 
@@ -128,22 +128,18 @@ impl Index {
 
     /// Returns the files that are named, or lie in folders that are, with the number of places.
     async fn places_in(&self, commit: &CommitId, named: &[String]) -> Result<Vec<TakenIn>, IndexError> {
-        let rows = sqlx::query(
-            "SELECT p.path, (SELECT count(*) FROM chunk c WHERE c.blob = t.blob) FROM snapshot s \
-             JOIN tree t ON t.snapshot = s.id JOIN path p ON p.id = t.path WHERE s.object = ? ORDER BY p.path",
-        )
-        .bind(commit.as_str())
-        .fetch_all(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
+        let tree = self.tree(commit).await?;
         let named: HashSet<&str> = named.iter().map(String::as_str).collect();
-        let files = rows.iter().map(|row| TakenIn {
-            path: row.get(0),
-            places: usize::try_from(row.get::<i64, _>(1)).unwrap_or_default(),
-        });
-        Ok(files
-            .filter(|file| with_folders(&file.path).any(|part| named.contains(part)))
-            .collect())
+        let files = tree.files.iter();
+        let files = files.filter(|file| with_folders(&file.path).any(|part| named.contains(part)));
+        let mut found: Vec<TakenIn> = files
+            .map(|file| TakenIn {
+                path: file.path.clone(),
+                places: tree.places_of(file).map_or(0, Places::count),
+            })
+            .collect();
+        found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
     }
 
     fn unkept(&self, error: &std::io::Error) -> IndexError {

@@ -9,7 +9,8 @@
 
 pub mod config; // the section `index`
 mod error; // why there is no answer
-mod tree; // the files of a commit, as the index knows them
+mod stored; // places, words and paths as bytes
+mod tree; // the files of a commit with their places, as the index knows them
 mod left_out; // paths that somebody pruned
 mod file; // the database: tables, opening, making anew
 mod parsed; // a file of the repository as rows of the database

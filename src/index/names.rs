@@ -1,20 +1,23 @@
 //! What a file defines, who uses a name, and what a repository refers to most.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use super::searching::{is_part, is_test, qualified};
+use super::stored::digest;
+use super::stored::places::{PlaceOf, Places};
+use super::tree::Tree;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
+use crate::syntax::Kind;
 
 /// Files that use a name and are looked through, and lines that are shown.
 const MOST_FILES: usize = 60;
 const MOST_USES: usize = 60;
 const LONGEST_LINE: usize = 200;
 /// Names that are like the one asked for.
-const MOST_ALIKE: i64 = 20;
+const MOST_ALIKE: usize = 20;
 
 /// Something that a file defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,53 +41,41 @@ impl Index {
     /// Returns what a file of a commit defines, in order; `None` if there is no such file.
     pub async fn outline(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<Definition>>, IndexError> {
         let tree = self.tree(commit).await?;
-        if !tree.files.values().any(|file| file.path == path) {
+        let Some(file) = tree.files.iter().find(|file| file.path == path) else {
             return Ok(None);
-        }
-        let rows = sqlx::query(
-            "SELECT ?2, coalesce(n.name, ''), coalesce(q.name, ''), c.kind, c.first, c.last FROM snapshot s \
-             JOIN path p ON p.path = ?2 JOIN tree t ON t.snapshot = s.id AND t.path = p.id JOIN chunk c ON c.blob = t.blob \
-             JOIN name n ON n.id = c.name LEFT JOIN name q ON q.id = c.parent WHERE s.object = ?1 ORDER BY c.first, c.last",
-        )
-        .bind(commit.as_str())
-        .bind(path)
-        .fetch_all(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
-        Ok(Some(rows.iter().map(definition).collect()))
+        };
+        let places = tree.places_of(file).into_iter().flat_map(Places::each);
+        let named = places.filter(|place| !place.name.is_empty());
+        Ok(Some(named.map(|place| definition(path, place)).collect()))
     }
 
     /// Returns where a name is defined; where it is nowhere, what has it as a part of its name.
     pub async fn definitions(&self, commit: &CommitId, name: &str) -> Result<Vec<Definition>, IndexError> {
-        let exact = self.named(commit, "n.name = ?2", name).await?;
+        let tree = self.tree(commit).await?;
+        let exact: Vec<_> = tree.named(name).map(|(_, content, place)| (content, place)).collect();
         if !exact.is_empty() || !is_part(name) {
-            return Ok(exact);
+            return Ok(self.first(&tree, exact));
         }
-        let parts: Vec<char> = name.chars().collect();
-        let query: Vec<String> = parts
-            .windows(3)
-            .map(|part| format!("\"{}\"", part.iter().collect::<String>()))
-            .collect();
-        let matching = "n.id IN (SELECT rowid FROM name_parts WHERE name_parts MATCH ?2)";
-        self.named(commit, matching, &query.join(" AND ")).await
+        let part = name.to_lowercase();
+        let places = tree.each_place().map(|(_, content, place)| (content, place));
+        let alike = places.filter(|(_, place)| place.name.to_lowercase().contains(&part));
+        Ok(self.first(&tree, alike.collect()))
     }
 
-    async fn named(&self, commit: &CommitId, condition: &str, name: &str) -> Result<Vec<Definition>, IndexError> {
-        let statement = format!(
-            "SELECT p.path, n.name, coalesce(q.name, ''), c.kind, c.first, c.last FROM name n JOIN chunk c ON c.name = n.id \
-             LEFT JOIN name q ON q.id = c.parent JOIN snapshot s ON s.object = ?1 JOIN tree t ON t.snapshot = s.id AND t.blob = c.blob \
-             JOIN path p ON p.id = t.path WHERE {condition} ORDER BY length(n.name), p.path, c.first LIMIT {MOST_ALIKE}"
-        );
-        let rows = sqlx::query(sqlx::AssertSqlSafe(statement))
-            .bind(commit.as_str())
-            .bind(name)
-            .fetch_all(self.pool())
-            .await
-            .map_err(|error| self.failed(&error))?;
-        let definitions = rows.iter().map(definition);
-        Ok(definitions
-            .filter(|found| !self.left_out().holds(&found.path))
-            .collect())
+    /// Returns the definitions with the shortest names, in the order of their paths.
+    fn first(&self, tree: &Tree, found: Vec<(usize, PlaceOf<'_>)>) -> Vec<Definition> {
+        let mut lengths: Vec<(usize, Definition)> = Vec::new();
+        for (content, place) in found {
+            let files = tree.with_content(content).map(|(_, file)| file);
+            let files = files.filter(|file| !self.left_out().holds(&file.path));
+            lengths.extend(files.map(|file| (place.name.len(), definition(&file.path, place))));
+        }
+        lengths.sort_by(|(one_length, one), (other_length, other)| {
+            let by_place = || (&one.path, one.first).cmp(&(&other.path, other.first));
+            one_length.cmp(other_length).then_with(by_place)
+        });
+        lengths.truncate(MOST_ALIKE);
+        lengths.into_iter().map(|(_, definition)| definition).collect()
     }
 
     /// Returns the lines that use a name, without those that define it, tests last.
@@ -95,15 +86,18 @@ impl Index {
         takes: &(dyn Fn(&str) -> bool + Send + Sync),
     ) -> Result<Vec<Use>, IndexError> {
         let tree = self.tree(commit).await?;
-        let rows = sqlx::query("SELECT r.blob FROM name n JOIN reference r ON r.name = n.id WHERE n.name = ?")
-            .bind(name)
-            .fetch_all(self.pool())
-            .await
-            .map_err(|error| self.failed(&error))?;
-        let mut files: Vec<(&str, &str)> = rows
+        let wanted = digest(name);
+        let mut using = Vec::new();
+        self.each_use(&tree, |content, uses| {
+            if uses.contains(&wanted) {
+                using.push(content);
+            }
+        })
+        .await?;
+        let mut files: Vec<(&str, &str)> = using
             .iter()
-            .flat_map(|row| tree.with_content(row.get(0)))
-            .map(|(_, file)| (file.path.as_str(), file.object.as_str()))
+            .flat_map(|content| tree.with_content(*content))
+            .map(|(_, file)| (file.path.as_str(), tree.object(file)))
             .filter(|(path, _)| takes(path) && !self.left_out().holds(path))
             .collect();
         files.sort_by_key(|(path, _)| (is_test(path), path.to_owned()));
@@ -131,54 +125,76 @@ impl Index {
 
     /// Returns what the most files refer to, of what is defined in one or two places.
     pub async fn most_referred(&self, commit: &CommitId, limit: usize) -> Result<Vec<(Definition, usize)>, IndexError> {
-        self.tree(commit).await?;
-        let rows = sqlx::query(
-            "WITH here AS (SELECT DISTINCT t.blob FROM snapshot s JOIN tree t ON t.snapshot = s.id WHERE s.object = ?1), \
-             used AS (SELECT r.name, count(*) AS files FROM reference r WHERE r.blob IN here GROUP BY r.name HAVING files > 1) \
-             SELECT p.path, n.name, coalesce(q.name, ''), c.kind, c.first, c.last, used.files FROM used \
-             JOIN chunk c ON c.name = used.name AND c.blob IN here AND c.kind IN ('function', 'method', 'class', 'type', 'macro') \
-             JOIN name n ON n.id = c.name LEFT JOIN name q ON q.id = c.parent \
-             JOIN snapshot s ON s.object = ?1 JOIN tree t ON t.snapshot = s.id AND t.blob = c.blob JOIN path p ON p.id = t.path \
-             ORDER BY used.files DESC, p.path, c.first LIMIT ?2",
-        )
-        .bind(commit.as_str())
-        .bind(i64::try_from(limit.saturating_mul(10)).unwrap_or(i64::MAX))
-        .fetch_all(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
-        let found: Vec<(Definition, usize)> = rows
-            .iter()
-            .map(|row| {
-                (
-                    definition(row),
-                    usize::try_from(row.get::<i64, _>(6)).unwrap_or_default(),
-                )
-            })
-            .collect();
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        for (definition, _) in &found {
-            *places.entry(last_part(&definition.name)).or_default() += 1;
+        let tree = self.tree(commit).await?;
+        let mut uses_of: HashMap<u32, usize> = HashMap::new();
+        self.each_use(&tree, |_, uses| {
+            for used in uses {
+                *uses_of.entry(*used).or_default() += 1;
+            }
+        })
+        .await?;
+        uses_of.retain(|_, files| *files > 1);
+        // A long one is several places, of which the first counts.
+        let mut defined: HashMap<&str, BTreeMap<(&str, &str), PlaceOf<'_>>> = HashMap::new();
+        for (_, content, place) in tree.each_place().filter(|(_, _, place)| is_referred_to(place.kind)) {
+            if uses_of.contains_key(&digest(place.name)) {
+                let places = defined.entry(place.name).or_default();
+                for (_, file) in tree.with_content(content) {
+                    places.entry((file.path.as_str(), place.parent)).or_insert(place);
+                }
+            }
         }
-        let is_clear = |name: &str| places.get(last_part(name)).is_some_and(|count| *count <= 2);
-        let clear = found
-            .iter()
-            .filter(|(found, _)| is_clear(&found.name) && !is_test(&found.path) && !self.left_out().holds(&found.path));
-        Ok(clear.take(limit).cloned().collect())
+        let mut clear = Vec::new();
+        for (name, places) in defined.into_iter().filter(|(_, places)| places.len() <= 2) {
+            let files = uses_of.get(&digest(name)).copied().unwrap_or_default();
+            let shown = places
+                .into_iter()
+                .filter(|((path, _), _)| !is_test(path) && !self.left_out().holds(path));
+            clear.extend(shown.map(|((path, _), place)| (definition(path, place), files)));
+        }
+        clear.sort_by(|(one, one_files), (other, other_files)| {
+            let by_place = || (&one.path, one.first, &one.name).cmp(&(&other.path, other.first, &other.name));
+            other_files.cmp(one_files).then_with(by_place)
+        });
+        clear.truncate(limit);
+        Ok(clear)
+    }
+
+    /// Calls `take` with each content of a commit and the digests of the names that it uses.
+    async fn each_use(&self, tree: &Tree, mut take: impl FnMut(usize, &[u32])) -> Result<(), IndexError> {
+        let rows = sqlx::query("SELECT id, uses FROM blob ORDER BY id")
+            .fetch_all(self.pool())
+            .await
+            .map_err(|error| self.failed(&error))?;
+        let mut uses = Vec::new();
+        for row in &rows {
+            let id = row.get::<i64, _>(0).cast_unsigned();
+            let Ok(content) = tree.contents.binary_search_by_key(&id, |content| content.known.id) else {
+                continue;
+            };
+            let (digests, _) = row.get::<&[u8], _>(1).as_chunks::<4>();
+            uses.clear();
+            uses.extend(digests.iter().map(|digest| u32::from_le_bytes(*digest)));
+            take(content, &uses);
+        }
+        Ok(())
     }
 }
 
-fn last_part(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
+fn is_referred_to(kind: Kind) -> bool {
+    match kind {
+        Kind::Function | Kind::Method | Kind::Class | Kind::Type | Kind::Macro => true,
+        Kind::Module | Kind::Section | Kind::Key | Kind::Lines => false,
+    }
 }
 
-fn definition(row: &SqliteRow) -> Definition {
-    let line = |column: usize| usize::try_from(row.get::<i64, _>(column)).unwrap_or(1);
+fn definition(path: &str, place: PlaceOf<'_>) -> Definition {
     Definition {
-        path: row.get(0),
-        name: qualified(row.get(2), row.get(1)),
-        kind: row.get(3),
-        first: line(4),
-        last: line(5),
+        path: path.to_owned(),
+        name: qualified(place.parent, place.name),
+        kind: place.kind.name().to_owned(),
+        first: place.first,
+        last: place.last,
     }
 }
 

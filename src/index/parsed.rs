@@ -1,12 +1,15 @@
-//! A file of the repository as the index keeps it: places with their words, names that it uses.
+//! A file of the repository as the index keeps it: places, the words in them, names that it uses.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::syntax::words::{counted, each, written};
-use crate::syntax::{self, Kind, Language};
+use super::stored::digest;
+use super::stored::places::Place;
+use super::stored::postings::{MOST_IN_BODY, MOST_IN_NAME, Mark};
+use crate::syntax::words::each;
+use crate::syntax::{self, Chunk, Language};
 
-/// How often a word counts in one place at most.
-const MOST_REPEATS: usize = 5;
 /// Bytes of zeros and other signs of a file that is no text are looked for in its beginning.
 const LOOKED_AT: usize = 8 * 1024;
 /// Most threads that read files at once.
@@ -20,98 +23,124 @@ pub(super) struct Unread {
     pub(super) content: Vec<u8>,
 }
 
-/// A file as rows of the database.
+/// A file as the database keeps it.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) object: String,
     pub(super) language: Language,
+    /// Bytes of its text; 0 if it is none.
+    pub(super) size: usize,
     pub(super) places: Vec<Place>,
-    pub(super) references: Vec<String>,
+    /// In which of its places each word stands, counted from 0.
+    pub(super) words: HashMap<String, Vec<Mark>>,
+    /// The digests of the names that it uses, in order.
+    pub(super) uses: Vec<u32>,
 }
 
-/// A place with its words.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) name: String,
-    pub(super) parent: String,
-    pub(super) kind: Kind,
-    pub(super) first: usize,
-    pub(super) last: usize,
-    pub(super) name_words: String,
-    pub(super) body_words: String,
-}
-
-/// Reads files, on as many threads as the machine has to give.
+/// Reads files, on as many threads as the machine has to give, and returns them in their order.
 pub(super) fn parse_all(files: &[Unread]) -> Vec<Parsed> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let share = files.len().div_ceil(threads).max(1);
-    thread::scope(|scope| {
-        let parts: Vec<_> = files
-            .chunks(share)
-            .map(|part| scope.spawn(|| part.iter().map(parse).collect::<Vec<_>>()))
+    let next = AtomicUsize::new(0);
+    let mut parsed = thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut part = Vec::new();
+                    while let Some((number, file)) = taken(files, &next) {
+                        part.push((number, parse(file)));
+                    }
+                    part
+                })
+            })
             .collect();
         // A part whose thread fell is missing, and its files are read anew the next time.
-        parts
-            .into_iter()
-            .filter_map(|part| part.join().ok())
-            .flatten()
-            .collect()
-    })
+        let parts = parts.into_iter().filter_map(|part| part.join().ok());
+        parts.flatten().collect::<Vec<_>>()
+    });
+    parsed.sort_unstable_by_key(|(number, _)| *number);
+    parsed.into_iter().map(|(_, file)| file).collect()
+}
+
+fn taken<'f>(files: &'f [Unread], next: &AtomicUsize) -> Option<(usize, &'f Unread)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    Some((number, files.get(number)?))
 }
 
 fn parse(file: &Unread) -> Parsed {
-    let language = Language::of(&file.path);
+    let mut parsed = Parsed {
+        object: file.object.clone(),
+        language: Language::of(&file.path),
+        size: 0,
+        places: Vec::new(),
+        words: HashMap::new(),
+        uses: Vec::new(),
+    };
     let head = &file.content[..file.content.len().min(LOOKED_AT)];
     if head.contains(&0) {
-        return Parsed {
-            object: file.object.clone(),
-            language,
-            places: Vec::new(),
-            references: Vec::new(),
-        };
+        return parsed;
     }
     let text = String::from_utf8_lossy(&file.content);
+    parsed.size = file.content.len();
     let outline = syntax::outline(&file.path, &text);
     let lines: Vec<&str> = text.lines().collect();
-    let places = outline.chunks.into_iter().map(|chunk| {
-        let mut body = String::new();
+    for chunk in outline.chunks {
+        parsed.take(chunk, &lines);
+    }
+    parsed.uses = outline.references.iter().map(|name| digest(name)).collect();
+    parsed.uses.sort_unstable();
+    parsed.uses.dedup();
+    parsed
+}
+
+impl Parsed {
+    fn take(&mut self, chunk: Chunk, lines: &[&str]) {
+        let place = self.places.len() as u64;
+        let mut length = 0;
+        for name in [&chunk.name, &chunk.parent] {
+            each(name, |word| {
+                length += 1;
+                self.count(word, place, |mark| mark.name = MOST_IN_NAME.min(mark.name + 1));
+            });
+        }
         for &(first, last) in &chunk.own {
             for line in lines.get(first - 1..last).unwrap_or_default() {
-                body.push_str(line);
-                body.push('\n');
+                each(line, |word| {
+                    self.count(word, place, |mark| {
+                        if mark.body < MOST_IN_BODY {
+                            mark.body += 1;
+                            length += 1;
+                        }
+                    });
+                });
             }
         }
-        let mut name_words = String::new();
-        each(&chunk.name, |word| push(&mut name_words, word));
-        each(&chunk.parent, |word| push(&mut name_words, word));
-        Place {
-            name_words,
-            body_words: written(&counted(&body), MOST_REPEATS),
+        self.places.push(Place {
             name: chunk.name,
             parent: chunk.parent,
             kind: chunk.kind,
             first: chunk.first,
             last: chunk.last,
+            length,
+        });
+    }
+
+    /// Counts a word of a place, which is the last of those that it stands in.
+    fn count(&mut self, word: &str, place: u64, count: impl FnOnce(&mut Mark)) {
+        let marks = match self.words.get_mut(word) {
+            Some(marks) => marks,
+            None => self.words.entry(word.to_owned()).or_default(),
+        };
+        match marks.last_mut() {
+            Some(mark) if mark.place == place => count(mark),
+            _ => {
+                let mut mark = Mark {
+                    place,
+                    body: 0,
+                    name: 0,
+                };
+                count(&mut mark);
+                marks.push(mark);
+            }
         }
-    });
-    Parsed {
-        object: file.object.clone(),
-        language,
-        places: places.collect(),
-        references: outline.references,
     }
-}
-
-/// Returns the words of a path.
-pub(super) fn path_words(path: &str) -> String {
-    let mut words = String::new();
-    each(path, |word| push(&mut words, word));
-    words
-}
-
-fn push(words: &mut String, word: &str) {
-    if !words.is_empty() {
-        words.push(' ');
-    }
-    words.push_str(word);
 }

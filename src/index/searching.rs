@@ -2,6 +2,7 @@
 
 mod question; // what a question names
 mod ranking; // which files and places answer best
+mod scoring; // places and paths by their words
 mod reranking; // the best places again, by their meaning
 
 use std::collections::{BTreeSet, HashMap};
@@ -9,33 +10,28 @@ use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use sqlx::Row;
 
 use super::tree::Tree;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
-use crate::syntax::words;
+use crate::syntax::{Kind, words};
 use question::Question;
 pub(super) use ranking::is_test;
-use ranking::{Defined, Findings, Found, Ranked, rank};
+use ranking::{Defined, Findings, Ranked, rank};
 pub use reranking::Reranker;
+use scoring::{Lists, Word};
 
 /// Words of a question that are searched for: the rarest. The others stand everywhere.
 const MOST_WORDS: usize = 48;
 /// How often a word counts at most that a question repeats.
 const MOST_TIMES: usize = 3;
-/// Places that are looked at, of all commits that are kept, and of the one that is searched: the
-/// others have most of it as well, in other versions.
-const MOST_LOOKED_AT: i64 = 2_400;
+/// Places that are looked at, by the words of the question and by those of its first line.
 const MOST_FOUND: usize = 600;
 /// Places of one file in an answer.
 const PER_FILE: usize = 3;
 /// Lines and bytes of the text of a place.
 const MOST_LINES: usize = 60;
 const MOST_BYTES: usize = 4 * 1024;
-
-/// A word of a question, and how often it counts.
-type Word<'q> = (&'q str, usize);
 
 /// What is wanted of a search.
 pub struct Wanted<'w> {
@@ -85,128 +81,37 @@ impl Index {
     }
 
     async fn find(&self, question: &Question, tree: &Tree) -> Result<Findings, IndexError> {
-        let all = self.best_words(&question.words).await?;
+        let words = question.words.keys().chain(question.title.keys());
+        let words: Vec<&str> = words.map(String::as_str).collect();
+        let lists = self.lists(&words).await?;
+        let best = best_words(&question.words, &lists, tree);
         let mut title: Vec<Word<'_>> = question.title.keys().map(|word| (word.as_str(), 1)).collect();
         title.sort_unstable();
         Ok(Findings {
-            places: self.places(&all, tree).await?,
-            by_title: self.places(&title, tree).await?,
-            definitions: self.defined(question, tree).await?,
-            paths: self.paths(&all).await?,
+            places: lists.best(&best, tree, MOST_FOUND),
+            by_title: lists.best(&title, tree, MOST_FOUND),
+            definitions: defined(question, tree),
+            paths: scoring::by_path(&best, tree),
         })
-    }
-
-    /// Returns the words of a question that tell most, rare ones and those that it repeats, each
-    /// with how often it counts.
-    async fn best_words<'q>(&self, counts: &'q HashMap<String, usize>) -> Result<Vec<Word<'q>>, IndexError> {
-        let list = serde_json::to_string(&counts.keys().collect::<Vec<_>>()).unwrap_or_default();
-        let rows = sqlx::query("SELECT term, doc FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))")
-            .bind(list)
-            .fetch_all(self.pool())
-            .await
-            .map_err(|error| self.failed(&error))?;
-        let mut weighed: Vec<(f64, Word<'q>)> = rows
-            .iter()
-            .filter_map(|row| {
-                let (word, count) = counts.get_key_value(row.get::<&str, _>(0))?;
-                #[expect(clippy::cast_precision_loss, reason = "counts of words and places")]
-                let (places, count) = (row.get::<i64, _>(1) as f64, *count as f64);
-                let weight = 1.0 + count.ln();
-                // A whole number, since a query can only repeat a word.
-                let times = if weight < 1.5 {
-                    1
-                } else if weight < 2.5 {
-                    2
-                } else {
-                    MOST_TIMES
-                };
-                Some((weight / (1.0 + places).ln(), (word.as_str(), times)))
-            })
-            .collect();
-        weighed.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-        weighed.truncate(MOST_WORDS);
-        Ok(weighed.into_iter().map(|(_, word)| word).collect())
-    }
-
-    async fn places(&self, words: &[Word<'_>], tree: &Tree) -> Result<Vec<Found>, IndexError> {
-        let rows = sqlx::query(
-            "SELECT f.rowid, f.rank, c.blob FROM (SELECT rowid, rank FROM words WHERE words MATCH ? AND rank MATCH \
-             'bm25(3.0, 1.0)' ORDER BY rank LIMIT ?) f JOIN chunk c ON c.id = f.rowid ORDER BY f.rank",
-        )
-        .bind(any_of(words))
-        .bind(MOST_LOOKED_AT)
-        .fetch_all(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
-        let found = rows.iter().map(|row| Found {
-            chunk: row.get(0),
-            blob: row.get(2),
-            // The smaller, the better.
-            score: -row.get::<f64, _>(1),
-        });
-        let of_commit = found.filter(|found| tree.by_blob.contains_key(&found.blob));
-        Ok(of_commit.take(MOST_FOUND).collect())
-    }
-
-    async fn paths(&self, words: &[Word<'_>]) -> Result<HashMap<i64, f64>, IndexError> {
-        let rows = sqlx::query("SELECT rowid, rank FROM path_words WHERE path_words MATCH ? ORDER BY rank LIMIT ?")
-            .bind(any_of(words))
-            .bind(MOST_LOOKED_AT)
-            .fetch_all(self.pool())
-            .await
-            .map_err(|error| self.failed(&error))?;
-        Ok(rows.iter().map(|row| (row.get(0), -row.get::<f64, _>(1))).collect())
-    }
-
-    async fn defined(&self, question: &Question, tree: &Tree) -> Result<Vec<Defined>, IndexError> {
-        let list = serde_json::to_string(&question.identifiers).unwrap_or_default();
-        let rows = sqlx::query(
-            "SELECT n.name, c.id, c.blob FROM name n JOIN chunk c ON c.name = n.id \
-             WHERE n.name IN (SELECT value FROM json_each(?)) AND c.kind NOT IN ('section', 'key')",
-        )
-        .bind(list)
-        .fetch_all(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
-        let defined = rows.iter().map(|row| Defined {
-            name: row.get(0),
-            chunk: row.get(1),
-            blob: row.get(2),
-        });
-        Ok(defined
-            .filter(|defined| tree.by_blob.contains_key(&defined.blob))
-            .collect())
     }
 
     /// Returns ranked places with their names and texts.
     async fn shown(&self, tree: &Tree, ranked: &[Ranked]) -> Result<Vec<Hit>, IndexError> {
-        let chunks: Vec<i64> = ranked.iter().filter_map(|place| place.chunk).collect();
-        let rows = sqlx::query(
-            "SELECT c.id, c.kind, c.first, c.last, coalesce(n.name, ''), coalesce(p.name, '') FROM chunk c \
-             LEFT JOIN name n ON n.id = c.name LEFT JOIN name p ON p.id = c.parent \
-             WHERE c.id IN (SELECT value FROM json_each(?))",
-        )
-        .bind(serde_json::to_string(&chunks).unwrap_or_default())
-        .fetch_all(self.pool())
-        .await
-        .map_err(|error| self.failed(&error))?;
         let mut hits = Vec::new();
-        for place in ranked {
-            let Some(file) = tree.files.get(&place.path) else {
+        for found in ranked {
+            let Some(file) = tree.files.get(found.file) else {
                 continue;
             };
-            let row = rows.iter().find(|row| Some(row.get::<i64, _>(0)) == place.chunk);
-            let line = |column| row.map_or(1, |row| usize::try_from(row.get::<i64, _>(column)).unwrap_or(1));
-            let (first, last) = (line(2), line(3));
-            let name = row.map_or_else(String::new, |row| qualified(row.get(5), row.get(4)));
+            let place = found.place.and_then(|place| tree.place(place));
+            let (first, last) = place.map_or((1, 1), |place| (place.first, place.last));
             hits.push(Hit {
                 path: file.path.clone(),
                 span: format!("L{first}-L{last}"),
                 first,
                 last,
-                name,
-                kind: row.map_or_else(|| "file".to_owned(), |row| row.get(1)),
-                score: (place.score * 1_000.0).round() / 1_000.0,
+                name: place.map_or_else(String::new, |place| qualified(place.parent, place.name)),
+                kind: place.map_or("file", |place| place.kind.name()).to_owned(),
+                score: (found.score * 1_000.0).round() / 1_000.0,
                 text: String::new(),
             });
         }
@@ -218,9 +123,9 @@ impl Index {
         let wanted: BTreeSet<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
         let objects: HashMap<&str, &str> = tree
             .files
-            .values()
-            .filter(|file| wanted.contains(file.path.as_str()) && !file.object.is_empty())
-            .map(|file| (file.path.as_str(), file.object.as_str()))
+            .iter()
+            .filter(|file| wanted.contains(file.path.as_str()) && file.content.is_some())
+            .map(|file| (file.path.as_str(), tree.object(file)))
             .collect();
         let unique: BTreeSet<&str> = objects.values().copied().collect();
         let unique: Vec<&str> = unique.into_iter().collect();
@@ -270,20 +175,41 @@ pub(super) fn qualified(parent: &str, name: &str) -> String {
     }
 }
 
-/// Returns the query for any of these words. They have no quotes, but could be operators.
-fn any_of(words: &[Word<'_>]) -> String {
-    let mut query = String::new();
-    for (word, times) in words.iter().filter(|(word, _)| !word.contains('"')) {
-        for _ in 0..*times {
-            let separator = if query.is_empty() { "" } else { " OR " };
-            let _ = write!(query, "{separator}\"{word}\"");
-        }
-    }
-    if query.is_empty() {
-        // No word is written so.
-        query.push_str("\"  \"");
-    }
-    query
+/// Returns the words of a question that tell most, rare ones and those that it repeats, each with
+/// how often it counts.
+fn best_words<'q>(counts: &'q HashMap<String, usize>, lists: &Lists, tree: &Tree) -> Vec<Word<'q>> {
+    let known = counts.iter().filter_map(|(word, count)| {
+        let places = lists.count(word, tree);
+        #[expect(clippy::cast_precision_loss, reason = "counts of words and places")]
+        let (of, count) = (places as f64, *count as f64);
+        let weight = 1.0 + count.ln();
+        let times = if weight < 1.5 {
+            1
+        } else if weight < 2.5 {
+            2
+        } else {
+            MOST_TIMES
+        };
+        (places > 0).then(|| (weight / (1.0 + of).ln(), (word.as_str(), times)))
+    });
+    let mut weighed: Vec<(f64, Word<'q>)> = known.collect();
+    weighed.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    weighed.truncate(MOST_WORDS);
+    weighed.into_iter().map(|(_, word)| word).collect()
+}
+
+/// Returns where the commit defines what the question names.
+fn defined(question: &Question, tree: &Tree) -> Vec<Defined> {
+    let names = question.identifiers.iter();
+    let places = names.flat_map(|name| tree.named(name).map(move |found| (name, found)));
+    let of_code = places.filter(|(_, (_, _, place))| !matches!(place.kind, Kind::Section | Kind::Key));
+    of_code
+        .map(|(name, (place, content, _))| Defined {
+            name: name.clone(),
+            place,
+            content,
+        })
+        .collect()
 }
 
 /// Returns the words of a name that a part of it would have, for searches by parts of names.

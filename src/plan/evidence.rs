@@ -34,15 +34,6 @@ impl Citation {
         Some((first, numbers.next().unwrap_or(first)))
     }
 
-    /// Returns the names in backticks of what it shows: identifiers, members and calls.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        let in_ticks = self.why.split('`').skip(1).step_by(2);
-        in_ticks.map(|name| name.trim().trim_end_matches("()")).filter(|name| {
-            let is_name = |letter: char| letter.is_alphanumeric() || "_.:".contains(letter);
-            !name.is_empty() && name.chars().all(is_name) && !name.contains('/')
-        })
-    }
-
     /// Returns the place as `path:first-last`.
     pub fn place(&self) -> String {
         match self.lines() {

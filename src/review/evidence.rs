@@ -1,7 +1,7 @@
 //! Decides which blockers count: those with evidence that the program can check.
 //!
 //! Reviewers invent blockers, and invent new ones in every round. A blocker counts if it names a
-//! line that exists, a command of the document or one of its criteria; from the second round on
+//! line that exists, and that has about it what the blocker says to stand there, a command of the document or one of its criteria; from the second round on
 //! only if that changed since the round before, or the blocker was there already. All others are
 //! shown, and block nothing.
 
@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocker;
 use super::document::Document;
+use crate::syntax::cited;
 
 /// The places, commands and criteria that evidence can name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Number of lines of the cited files that exist, see [`cited_paths`].
-    pub lines: BTreeMap<String, u32>,
+    /// The texts of the cited files that exist, see [`cited_paths`].
+    pub files: BTreeMap<String, String>,
     /// The commands of the document.
     pub commands: Vec<String>,
     /// The criteria by which the work is judged, in their order.
@@ -29,6 +30,9 @@ pub struct Place {
     pub last: u32,
 }
 
+/// Lines before and behind a cited place in which a name may stand: reviewers cite a line of the
+/// function that they speak of.
+const NEAR: usize = 30;
 /// Most characters of a criterion's number: "criterion 12".
 const MOST_DIGITS: usize = 3;
 /// A shorter criterion is found in too many texts.
@@ -69,7 +73,8 @@ impl Place {
 
 /// Returns the paths that blockers cite, for [`Known::lines`].
 pub fn cited_paths(blockers: &[Blocker]) -> BTreeSet<String> {
-    blockers.iter().flat_map(places).map(|place| place.path).collect()
+    let places = blockers.iter().flat_map(places);
+    places.map(|(place, _)| place.path).collect()
 }
 
 /// Splits blockers into those that count and those that do not. `earlier` are those that counted in
@@ -101,8 +106,13 @@ pub fn weigh(
 fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
     let mut proofs: BTreeSet<String> = places(blocker)
         .into_iter()
-        .filter(|place| known.lines.get(&place.path).is_some_and(|lines| place.last <= *lines))
-        .map(|place| place.path)
+        .filter(|(place, text)| {
+            known
+                .files
+                .get(&place.path)
+                .is_some_and(|file| holds(file, place, text))
+        })
+        .map(|(place, _)| place.path)
         .collect();
     for text in texts(blocker) {
         let spoken = squeezed(text);
@@ -129,17 +139,34 @@ fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
     proofs
 }
 
+/// True if a file has the lines of a place, and near them one of the names that the text about it
+/// has in backticks.
+fn holds(file: &str, place: &Place, text: &str) -> bool {
+    let line = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let (first, last) = (line(place.first), line(place.last));
+    if last > file.lines().count() {
+        return false;
+    }
+    let begin = first.saturating_sub(1 + NEAR);
+    let lines = file.lines().skip(begin).take((last + NEAR).saturating_sub(begin));
+    let near = lines.collect::<Vec<_>>().join("\n");
+    cited::missing(&cited::names(text, &place.path), &near).is_none()
+}
+
 fn texts(blocker: &Blocker) -> impl Iterator<Item = &str> {
     let evidence = blocker.evidence.iter().map(String::as_str);
     evidence.chain([blocker.claim.as_str(), blocker.why.as_str()])
 }
 
-fn places(blocker: &Blocker) -> Vec<Place> {
+/// Returns the places that a blocker names, each with the text in which it does.
+fn places(blocker: &Blocker) -> Vec<(Place, &str)> {
     // A path with blanks is only known where it stands alone.
-    let whole = blocker.evidence.iter().filter_map(|text| Place::read(text.trim()));
+    let alone = blocker.evidence.iter().map(String::as_str);
+    let whole = alone.filter_map(|text| Some((Place::read(text.trim())?, text)));
     let is_border = |letter: char| letter.is_whitespace() || "`'\"()（）[]「」『』、。,;<>*".contains(letter);
-    let words = texts(blocker).flat_map(|text| text.split(is_border));
-    let words = words.filter_map(|word| Place::read(word.trim_end_matches(['.', ':', '!', '?'])));
+    let words = texts(blocker).flat_map(|text| text.split(is_border).map(move |word| (word, text)));
+    let words =
+        words.filter_map(|(word, text)| Some((Place::read(word.trim_end_matches(['.', ':', '!', '?']))?, text)));
     whole.chain(words).collect()
 }
 
@@ -180,7 +207,10 @@ mod tests {
 
     fn known() -> Known {
         Known {
-            lines: BTreeMap::from([("src/app.py".to_owned(), 40), ("a b.txt".to_owned(), 3)]),
+            files: BTreeMap::from([
+                ("src/app.py".to_owned(), "x = 1\n".repeat(39) + "greet()\n"),
+                ("a b.txt".to_owned(), "a\nb\nc\n".to_owned()),
+            ]),
             commands: vec!["make  test".to_owned(), "pytest -q".to_owned()],
             criteria: vec!["The report is sorted".to_owned(), "短い基準".to_owned()],
         }
@@ -220,6 +250,15 @@ mod tests {
             (blocker("`src/app.py:40` is wrong.", &[]), true),
             (blocker("see (src/app.py:1-40).", &[]), true),
             (blocker("wrong import", &["a b.txt:3"]), true),
+            (blocker("`greet` at src/app.py:38 fails", &[]), true),
+            (
+                blocker("wrong", &["src/app.py:40 calls `greet()` or `welcome()`"]),
+                true,
+            ),
+            (blocker("wrong", &["src/app.py:40 calls `welcome()`"]), false),
+            // Far from the line that is cited.
+            (blocker("wrong", &["src/app.py:1: `greet` is here"]), false),
+            (blocker("`welcome` is missing", &["src/app.py:40"]), true),
             (blocker("behind the end", &["src/app.py:41"]), false),
             (blocker("no such file", &["src/other.py:1"]), false),
             (blocker("no line", &["src/app.py"]), false),

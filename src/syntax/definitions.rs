@@ -11,16 +11,17 @@ use super::language::Language;
 /// Most steps from the declarator of a function in C to its name.
 const DEEPEST_DECLARATOR: usize = 12;
 
-/// Returns kind and name of what a node defines, if it defines something with a name.
-pub(super) fn defined<'t>(language: Language, node: Node<'_>, text: &'t str) -> Option<(Kind, &'t str)> {
+/// Returns kind and name of what a node defines, if it defines something with a name; `of` is the
+/// node's own kind in the grammar.
+pub(super) fn defined<'t>(language: Language, node: Node<'_>, of: &str, text: &'t str) -> Option<(Kind, &'t str)> {
     let kind = match language {
-        Language::Python => python(node.kind()),
-        Language::JavaScript | Language::TypeScript | Language::Tsx => return of_script(node, text),
-        Language::Java => java(node.kind()),
-        Language::Go => go(node.kind()),
-        Language::Rust => rust(node.kind()),
-        Language::C | Language::Cpp => return of_c(node, text),
-        Language::Ruby => ruby(node.kind()),
+        Language::Python => python(of),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => return of_script(node, of, text),
+        Language::Java => java(of),
+        Language::Go => go(of),
+        Language::Rust => rust(of),
+        Language::C | Language::Cpp => return of_c(node, of, text),
+        Language::Ruby => ruby(of),
         Language::Markdown | Language::Configuration | Language::Other => None,
     }?;
     let name = node
@@ -76,7 +77,7 @@ fn ruby(node: &str) -> Option<Kind> {
 }
 
 /// Functions of scripts are often values: of a variable, of a member, of a key.
-fn of_script<'t>(node: Node<'_>, text: &'t str) -> Option<(Kind, &'t str)> {
+fn of_script<'t>(node: Node<'_>, of: &str, text: &'t str) -> Option<(Kind, &'t str)> {
     let named = |kind, field: &str| Some((kind, word(node.child_by_field_name(field)?, text)?));
     let holds_function = |field: &str| {
         let value = node.child_by_field_name(field);
@@ -87,7 +88,7 @@ fn of_script<'t>(node: Node<'_>, text: &'t str) -> Option<(Kind, &'t str)> {
             )
         })
     };
-    match node.kind() {
+    match of {
         "function_declaration" | "generator_function_declaration" | "function_signature" => {
             named(Kind::Function, "name")
         }
@@ -106,9 +107,9 @@ fn of_script<'t>(node: Node<'_>, text: &'t str) -> Option<(Kind, &'t str)> {
     }
 }
 
-fn of_c<'t>(node: Node<'_>, text: &'t str) -> Option<(Kind, &'t str)> {
+fn of_c<'t>(node: Node<'_>, of: &str, text: &'t str) -> Option<(Kind, &'t str)> {
     let named = |kind| Some((kind, word(node.child_by_field_name("name")?, text)?));
-    match node.kind() {
+    match of {
         "function_definition" => {
             let mut declarator = node.child_by_field_name("declarator")?;
             for _ in 0..DEEPEST_DECLARATOR {
@@ -135,11 +136,16 @@ fn of_c<'t>(node: Node<'_>, text: &'t str) -> Option<(Kind, &'t str)> {
 
 /// Returns the name of what a node refers to, if it is the name in a call, a type, an import or a
 /// class that is extended.
-pub(super) fn referred<'t>(node: Node<'_>, around: [&str; 2], text: &'t str) -> Option<&'t str> {
-    let is_name = matches!(
-        node.kind(),
-        "identifier" | "type_identifier" | "field_identifier" | "property_identifier" | "constant"
-    );
+pub(super) fn referred<'t>(node: Node<'_>, of: &str, around: [&str; 2], text: &'t str) -> Option<&'t str> {
+    let is_type = of == "type_identifier";
+    if !is_type
+        && !matches!(
+            of,
+            "identifier" | "field_identifier" | "property_identifier" | "constant"
+        )
+    {
+        return None;
+    }
     let tells = |kind: &str| {
         [
             "call",
@@ -155,18 +161,20 @@ pub(super) fn referred<'t>(node: Node<'_>, around: [&str; 2], text: &'t str) -> 
         .iter()
         .any(|part| kind.contains(part))
     };
-    let is_member = [
-        "attribute",
-        "member_expression",
-        "field_expression",
-        "selector_expression",
-    ]
-    .contains(&around[0]);
-    let is_use = node.kind() == "type_identifier"
+    let is_member = || {
+        [
+            "attribute",
+            "member_expression",
+            "field_expression",
+            "selector_expression",
+        ]
+        .contains(&around[0])
+    };
+    let is_use = is_type
         || tells(around[0])
-        || (is_member && tells(around[1]))
+        || (is_member() && tells(around[1]))
         || around == ["argument_list", "class_definition"];
-    (is_name && is_use).then(|| word(node, text)).flatten()
+    if is_use { word(node, text) } else { None }
 }
 
 /// Returns the text of a node, if it can be a name.

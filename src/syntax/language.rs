@@ -44,6 +44,11 @@ impl Language {
         }
     }
 
+    /// Returns the number by which it is kept.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
     /// True for a language of programs.
     pub fn is_code(self) -> bool {
         self.grammar().is_some()

@@ -11,6 +11,7 @@ mod sections; // sections of Markdown, keys of configuration
 mod chunks; // the places of a file, from its definitions
 mod stem; // the stem of an English word
 pub mod words; // the words of source and of questions
+pub mod cited; // names that are said to stand somewhere
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,16 @@ impl Kind {
             .iter()
             .find(|(kind, _)| *kind == self)
             .map_or("", |(_, name)| name)
+    }
+
+    /// Returns the number by which it is kept.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the kind with this number.
+    pub fn numbered(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).map(|(kind, _)| *kind)
     }
 
     /// Returns the kind with this name.

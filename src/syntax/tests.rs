@@ -177,6 +177,19 @@ fn hostile_files_end() {
 }
 
 #[test]
+fn words_that_stand_everywhere_are_looked_up_in_order() {
+    let found = |text: &str| {
+        let mut count = 0;
+        words::each(text, |_| count += 1);
+        count
+    };
+    for word in ["a", "about", "of", "return", "www", "your", "HTTPS", "Self", "_self_"] {
+        assert_eq!(found(word), 0, "{word}");
+    }
+    assert_eq!(found("aboutness"), 1);
+}
+
+#[test]
 fn identifiers_count_as_a_whole_and_by_their_parts() {
     let words = |text: &str| {
         let mut found = Vec::new();

@@ -38,11 +38,12 @@ pub(super) fn read(language: Language, text: &str) -> (Vec<Definition>, Vec<Stri
     for _ in 0..MOST_NODES {
         let node = cursor.node();
         let around = [kinds[depth], if depth == 0 { "" } else { kinds[depth - 1] }];
-        found.take(node, around);
+        let kind = node.kind();
+        found.take(node, kind, around);
         if depth < DEEPEST && cursor.goto_first_child() {
             depth += 1;
             kinds.truncate(depth);
-            kinds.push(node.kind());
+            kinds.push(kind);
             continue;
         }
         while !cursor.goto_next_sibling() {
@@ -93,18 +94,18 @@ impl<'t> Found<'t> {
         }
     }
 
-    /// Takes the next node, in the order of the text.
-    fn take(&mut self, node: Node<'_>, kinds: [&str; 2]) {
+    /// Takes the next node, in the order of the text, with its kind and those around it.
+    fn take(&mut self, node: Node<'_>, of: &str, around: [&str; 2]) {
         if !node.is_named() {
             return;
         }
         while self.around.last().is_some_and(|around| around.end <= node.start_byte()) {
             self.around.pop();
         }
-        if let Some((kind, name)) = defined(self.language, node, self.text) {
+        if let Some((kind, name)) = defined(self.language, node, of, self.text) {
             self.define(node, kind, name);
         } else if self.references.len() < MOST_REFERENCES
-            && let Some(name) = referred(node, kinds, self.text)
+            && let Some(name) = referred(node, of, around, self.text)
         {
             self.references.insert(name);
         }

@@ -5,23 +5,23 @@
 //! neighbouring letters counts, so that a word of two letters is found.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher;
 
 use super::stem::stem;
 
 /// Bytes of the longest word that counts; longer ones are data, such as keys and encoded files.
 pub const LONGEST: usize = 64;
 
-/// Words that stand everywhere: of English, and of the languages of programs.
+/// Words that stand everywhere: of English, and of the languages of programs. They are in order,
+/// since each word of a repository is looked up here.
 const EVERYWHERE: &[&str] = &[
-    "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
-    "did", "do", "does", "for", "from", "get", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
-    "me", "my", "no", "not", "of", "on", "only", "or", "our", "out", "should", "so", "some", "than", "that", "the",
-    "their", "them", "then", "there", "these", "they", "this", "to", "up", "use", "used", "using", "was", "we", "were",
-    "what", "when", "which", "will", "with", "would", "you", "your", "self", "def", "return", "else", "elif", "import",
-    "none", "true", "false", "null", "var", "let", "const", "function", "fn", "pub", "func", "new", "int", "str",
-    "void", "static", "public", "private", "case", "break", "while", "try", "except", "catch", "class", "struct",
-    "like", "just", "code", "http", "https", "www", "com",
+    "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "break", "but", "by", "can",
+    "case", "catch", "class", "code", "com", "const", "could", "def", "did", "do", "does", "elif", "else", "except",
+    "false", "fn", "for", "from", "func", "function", "get", "had", "has", "have", "how", "http", "https", "i", "if",
+    "import", "in", "int", "into", "is", "it", "its", "just", "let", "like", "me", "my", "new", "no", "none", "not",
+    "null", "of", "on", "only", "or", "our", "out", "private", "pub", "public", "return", "self", "should", "so",
+    "some", "static", "str", "struct", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "this", "to", "true", "try", "up", "use", "used", "using", "var", "void", "was", "we", "were", "what", "when",
+    "which", "while", "will", "with", "would", "www", "you", "your",
 ];
 
 /// Calls `take` with each word of a text, in the form in which it is searched for.
@@ -44,22 +44,6 @@ pub fn counted(text: &str) -> HashMap<String, usize> {
         }
     });
     counts
-}
-
-/// Writes words in order, each at most `most` times: what is repeated more often is a table.
-pub fn written<S: BuildHasher>(counts: &HashMap<String, usize, S>, most: usize) -> String {
-    let mut words: Vec<(&str, usize)> = counts.iter().map(|(word, count)| (word.as_str(), *count)).collect();
-    words.sort_unstable();
-    let mut written = String::new();
-    for (word, count) in words {
-        for _ in 0..count.min(most) {
-            if !written.is_empty() {
-                written.push(' ');
-            }
-            written.push_str(word);
-        }
-    }
-    written
 }
 
 /// Returns the identifiers of a text as they stand there, each once, in their order.
@@ -110,52 +94,60 @@ fn is_unspaced(letter: char) -> bool {
 }
 
 fn of_identifier(word: &str, small: &mut String, take: &mut impl FnMut(&str)) {
-    small.clear();
-    small.extend(word.chars().flat_map(char::to_lowercase));
-    let whole = small.trim_matches('_').to_owned();
     let mut parts = 0;
     each_part(word, |part| {
         parts += 1;
-        small.clear();
-        small.extend(part.chars().flat_map(char::to_lowercase));
+        lowered(part, small);
         if counts(small) {
             take(stem(small));
         }
     });
-    if parts > 1 && counts(&whole) {
-        take(&whole);
+    if parts > 1 {
+        lowered(word, small);
+        let whole = small.trim_matches('_');
+        if counts(whole) {
+            take(whole);
+        }
+    }
+}
+
+/// Writes a word in small letters.
+fn lowered(word: &str, small: &mut String) {
+    small.clear();
+    if word.is_ascii() {
+        small.push_str(word);
+        small.make_ascii_lowercase();
+    } else {
+        small.extend(word.chars().flat_map(char::to_lowercase));
     }
 }
 
 fn counts(word: &str) -> bool {
     let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-    word.len() > 1 && !(is_number && word.len() < 3) && !EVERYWHERE.contains(&word)
+    word.len() > 1 && !(is_number && word.len() < 3) && EVERYWHERE.binary_search(&word).is_err()
 }
 
 /// Calls `take` with each part of an identifier: `HTTPServer_error2` has `HTTP`, `Server` and
 /// `error2`.
 fn each_part(word: &str, mut take: impl FnMut(&str)) {
-    let letters: Vec<(usize, char)> = word.char_indices().collect();
-    let mut begin = 0;
-    for (index, (at, letter)) in letters.iter().enumerate() {
-        if *letter == '_' {
-            if begin < *at {
-                take(&word[begin..*at]);
+    let (mut begin, mut before) = (0, None);
+    let mut letters = word.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        if letter == '_' {
+            if begin < at {
+                take(&word[begin..at]);
             }
             begin = at + 1;
-            continue;
+        } else if letter.is_uppercase() && begin < at {
+            let rises = before.is_some_and(|before: char| before.is_lowercase() || before.is_numeric());
+            let ends_capitals =
+                before.is_some_and(char::is_uppercase) && letters.peek().is_some_and(|(_, after)| after.is_lowercase());
+            if rises || ends_capitals {
+                take(&word[begin..at]);
+                begin = at;
+            }
         }
-        let before = index.checked_sub(1).and_then(|before| letters.get(before));
-        let after = letters.get(index + 1);
-        let rises =
-            letter.is_uppercase() && before.is_some_and(|(_, before)| before.is_lowercase() || before.is_numeric());
-        let ends_capitals = letter.is_uppercase()
-            && before.is_some_and(|(_, before)| before.is_uppercase())
-            && after.is_some_and(|(_, after)| after.is_lowercase());
-        if (rises || ends_capitals) && begin < *at {
-            take(&word[begin..*at]);
-            begin = *at;
-        }
+        before = Some(letter);
     }
     if begin < word.len() {
         take(&word[begin..]);

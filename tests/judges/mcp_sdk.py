@@ -72,6 +72,10 @@ async def judge_index(client):
     assert (chunk["path"], chunk["span"], chunk["name"]) == ("net/sessions.py", "L1-L3", "close_adapter"), chunk
     assert "def close_adapter" in chunk["text"] and chunk["score"] > 0, chunk
 
+    for narrowed in [{"path_prefix": "docs"}, {"filters": {"path_prefix": "docs"}}]:
+        found_there = await client.call_tool("search_code", {**arguments, **narrowed})
+        assert found_there.structured_content["chunks"] == [], found_there
+
     pruned = await client.call_tool("prune_code", {"project_path": project, "paths": ["net"]})
     assert pruned.structured_content == {"paths": ["net"], "files": 1}, pruned
     assert (await client.call_tool("search_code", arguments)).structured_content["chunks"] == []

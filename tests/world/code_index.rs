@@ -288,6 +288,16 @@ async fn a_folder_is_searched_as_it_lies_there() {
         (&json!(true), &json!(false)),
         "{ended:?}"
     );
+    // A commit marks it, and the next search brings it up to date.
+    for arguments in [&["add", "-A"][..], &["commit", "-q", "-m", "work"]] {
+        let who = ["-C", root, "-c", "user.name=a", "-c", "user.email=a@b"];
+        let done = std::process::Command::new("git").args(who).args(arguments).status();
+        assert!(done.unwrap().success());
+    }
+    assert_eq!(changed(&world, root).await, json!(true));
+    let ended = world.command(&["search", "brand_new_thing", "--root", root]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(changed(&world, root).await, json!(false));
     let ended = world.command(&["search", "x", "--root", "/no/such/folder"]).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(
@@ -297,12 +307,19 @@ async fn a_folder_is_searched_as_it_lies_there() {
     world.finish().await;
 }
 
+/// Returns whether the hook says that something was committed since.
+async fn changed(world: &World, root: &str) -> Value {
+    let ended = world.command(&["index", "status", "--root", root, "--json"]).await;
+    serde_json::from_str::<Value>(&ended.stdout).unwrap()["changed"].clone()
+}
+
 /// Returns the files of all indexes.
 fn indexes(world: &World) -> Vec<PathBuf> {
     fn find(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.file_name().is_some_and(|name| name == "code-index-1.sqlite") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with("code-index-") && name.ends_with(".sqlite") {
                 found.push(path);
             } else if path.is_dir() {
                 find(&path, found);

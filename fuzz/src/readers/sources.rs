@@ -1,7 +1,7 @@
 //! Files of a repository, as the code index reads them.
 
 use coding_agent::plan::evidence::Citation;
-use coding_agent::syntax::{self, words};
+use coding_agent::syntax::{self, cited, words};
 
 use super::text;
 
@@ -37,5 +37,7 @@ pub fn source(bytes: &[u8]) {
         path: String::new(),
     };
     assert!(citation.lines().is_none_or(|(first, _)| first >= 1));
-    assert!(citation.names().all(|name| !name.is_empty()));
+    let names = cited::names(&citation.why, "a.py");
+    assert!(names.iter().all(|name| !name.is_empty()));
+    assert!(cited::missing(&names, &citation.why).is_none());
 }

@@ -33,8 +33,9 @@ const BESIDE: f64 = 0.7;
 /// A place that has words of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
-    pub(super) chunk: i64,
-    pub(super) blob: i64,
+    /// Its number in the commit, and that of the content that it is of.
+    pub(super) place: usize,
+    pub(super) content: usize,
     pub(super) score: f64,
 }
 
@@ -42,8 +43,8 @@ pub(super) struct Found {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Defined {
     pub(super) name: String,
-    pub(super) chunk: i64,
-    pub(super) blob: i64,
+    pub(super) place: usize,
+    pub(super) content: usize,
 }
 
 /// What was found for a question.
@@ -54,15 +55,15 @@ pub(super) struct Findings {
     /// Places by the words of its first line, best first.
     pub(super) by_title: Vec<Found>,
     pub(super) definitions: Vec<Defined>,
-    /// Score of paths by the words in them.
-    pub(super) paths: HashMap<i64, f64>,
+    /// Score of files by the words in their paths.
+    pub(super) paths: HashMap<usize, f64>,
 }
 
 /// A place of a file, with the score among all.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ranked {
-    pub(super) chunk: Option<i64>,
-    pub(super) path: i64,
+    pub(super) place: Option<usize>,
+    pub(super) file: usize,
     pub(super) score: f64,
 }
 
@@ -75,11 +76,11 @@ pub(super) fn rank(
     per_file: usize,
 ) -> Vec<Ranked> {
     let places = joined(findings);
-    let mut by_file: HashMap<i64, Vec<(i64, f64)>> = HashMap::new();
-    for (&(chunk, blob), &score) in &places {
-        for (path, file) in tree.with_content(blob) {
+    let mut by_file: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
+    for (&(place, content), &score) in &places {
+        for (number, file) in tree.with_content(content) {
             if takes(&file.path) {
-                by_file.entry(path).or_default().push((chunk, score));
+                by_file.entry(number).or_default().push((place, score));
             }
         }
     }
@@ -87,7 +88,7 @@ pub(super) fn rank(
     for path in mentions.keys() {
         by_file.entry(*path).or_default();
     }
-    let mut words: HashMap<i64, f64> = HashMap::new();
+    let mut words: HashMap<usize, f64> = HashMap::new();
     for (path, places) in &mut by_file {
         places.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
         let sum = places
@@ -100,28 +101,28 @@ pub(super) fn rank(
     let mut ranked = Vec::new();
     let best = words.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (path, places) in &by_file {
-        let Some(file) = tree.files.get(path) else { continue };
+        let Some(file) = tree.files.get(*path) else { continue };
         let by_words = words.get(path).copied().unwrap_or_default() / best;
         let score = (by_words + mentions.get(path).copied().unwrap_or_default()) * worth(file, question);
         ranked.extend(of_file(*path, places, score, per_file));
     }
-    let name = |path: &i64| tree.files.get(path).map_or("", |file| file.path.as_str());
+    let name = |path: &usize| tree.files.get(*path).map_or("", |file| file.path.as_str());
     ranked.sort_by(|one, other| {
         let by_score = other.score.total_cmp(&one.score);
         by_score
-            .then_with(|| name(&one.path).cmp(name(&other.path)))
-            .then(one.chunk.cmp(&other.chunk))
+            .then_with(|| name(&one.file).cmp(name(&other.file)))
+            .then(one.place.cmp(&other.place))
     });
     ranked
 }
 
 /// Returns the places of a file with its score. The first stands for it; the others come behind the
 /// files that are better.
-fn of_file(path: i64, places: &[(i64, f64)], score: f64, most: usize) -> Vec<Ranked> {
+fn of_file(file: usize, places: &[(usize, f64)], score: f64, most: usize) -> Vec<Ranked> {
     let Some((_, first)) = places.first() else {
         return vec![Ranked {
-            chunk: None,
-            path,
+            place: None,
+            file,
             score,
         }];
     };
@@ -129,9 +130,9 @@ fn of_file(path: i64, places: &[(i64, f64)], score: f64, most: usize) -> Vec<Ran
         .iter()
         .take(most)
         .enumerate()
-        .map(|(at, (chunk, of_words))| Ranked {
-            chunk: Some(*chunk),
-            path,
+        .map(|(at, (place, of_words))| Ranked {
+            place: Some(*place),
+            file,
             score: if at == 0 {
                 score
             } else {
@@ -142,45 +143,50 @@ fn of_file(path: i64, places: &[(i64, f64)], score: f64, most: usize) -> Vec<Ran
 }
 
 /// Returns each place with its score by the whole question and by its first line.
-fn joined(findings: &Findings) -> HashMap<(i64, i64), f64> {
-    let mut joined: HashMap<(i64, i64), f64> = HashMap::new();
+fn joined(findings: &Findings) -> HashMap<(usize, usize), f64> {
+    let mut joined: HashMap<(usize, usize), f64> = HashMap::new();
     for (list, weight) in [(&findings.places, 1.0), (&findings.by_title, OF_TITLE)] {
         let best = list.first().map_or(1.0, |found| found.score.max(f64::MIN_POSITIVE));
         for found in list {
-            *joined.entry((found.chunk, found.blob)).or_default() += weight * found.score / best;
+            *joined.entry((found.place, found.content)).or_default() += weight * found.score / best;
         }
     }
     // A definition that the question names answers it, also by few words.
     for defined in &findings.definitions {
-        *joined.entry((defined.chunk, defined.blob)).or_default() += OF_DEFINING;
+        *joined.entry((defined.place, defined.content)).or_default() += OF_DEFINING;
     }
     joined
 }
 
-fn mentions(tree: &Tree, question: &Question, findings: &Findings, takes: &dyn Fn(&str) -> bool) -> HashMap<i64, f64> {
-    let mut scores: HashMap<i64, f64> = HashMap::new();
-    for (path, file) in tree.files.iter().filter(|(_, file)| takes(&file.path)) {
+fn mentions(
+    tree: &Tree,
+    question: &Question,
+    findings: &Findings,
+    takes: &dyn Fn(&str) -> bool,
+) -> HashMap<usize, f64> {
+    let mut scores: HashMap<usize, f64> = HashMap::new();
+    for (number, file) in tree.files.iter().enumerate().filter(|(_, file)| takes(&file.path)) {
         let mentioned = of_path(&file.path, question);
         if mentioned > 0.0 {
-            *scores.entry(*path).or_default() += mentioned;
+            *scores.entry(number).or_default() += mentioned;
         }
     }
     let best = findings.paths.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (path, score) in &findings.paths {
-        if tree.files.get(path).is_some_and(|file| takes(&file.path)) {
+        if tree.files.get(*path).is_some_and(|file| takes(&file.path)) {
             *scores.entry(*path).or_default() += OF_PATH_WORDS * score / best;
         }
     }
-    let mut files_of: HashMap<&str, Vec<i64>> = HashMap::new();
+    let mut files_of: HashMap<&str, Vec<usize>> = HashMap::new();
     for defined in &findings.definitions {
         let files = files_of.entry(defined.name.as_str()).or_default();
-        for (path, file) in tree.with_content(defined.blob) {
+        for (path, file) in tree.with_content(defined.content) {
             if takes(&file.path) && !is_test(&file.path) && !files.contains(&path) {
                 files.push(path);
             }
         }
     }
-    let mut of_definitions: HashMap<i64, f64> = HashMap::new();
+    let mut of_definitions: HashMap<usize, f64> = HashMap::new();
     for files in files_of.values() {
         for path in files {
             #[expect(clippy::cast_precision_loss, reason = "a count of files")]

@@ -104,3 +104,21 @@ async fn paths_are_taken_in_and_left_out_with_the_fields_of_a_change() {
     );
     world.finish().await;
 }
+
+#[tokio::test]
+async fn several_programs_make_and_search_the_index_of_a_folder_at_once() {
+    let world = World::start().await;
+    let root = world.folder().join("project");
+    fs::create_dir_all(&root).unwrap();
+    for number in 0..120 {
+        let text = format!("def part_{number}(x):\n    return x + {number}\n").repeat(10);
+        fs::write(root.join(format!("part_{number}.py")), text).unwrap();
+    }
+    fs::write(root.join("sessions.py"), SESSIONS).unwrap();
+    let search = || found(&world, &root, "close the adapter");
+    let (one, other, third) = tokio::join!(search(), search(), search());
+    for found in [one, other, third] {
+        assert_eq!(found.first().map(String::as_str), Some("sessions.py"), "{found:?}");
+    }
+    world.finish().await;
+}

@@ -21,9 +21,10 @@ use crate::review::score::Score;
 use crate::reviewer::{Asked, Call, NoReview, Reviewer};
 use crate::task::state::Judged;
 
-/// Maximum size of a file whose lines are counted.
+/// Maximum size of a file that is cited, and of all of them.
 const LARGEST_FILE: u64 = 4 * 1024 * 1024;
-/// Maximum number of files whose lines are counted for one document.
+const MOST_BYTES: u64 = 8 * LARGEST_FILE;
+/// Maximum number of cited files that are read for one document.
 const MOST_FILES: usize = 50;
 
 /// A document with all that its judgement needs.
@@ -150,7 +151,7 @@ async fn count(claim: &mut Claim, reviewer: &Reviewer, calls: &[Call]) -> Result
 async fn keep(claim: &mut Claim, matter: &Matter<'_>, answer: Result<Review, String>) -> Result<(), Interruption> {
     let cited = answer.as_ref().map(|review| evidence::cited_paths(&review.blockers));
     let known = Known {
-        lines: lines(matter.place, cited.unwrap_or_default()).await?,
+        files: files(matter.place, cited.unwrap_or_default()).await?,
         commands: matter.commands.clone(),
         criteria: matter.criteria.clone(),
     };
@@ -158,20 +159,31 @@ async fn keep(claim: &mut Claim, matter: &Matter<'_>, answer: Result<Review, Str
     claim.save().await
 }
 
-/// Returns the number of lines of those files that exist.
-pub(super) async fn lines(
+/// Returns the texts of those files that exist.
+async fn files(
     (mirror, commit): (&Mirror, &CommitId),
     paths: BTreeSet<String>,
-) -> Result<BTreeMap<String, u32>, Interruption> {
-    let mut lines = BTreeMap::new();
+) -> Result<BTreeMap<String, String>, Interruption> {
+    let mut files = BTreeMap::new();
+    let mut room = MOST_BYTES;
     for path in paths.into_iter().take(MOST_FILES) {
-        // A file that is too large to be counted is no evidence.
-        if let Ok(Some(bytes)) = mirror.file(commit, &path, LARGEST_FILE).await {
-            let counted = String::from_utf8_lossy(&bytes).lines().count();
-            lines.insert(path, u32::try_from(counted).unwrap_or(u32::MAX));
+        // A file that is too large to be read is no evidence.
+        if let Ok(Some(bytes)) = mirror.file(commit, &path, LARGEST_FILE.min(room)).await {
+            room = room.saturating_sub(bytes.len() as u64);
+            files.insert(path, String::from_utf8_lossy(&bytes).into_owned());
         }
     }
-    Ok(lines)
+    Ok(files)
+}
+
+/// Returns the number of lines of those files that exist.
+pub(super) async fn lines(
+    place: (&Mirror, &CommitId),
+    paths: BTreeSet<String>,
+) -> Result<BTreeMap<String, u32>, Interruption> {
+    let files = files(place, paths).await?.into_iter();
+    let counted = files.map(|(path, text)| (path, u32::try_from(text.lines().count()).unwrap_or(u32::MAX)));
+    Ok(counted.collect())
 }
 
 /// Says, for people, why it is given up to have something made better.

@@ -1,0 +1,187 @@
+//! The places that have words of a question, by BM25: rare words count for more than common ones,
+//! and long places for less than short ones.
+//!
+//! What a commit has alone decides: how rare a word is in others, or in what was read for them, does
+//! not change an answer.
+
+use std::collections::HashMap;
+
+use sqlx::Row;
+
+use super::ranking::Found;
+use crate::index::error::unreadable;
+use crate::index::stored::postings::{self, Mark};
+use crate::index::tree::Tree;
+use crate::index::{Index, IndexError};
+
+/// The usual constants of BM25: how soon repetition stops to count, and how much length counts.
+const REPETITION: f64 = 1.2;
+const LENGTH: f64 = 0.75;
+/// What a word in the name of a place counts beside one in its lines.
+const IN_NAME: f64 = 3.0;
+/// What a word counts that most places have.
+const COMMON: f64 = 1e-6;
+
+/// A word of a question, and how often it counts.
+pub(super) type Word<'q> = (&'q str, usize);
+
+/// In which places of the index some words stand.
+#[derive(Default)]
+pub(super) struct Lists {
+    of: HashMap<String, Vec<List>>,
+}
+
+/// A part of the places of a word, and the place from which they are told.
+struct List {
+    base: u64,
+    bytes: Vec<u8>,
+}
+
+impl Index {
+    /// Returns in which places each of these words stands.
+    pub(super) async fn lists(&self, words: &[&str]) -> Result<Lists, IndexError> {
+        let mut words: Vec<&str> = words.to_vec();
+        words.sort_unstable();
+        words.dedup();
+        let rows = sqlx::query(
+            "SELECT s.first, b.data FROM block b JOIN segment s ON s.id = b.segment WHERE b.id IN ( \
+             SELECT b.id FROM segment s, json_each(?1) w JOIN block b ON b.segment = s.id AND b.first = w.value \
+             UNION \
+             SELECT (SELECT b.id FROM block b WHERE b.segment = s.id AND b.first < w.value ORDER BY b.first DESC, b.id DESC LIMIT 1) \
+             FROM segment s, json_each(?1) w) ORDER BY s.first, b.id",
+        )
+        .bind(serde_json::to_string(&words).unwrap_or_default())
+        .fetch_all(self.pool())
+        .await
+        .map_err(|error| self.failed(&error))?;
+        let mut lists = Lists::default();
+        for row in &rows {
+            let base = row.get::<i64, _>(0).cast_unsigned();
+            lists
+                .take(&words, base, row.get(1))
+                .ok_or_else(|| self.failed(&unreadable("a block of words")))?;
+        }
+        Ok(lists)
+    }
+}
+
+impl Lists {
+    /// Takes the lists of these words, which are in order, out of a block.
+    fn take(&mut self, words: &[&str], base: u64, block: &[u8]) -> Option<()> {
+        let mut rest = words;
+        postings::each(block, |word, list| {
+            while rest.first().is_some_and(|first| first.as_bytes() < word) {
+                rest = &rest[1..];
+            }
+            if let Some(first) = rest.first().filter(|first| first.as_bytes() == word) {
+                let lists = self.of.entry((*first).to_owned()).or_default();
+                lists.push(List {
+                    base,
+                    bytes: list.to_vec(),
+                });
+            }
+        })
+    }
+
+    /// Calls `take` with each place of the commit that has a word: its number, and how often.
+    fn each(&self, word: &str, tree: &Tree, mut take: impl FnMut(usize, Mark)) {
+        for list in self.of.get(word).into_iter().flatten() {
+            let mut at = 0;
+            // A list that is damaged ends early: its bytes were looked at as they were read.
+            let _ = postings::marks(&list.bytes, list.base, |mark| {
+                let contents = &tree.contents;
+                let is_begun = |at: usize| contents.get(at).is_some_and(|content| content.known.id <= mark.place);
+                // Places come in order, and mostly near one another.
+                if is_begun(at + 1) {
+                    at += 1;
+                    if is_begun(at + 1) {
+                        at = contents.partition_point(|content| content.known.id <= mark.place) - 1;
+                    }
+                }
+                let Some(content) = contents.get(at) else { return };
+                let Some(within) = mark.place.checked_sub(content.known.id) else {
+                    return;
+                };
+                let within = usize::try_from(within).unwrap_or(usize::MAX);
+                if within < content.known.places.count() {
+                    take(content.start + within, mark);
+                }
+            });
+        }
+    }
+
+    /// Returns how many places of the commit have a word.
+    pub(super) fn count(&self, word: &str, tree: &Tree) -> usize {
+        let mut count = 0;
+        self.each(word, tree, |_, _| count += 1);
+        count
+    }
+
+    /// Returns at most `most` places that have some of these words, best first.
+    pub(super) fn best(&self, words: &[Word<'_>], tree: &Tree, most: usize) -> Vec<Found> {
+        let mut scores = vec![0.0_f64; tree.places()];
+        let mut touched = Vec::new();
+        let average = share(tree.lengths.iter().map(|length| *length as usize).sum(), tree.places());
+        for (word, times) in words {
+            let rarity = rarity(self.count(word, tree), tree.places()) * float(*times);
+            self.each(word, tree, |place, mark| {
+                let (Some(score), Some(length)) = (scores.get_mut(place), tree.lengths.get(place)) else {
+                    return;
+                };
+                if *score == 0.0 {
+                    touched.push(place);
+                }
+                let often = f64::from(mark.body) + IN_NAME * f64::from(mark.name);
+                *score += rarity * weight(often, float(*length as usize) / average);
+            });
+        }
+        let mut found: Vec<Found> = touched
+            .into_iter()
+            .filter_map(|place| {
+                Some(Found {
+                    place,
+                    content: tree.content_of(place)?,
+                    score: scores[place],
+                })
+            })
+            .collect();
+        found.sort_unstable_by(|one, other| other.score.total_cmp(&one.score).then(one.place.cmp(&other.place)));
+        found.truncate(most);
+        found
+    }
+}
+
+/// Returns the score of the files whose paths have some of these words.
+pub(super) fn by_path(words: &[Word<'_>], tree: &Tree) -> HashMap<usize, f64> {
+    let paths = &tree.paths;
+    let average = share(paths.lengths.iter().sum(), paths.lengths.len());
+    let mut scores: HashMap<usize, f64> = HashMap::new();
+    for (word, times) in words {
+        let files = paths.files.get(*word).map_or(&[][..], Vec::as_slice);
+        let rarity = rarity(files.len(), paths.lengths.len()) * float(*times);
+        for (file, often) in files {
+            let length = paths.lengths.get(*file).copied().unwrap_or_default();
+            *scores.entry(*file).or_default() += rarity * weight(float(*often), float(length) / average);
+        }
+    }
+    scores
+}
+
+/// Returns what a word is worth that `count` of `all` have.
+fn rarity(count: usize, all: usize) -> f64 {
+    let rarity = ((float(all) - float(count) + 0.5) / (float(count) + 0.5)).ln();
+    if rarity > 0.0 { rarity } else { COMMON }
+}
+
+fn weight(often: f64, length: f64) -> f64 {
+    often * (REPETITION + 1.0) / (often + REPETITION * (1.0 - LENGTH + LENGTH * length))
+}
+
+fn share(part: usize, whole: usize) -> f64 {
+    float(part.max(1)) / float(whole.max(1))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of words, places and files")]
+fn float(count: usize) -> f64 {
+    count as f64
+}
