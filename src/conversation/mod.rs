@@ -6,6 +6,7 @@ pub mod circling;
 pub mod compaction;
 pub mod decode;
 pub mod form;
+pub mod tool_name;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

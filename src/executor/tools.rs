@@ -27,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
         ),
         tool(
             "read_file",
-            "Read a text file, or its lines view_range [first, last]; -1 is the end.",
+            "Read a text file, or its lines view_range [first, last].",
             json!({"path": path(), "view_range": {"type": "array", "items": number(), "minItems": 2, "maxItems": 2}}),
             &["path"],
         ),
