@@ -5,8 +5,8 @@ pub mod breaker;
 pub mod circling;
 pub mod compaction;
 pub mod decode;
-pub mod form;
 pub mod tool_name;
+pub mod form;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

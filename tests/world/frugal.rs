@@ -169,7 +169,7 @@ async fn replies_and_results_in_json_are_short() {
     ");
     let results: Vec<String> = requests[2..].iter().map(|request| request.last_user_message()).collect();
     insta::assert_snapshot!(results.join("\n"), @r#"
-    {"output":"created note.md"}
+    {"output":"wrote note.md"}
     {"output":"A line.\n[exit code 0]"}
     {"output":"Ticked."}
     "#);
