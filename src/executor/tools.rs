@@ -12,7 +12,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool(
             "execute_command",
-            "Run a bash command in the project folder.",
+            "Run a bash command in the project.",
             json!({"command": text(), "working_directory": path(), "timeout_seconds": number()}),
             &["command"],
         ),

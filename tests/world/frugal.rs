@@ -160,12 +160,12 @@ async fn replies_and_results_in_json_are_short() {
     let system = requests[1].system();
     let tools = system.split("# Tools\n").nth(1).unwrap_or_default();
     insta::assert_snapshot!(tools, @r"
-    - bash {command}: Run a bash command in the project folder.
+    - bash {command}: Run a bash command in the project.
     - read_file {path, view_range?: [integer]}: Read a text file, or its lines view_range [first, last].
     - write_file {path, content, mode?: create|overwrite|append}: Write a text file. Mode create (the default) fails if it exists.
     - str_replace {path, old, new}: Replace old, which must occur exactly once in the file.
-    - tell_program {add_set_up?, ask_people?, finish_subtask?, revise_plan?}: Beside the next step. finish_subtask: its id; revise_plan: why; add_set_up: a command for the container of the checks; ask_people: what neither task nor files tell; all stops until a person answers.
-    - search_code {query, path_prefix?}: Finds code and sections that fit a question best; gives path:first-last.
+    - tell_program {add_set_up?, ask_people?, finish_subtask?, revise_plan?}: Beside the next step. finish_subtask: its id; revise_plan: why; add_set_up: a command for the container of the checks; ask_people: what neither task nor files tell, and waits.
+    - search_code {query, path_prefix?}: Finds places that fit a question best; gives path:first-last.
     ");
     let results: Vec<String> = requests[2..].iter().map(|request| request.last_user_message()).collect();
     insta::assert_snapshot!(results.join("\n"), @r#"

@@ -30,10 +30,7 @@ const WISHES: [(&str, &str); 4] = [
     (FINISH_SUBTASK, "its id"),
     (REVISE_PLAN, "why"),
     (ADD_SET_UP, "a command for the container of the checks"),
-    (
-        ASK_PEOPLE,
-        "what neither task nor files tell; all stops until a person answers",
-    ),
+    (ASK_PEOPLE, "what neither task nor files tell, and waits"),
 ];
 
 /// Maximum length of a question, reason or command, in characters.
