@@ -87,13 +87,21 @@ mod tests {
             .collect();
         assert_eq!(
             json!(fields),
-            json!([["comment", "tool", "args"], ["comment", "commands"], ["comment", "done"]])
+            json!([
+                ["comment", "tool", "args"],
+                ["comment", "commands"],
+                ["comment", "done"]
+            ])
         );
         assert_eq!(form["anyOf"][0]["properties"]["tool"], json!({ "enum": ["read_file"] }));
         let args = json!({ "path": "a" });
         let command = json!({ "tool": "read_file", "args": args });
         for (text, calls, done) in [
-            (json!({ "comment": "Look.", "tool": "read_file", "args": args }), 1, false),
+            (
+                json!({ "comment": "Look.", "tool": "read_file", "args": args }),
+                1,
+                false,
+            ),
             (json!({ "comment": "Look.", "commands": [command, command] }), 2, false),
             (json!({ "comment": "Looked.", "done": true }), 0, true),
         ] {

@@ -99,10 +99,7 @@ mod tests {
         };
         let one = result(call("a/b", &json!({"path": "x"})), false);
         let other = result(call("a/c", &json!({"content": "y"})), true);
-        assert_eq!(
-            previous_output(std::slice::from_ref(&one)),
-            r#"{"output":"out"}"#
-        );
+        assert_eq!(previous_output(std::slice::from_ref(&one)), r#"{"output":"out"}"#);
         assert_eq!(
             previous_output(&[one, other]),
             r#"{"previous_output":[{"output":"out","tool":"a/b"},{"is_error":true,"output":"out","tool":"a/c"}]}"#

@@ -22,7 +22,15 @@ pub(super) const DESCRIBE: &str = "agent/describe_tools";
 /// Longest first sentence of a description in the list.
 const LONGEST_BRIEF: usize = 80;
 /// What a schema says of an argument besides its type.
-const LIMITS: [&str; 7] = ["default", "description", "format", "maxItems", "maximum", "minItems", "minimum"];
+const LIMITS: [&str; 7] = [
+    "default",
+    "description",
+    "format",
+    "maxItems",
+    "maximum",
+    "minItems",
+    "minimum",
+];
 /// Most tools that one call describes.
 const MOST_DESCRIBED: usize = 10;
 
@@ -44,10 +52,7 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Lists `own` tools in full, and `others` too if they take at most `most_bytes`.
     pub(super) fn new(own: Vec<ToolSpec>, others: Vec<ToolSpec>, most_bytes: usize) -> Self {
-        let (own, others) = (
-            compacted(own.into_iter().map(bare).collect()),
-            compacted(others),
-        );
+        let (own, others) = (compacted(own.into_iter().map(bare).collect()), compacted(others));
         if others.iter().map(size).sum::<usize>() <= most_bytes {
             return Self {
                 listed: own.into_iter().chain(others).collect(),
@@ -111,7 +116,7 @@ fn compacted(specs: Vec<ToolSpec>) -> Vec<ToolSpec> {
 }
 
 /// Returns a tool of the program's own with the names and types of its arguments alone. It refuses
-/// what does not fit itself and its description says what they are; each request would pay for more.
+/// what does not fit by itself, and each request would pay for more.
 fn bare(mut spec: ToolSpec) -> ToolSpec {
     let Some(schema) = spec.schema.as_object_mut() else {
         return spec;

@@ -121,10 +121,17 @@ fn every_link_to_a_heading_leads_to_one() {
             let Some((file, heading)) = link.split_once('#').filter(|(file, _)| !file.contains("://")) else {
                 continue;
             };
-            let target = if file.is_empty() { page.clone() } else { resolved(&page, file) };
+            let target = if file.is_empty() {
+                page.clone()
+            } else {
+                resolved(&page, file)
+            };
             if is_markdown(&target) {
                 followed += 1;
-                assert!(headings(&read(&target)).contains(heading), "{page} links {link}: {target} has no such heading");
+                assert!(
+                    headings(&read(&target)).contains(heading),
+                    "{page} links {link}: {target} has no such heading"
+                );
             }
         }
     }

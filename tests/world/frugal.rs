@@ -134,7 +134,15 @@ async fn nothing_changes_between_the_requests_of_a_run_but_what_was_said() {
     // Each description is paid for in every request.
     assert_eq!(
         requests[1].offered,
-        ["bash", "read_file", "write_file", "str_replace", "tell_program", "search_code", "done"]
+        [
+            "bash",
+            "read_file",
+            "write_file",
+            "str_replace",
+            "tell_program",
+            "search_code",
+            "done"
+        ]
     );
     world.finish().await;
 }
@@ -167,7 +175,10 @@ async fn replies_and_results_in_json_are_short() {
     - tell_program {add_set_up?, ask_people?, finish_subtask?, revise_plan?}: Beside the next step. finish_subtask: its id; revise_plan: why; add_set_up: a command for the container of the checks; ask_people: what neither task nor files tell, and waits.
     - search_code {query, path_prefix?}: Finds places that fit a question best; gives path:first-last.
     ");
-    let results: Vec<String> = requests[2..].iter().map(|request| request.last_user_message()).collect();
+    let results: Vec<String> = requests[2..]
+        .iter()
+        .map(|request| request.last_user_message())
+        .collect();
     insta::assert_snapshot!(results.join("\n"), @r#"
     {"output":"wrote note.md"}
     {"output":"A line.\n[exit code 0]"}

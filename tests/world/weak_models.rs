@@ -190,9 +190,7 @@ async fn after_two_misses_the_whole_file_is_proposed() {
     );
     let told = requests[3].last_user_message();
     assert!(
-        told.contains(
-            "Write the whole file with write_file, mode overwrite, instead. It is now:\\n# widgets"
-        ),
+        told.contains("Write the whole file with write_file, mode overwrite, instead. It is now:\\n# widgets"),
         "{told}"
     );
     world.finish().await;
@@ -223,9 +221,8 @@ async fn a_model_that_only_writes_whole_files_has_fewer_tools() {
     let requests = world.model.requests();
     let system = requests[1].system();
     assert!(
-        system.contains(
-            "- write_file {path, content}: Write a whole text file, in place of what it held."
-        ) && !system.contains("str_replace")
+        system.contains("- write_file {path, content}: Write a whole text file, in place of what it held.")
+            && !system.contains("str_replace")
             && !system.contains("undo_edit"),
         "{system}"
     );
