@@ -285,10 +285,7 @@ async fn the_operators_own_system_prompt_is_used() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     let system = world.model.requests()[1].system();
-    assert!(
-        system.starts_with("Work in python, reply in JSON. workspace/execute_command "),
-        "{system}"
-    );
+    assert!(system.starts_with("Work in python, reply in JSON. bash "), "{system}");
     world.finish().await;
 }
 
