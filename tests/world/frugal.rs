@@ -173,7 +173,7 @@ async fn replies_and_results_in_json_are_short() {
     - write_file {path, content, mode?: create|overwrite|append}: Write a text file. Mode create (the default) fails if it exists.
     - str_replace {path, old, new}: Replace old, which must occur exactly once in the file.
     - tell_program {add_set_up?, ask_people?, finish_subtask?, revise_plan?}: Beside the next step. finish_subtask: its id; revise_plan: why; add_set_up: a command for the container of the checks; ask_people: what neither task nor files tell, and waits.
-    - search_code {query, path_prefix?}: Finds places that fit a question best; gives path:first-last.
+    - search_code {query, path_prefix?}: Finds the places of the project, as it was before the work, that fit a question best.
     ");
     let results: Vec<String> = requests[2..]
         .iter()
