@@ -109,7 +109,7 @@ images: ## build the images of all five environments
 
 images-all: ## build all images that are given away: the service, the service with MCP runtimes, five environments; each with its SBOM
 	@scripts/setup dist
-	scripts/images
+	scripts/with-docker scripts/images
 
 dist: ## build static programs in an archive, with checksum and SBOM (TARGET=x86_64-unknown-linux-musl or others that are installed)
 	@TARGET_TRIPLE="$(TARGET)" scripts/setup dist

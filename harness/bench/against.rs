@@ -86,9 +86,9 @@ async fn session(peer: &Peer, scale: Scale) -> anyhow::Result<Vec<Figure>> {
 /// it.
 async fn written() -> anyhow::Result<Sent> {
     let replies = AtomicUsize::new(0);
-    let model = Model::answering(move |_| match replies.fetch_add(1, Ordering::Relaxed) {
+    let model = Model::answering(move |request| match replies.fetch_add(1, Ordering::Relaxed) {
         0 => Answer::plans(Plan::of(&["stand still"]).in_environment("python")),
-        reply if reply < SESSION => our_answer(reply - 1),
+        reply if reply < SESSION => as_asked(our_answer(reply - 1), request),
         _ => Answer::done("Stood still."),
     })
     .await;
@@ -131,6 +131,29 @@ fn our_answer(turn: usize) -> Answer {
             json!({ "command": format!("{COMMAND} {turn}") }),
         ),
     })
+}
+
+/// Returns a reply with one call as text, in the form that the prompt shows, with the name that it
+/// lists the tool by. A prompt that asks for something else gets what the other tests say.
+fn as_asked(answer: Answer, request: &Request) -> Answer {
+    let prompt = request.system();
+    let [(tool, args)] = answer.calls.as_slice() else {
+        return answer;
+    };
+    let short = match tool.as_str() {
+        "workspace/execute_command" => "bash",
+        tool => tool.rsplit('/').next().unwrap_or(tool),
+    };
+    let is_asked_for = prompt.contains(r#"{"comment": "why", "tool": "name", "args": {}}"#)
+        && prompt.contains(&format!("\n- {short} {{"));
+    if !is_asked_for {
+        return answer;
+    }
+    let text = json!({ "comment": answer.comment, "tool": short, "args": args }).to_string();
+    Answer {
+        text: Some(text),
+        ..answer
+    }
 }
 
 fn peers_answer(turn: Option<usize>) -> Answer {

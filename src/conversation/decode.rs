@@ -1,10 +1,10 @@
 //! Reads the JSON in a model's reply, whatever the model wrote around it.
 //!
-//! A working reply is one JSON object, `{"comment", "command": {"tool", "args"}}` or `{"comment",
-//! "done": true}`, or native calls. Models that were trained on it may write the form of Hermes:
-//! `{"thought", "tool_calls": [{"name", "parameters"}], "final_answer"}`. What is returned was said
-//! by the model, and is no echo of the prompt's example, which names its tool `server/tool` and
-//! comments `why`.
+//! A working reply is one JSON object, `{"comment", "tool", "args"}`, `{"comment", "command":
+//! {"tool", "args"}}` or `{"comment", "done": true}`, or native calls. Models that were trained on
+//! it may write the form of Hermes: `{"thought", "tool_calls": [{"name", "parameters"}],
+//! "final_answer"}`. What is returned was said by the model, and is no echo of a prompt's example,
+//! which names its tool `name` or `server/tool` and comments `why`.
 //!
 //! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong
 //! where a small model plays both sides (it writes a command, invents the output and calls itself
@@ -13,6 +13,7 @@
 
 mod lenient;
 mod search;
+mod turns;
 #[cfg(test)]
 mod tests;
 
@@ -21,22 +22,25 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::{Reply, ToolCall, Turn};
+use turns::{hermes_turn_of, joined, text_of, turn_of};
 
 /// The pseudo tool by which a model with native calls says that it is done.
 pub const DONE: &str = "done";
 
-/// The tool of the prompt's example.
-const EXAMPLE_TOOL: &str = "server/tool";
-/// The comments of the prompt's examples.
-const EXAMPLE_COMMENTS: [&str; 2] = ["why", "..."];
+/// The tools of the prompts' examples, older ones included.
+const EXAMPLE_TOOLS: [&str; 2] = ["name", "server/tool"];
+/// The comments of the prompts' examples.
+const EXAMPLE_COMMENTS: [&str; 3] = ["why", "...", "what was done, for the people who asked"];
 
 /// Keys of which one tells a working reply from other objects.
-const OWN_KEYS: [&str; 3] = ["command", "commands", "done"];
+const OWN_KEYS: [&str; 4] = ["tool", "command", "commands", "done"];
 /// The same for a reply in the form of Hermes.
 const HERMES_KEYS: [&str; 2] = ["tool_calls", "final_answer"];
+/// Keys of a result, as the program writes it.
+const RESULT_KEYS: [&str; 2] = ["output", "is_error"];
 
 const FORM: &str = "Reply with exactly one JSON object: \
-    {\"comment\":\"why\",\"command\":{\"tool\":\"server/tool\",\"args\":{}}} to run a tool \
+    {\"comment\":\"why\",\"tool\":\"name\",\"args\":{}} to run a tool \
     (\"commands\":[{\"tool\":...,\"args\":...}] for several), or {\"comment\":\"why\",\"done\":true} when all is done.";
 
 /// The reason why a reply could not be read, in words for the model: the text is sent to it
@@ -167,9 +171,9 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
     // of objects would take for ever.
     let mut problem: Option<(Option<usize>, String)> = None;
     for (Range { start, .. }, object) in &found.objects {
-        if object.contains_key("previous_output") {
+        if is_result(object) {
             // Results come from the program only. Whatever follows was built on invented ones.
-            let what = "The reply holds a `previous_output` of its own; only the program sends results";
+            let what = "The reply holds a result of its own; only the program sends results";
             problem = Some((None, what.to_owned()));
             break;
         }
@@ -209,7 +213,7 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
         .or_else(|| fault_in(reply, &found))
         .unwrap_or_else(|| match found.objects.first() {
             Some((Range { start, .. }, _)) => format!(
-                "The JSON at {} has neither `command` nor `done`",
+                "The JSON at {} has neither `tool` nor `done`",
                 position(&reply.text, *start)
             ),
             None if reply.text.trim().is_empty() => "The reply is empty".to_owned(),
@@ -217,114 +221,16 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
         }))
 }
 
-fn turn_of(object: &Map<String, Value>) -> Result<Turn, String> {
-    let mut comments = vec![text_of(object, "comment")?];
-    let mut calls = Vec::new();
-    for key in ["command", "commands"] {
-        let commands = match object.get(key) {
-            None | Some(Value::Null) => &[],
-            Some(Value::Array(list)) => list.as_slice(),
-            Some(one) => std::slice::from_ref(one),
-        };
-        for command in commands {
-            let Value::Object(command) = command else {
-                return Err(format!(
-                    "`{key}` must hold {{\"tool\": ..., \"args\": ...}}, not {}",
-                    kind(command)
-                ));
-            };
-            comments.push(text_of(command, "comment")?);
-            calls.push(call_of(command)?);
-        }
-    }
-    let done = match object.get("done") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(done)) => *done,
-        Some(other) => return Err(format!("`done` must be true or false, not {}", kind(other))),
-    };
-    if calls.is_empty() && !done {
-        return Err("there is no command, and `done` is not true".to_owned());
-    }
-    Ok(Turn {
-        comment: joined(comments),
-        calls,
-        done,
-    })
-}
-
-/// Reads a turn in the form of Hermes. A final answer beside calls is, like `done`, one that counts
-/// if they succeed.
-fn hermes_turn_of(object: &Map<String, Value>) -> Result<Turn, String> {
-    let listed = match object.get("tool_calls") {
-        None | Some(Value::Null) => &[],
-        Some(Value::Array(list)) => list.as_slice(),
-        Some(other) => return Err(format!("`tool_calls` must be a list, not {}", kind(other))),
-    };
-    let mut calls = Vec::with_capacity(listed.len());
-    for call in listed {
-        let Value::Object(call) = call else {
-            return Err(format!(
-                "`tool_calls` must hold {{\"name\": ..., \"parameters\": ...}}, not {}",
-                kind(call)
-            ));
-        };
-        let parameters = if call.contains_key("arguments") {
-            "arguments"
-        } else {
-            "parameters"
-        };
-        calls.push(named_call(call, "name", parameters)?);
-    }
-    let answer = text_of(object, "final_answer")?;
-    let done = !answer.is_empty();
-    if calls.is_empty() && !done {
-        return Err("`tool_calls` and `final_answer` are both empty".to_owned());
-    }
-    Ok(Turn {
-        comment: joined(vec![text_of(object, "thought")?, answer]),
-        calls,
-        done,
-    })
-}
-
-fn call_of(command: &Map<String, Value>) -> Result<ToolCall, String> {
-    named_call(command, "tool", "args")
-}
-
-/// Reads a call whose tool and arguments stand under these keys.
-fn named_call(command: &Map<String, Value>, name: &str, arguments: &str) -> Result<ToolCall, String> {
-    let tool = text_of(command, name)?;
-    if tool.is_empty() {
-        return Err(format!("a command has no `{name}`"));
-    }
-    let args = match command.get(arguments) {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(args)) => args.clone(),
-        Some(other) => {
-            return Err(format!(
-                "`{arguments}` of {tool} must be an object, not {}",
-                kind(other)
-            ));
-        }
-    };
-    Ok(ToolCall {
-        id: String::new(),
-        tool,
-        args,
-    })
-}
-
-fn text_of(object: &Map<String, Value>, key: &str) -> Result<String, String> {
-    match object.get(key) {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.trim().to_owned()),
-        Some(other) => Err(format!("`{key}` must be a string, not {}", kind(other))),
-    }
-}
-
 fn is_example(turn: &Turn) -> bool {
-    turn.calls.iter().any(|call| call.tool == EXAMPLE_TOOL)
+    let is_examples = |call: &ToolCall| EXAMPLE_TOOLS.contains(&call.tool.as_str());
+    turn.calls.iter().any(is_examples)
         || (turn.done && turn.calls.is_empty() && EXAMPLE_COMMENTS.contains(&turn.comment.as_str()))
+}
+
+/// Tells whether an object is what the program sends as the result of calls.
+fn is_result(object: &Map<String, Value>) -> bool {
+    let is_one = || object.keys().all(|key| RESULT_KEYS.contains(&key.as_str()));
+    object.contains_key("previous_output") || (object.contains_key("output") && is_one())
 }
 
 fn native_turn(reply: &Reply) -> Turn {
@@ -345,23 +251,6 @@ fn native_turn(reply: &Reply) -> Turn {
         comment: joined(comments),
         calls,
         done: !done.is_empty(),
-    }
-}
-
-fn joined(mut comments: Vec<String>) -> String {
-    comments.retain(|comment| !comment.is_empty());
-    comments.dedup();
-    comments.join("\n")
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }
 

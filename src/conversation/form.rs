@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::ToolSpec;
+use super::{ToolSpec, tool_name};
 
 /// Longest text in a reply with an enforced form. A small model that has lost its thread would fill
 /// the window with one.
@@ -21,7 +21,7 @@ pub fn turn(tools: &[ToolSpec]) -> Value {
 
 /// Returns the form of a reply that calls one tool.
 pub fn call(tools: &[ToolSpec]) -> Value {
-    object(&[("comment", text()), ("command", command(tools))])
+    object(&[("comment", text()), ("tool", name(tools)), ("args", arguments())])
 }
 
 /// Returns the form of a text.
@@ -54,11 +54,16 @@ fn done() -> Value {
 }
 
 fn command(tools: &[ToolSpec]) -> Value {
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    object(&[
-        ("tool", json!({ "enum": names })),
-        ("args", json!({ "type": "object" })),
-    ])
+    object(&[("tool", name(tools)), ("args", arguments())])
+}
+
+fn name(tools: &[ToolSpec]) -> Value {
+    let names: Vec<&str> = tools.iter().map(|tool| tool_name::short(&tool.name)).collect();
+    json!({ "enum": names })
+}
+
+fn arguments() -> Value {
+    json!({ "type": "object" })
 }
 
 #[cfg(test)]
@@ -82,11 +87,21 @@ mod tests {
             .collect();
         assert_eq!(
             json!(fields),
-            json!([["comment", "command"], ["comment", "commands"], ["comment", "done"]])
+            json!([
+                ["comment", "tool", "args"],
+                ["comment", "commands"],
+                ["comment", "done"]
+            ])
         );
-        let command = json!({ "tool": "workspace/read_file", "args": { "path": "a" } });
+        assert_eq!(form["anyOf"][0]["properties"]["tool"], json!({ "enum": ["read_file"] }));
+        let args = json!({ "path": "a" });
+        let command = json!({ "tool": "read_file", "args": args });
         for (text, calls, done) in [
-            (json!({ "comment": "Look.", "command": command }), 1, false),
+            (
+                json!({ "comment": "Look.", "tool": "read_file", "args": args }),
+                1,
+                false,
+            ),
             (json!({ "comment": "Look.", "commands": [command, command] }), 2, false),
             (json!({ "comment": "Looked.", "done": true }), 0, true),
         ] {

@@ -5,6 +5,7 @@ pub mod breaker;
 pub mod circling;
 pub mod compaction;
 pub mod decode;
+pub mod tool_name;
 pub mod form;
 
 use serde::{Deserialize, Serialize};

@@ -17,7 +17,7 @@ const MOST_CHECKS: usize = 5;
 /// Explains a check that depends on something in the container the model works in.
 const ONLY_AT_WORK: &str = "It passes in the container you work in, and fails as shown in a new one that has what you would deliver, after the plan's \
      set-up commands and the commands of yours that only installed dependencies. Something else in your container makes it pass: put it \
-     into the project, or add a command that sets up a new container with agent/add_set_up.\n";
+     into the project, or add a command that sets up a new container with tell_program, add_set_up.\n";
 
 /// Returns the report on the checks that count against the work.
 pub fn digest(checks: &[Checked]) -> String {

@@ -12,6 +12,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,7 +107,13 @@ impl Workspace {
         let before = self.files.look().await;
         match command::run(&self.options, &wanted.command, &folder, timeout, cancelled).await {
             Ok(outcome) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(outcome.text())]);
+                let mut text = outcome.text();
+                // The argument is described to no model: few commands need it.
+                if outcome.timed_out() && timeout < self.options.max_timeout {
+                    let most = self.options.max_timeout.as_secs();
+                    let _ = write!(text, "\n[the argument timeout_seconds allows up to {most} s]");
+                }
+                let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
                 let mut fields = outcome.fields();
                 if let Some(before) = before {
                     fields["changed"] = self.files.changes_since(before).await;

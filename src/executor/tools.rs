@@ -12,7 +12,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         tool(
             "execute_command",
-            "Run a bash command in the project folder.",
+            "Run a bash command in the project.",
             json!({"command": text(), "working_directory": path(), "timeout_seconds": number()}),
             &["command"],
         ),
@@ -27,7 +27,7 @@ pub(super) fn tools() -> Vec<Tool> {
         ),
         tool(
             "read_file",
-            "Read a text file, or its lines view_range [first, last]; -1 is the end.",
+            "Read a text file, or its lines view_range [first, last].",
             json!({"path": path(), "view_range": {"type": "array", "items": number(), "minItems": 2, "maxItems": 2}}),
             &["path"],
         ),

@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::conversation::decode::DONE;
-use crate::conversation::{Message, ToolCall, ToolResult};
+use crate::conversation::{Message, ToolCall, ToolResult, tool_name};
 
-/// Returns `{"previous_output": [{"tool"?, "output", "is_error"?}]}`. The results stand in the
-/// order of the calls, whose arguments are not repeated: the model has just written them, and each
-/// request would pay for them again. The tool is named where there are several.
+/// Returns `{"output", "is_error"?}`, or, of several, `{"previous_output": [{"tool", "output",
+/// "is_error"?}]}`. The results stand in the order of the calls, whose arguments are not repeated:
+/// the model has just written them, and each request would pay for them again.
 pub(crate) fn previous_output(results: &[ToolResult]) -> String {
-    let list: Vec<_> = results
+    let mut list: Vec<Value> = results
         .iter()
         .map(|result| {
             let mut entry = json!({ "output": result.output });
             if results.len() > 1 {
-                entry["tool"] = json!(result.call.tool);
+                entry["tool"] = json!(tool_name::short(&result.call.tool));
             }
             if result.is_error {
                 entry["is_error"] = json!(true);
@@ -24,7 +24,13 @@ pub(crate) fn previous_output(results: &[ToolResult]) -> String {
             entry
         })
         .collect();
-    json!({ "previous_output": list }).to_string()
+    match list.pop() {
+        Some(only) if list.is_empty() => only.to_string(),
+        last => {
+            list.extend(last);
+            json!({ "previous_output": list }).to_string()
+        }
+    }
 }
 
 /// Returns `history` with native calls and their results as JSON text, one message for each. Needed
@@ -54,13 +60,18 @@ pub(crate) fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
 
 fn turn(text: &str, calls: &[ToolCall]) -> String {
     let (done, calls): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call.tool == DONE);
-    let commands: Vec<_> = calls
-        .iter()
-        .map(|call| json!({ "tool": call.tool, "args": call.args }))
-        .collect();
+    let name = |call: &ToolCall| tool_name::short(&call.tool).to_owned();
     let mut turn = json!({ "comment": text });
-    if !commands.is_empty() {
-        turn["commands"] = json!(commands);
+    match calls.as_slice() {
+        [] => {}
+        [only] => {
+            turn["tool"] = json!(name(only));
+            turn["args"] = json!(only.args);
+        }
+        several => {
+            let command = |call: &&ToolCall| json!({ "tool": name(call), "args": call.args });
+            turn["commands"] = several.iter().map(command).collect();
+        }
     }
     if !done.is_empty() {
         turn["done"] = json!(true);
@@ -71,7 +82,6 @@ fn turn(text: &str, calls: &[ToolCall]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     fn call(tool: &str, args: &Value) -> ToolCall {
         ToolCall {
@@ -90,10 +100,7 @@ mod tests {
         };
         let one = result(call("a/b", &json!({"path": "x"})), false);
         let other = result(call("a/c", &json!({"content": "y"})), true);
-        assert_eq!(
-            previous_output(std::slice::from_ref(&one)),
-            r#"{"previous_output":[{"output":"out"}]}"#
-        );
+        assert_eq!(previous_output(std::slice::from_ref(&one)), r#"{"output":"out"}"#);
         assert_eq!(
             previous_output(&[one, other]),
             r#"{"previous_output":[{"output":"out","tool":"a/b"},{"is_error":true,"output":"out","tool":"a/c"}]}"#
@@ -107,7 +114,7 @@ mod tests {
             text: "go".to_owned(),
             calls: vec![call("a/b", &json!({"x": 1})), done],
         }];
-        let expected = json!({"comment": "go", "commands": [{"tool": "a/b", "args": {"x": 1}}], "done": true});
+        let expected = json!({"comment": "go", "tool": "a/b", "args": {"x": 1}, "done": true});
         assert_eq!(
             render_calls_as_json(&history).as_ref(),
             [Message::Assistant {

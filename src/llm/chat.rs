@@ -144,8 +144,8 @@ impl Chat {
         });
     }
 
-    /// Answers the calls of the last reply: native calls in a message of results, others in a user
-    /// message `{"previous_output": [{"tool"?, "output", "is_error"?}]}`.
+    /// Answers the calls of the last reply: native calls in a message of results, others as JSON
+    /// in a user message.
     pub fn send_tool_results(&mut self, mut results: Vec<ToolResult>) {
         self.answer_open_calls(&mut results);
         if !results.is_empty() {

@@ -21,6 +21,16 @@ use crate::conversation::ToolSpec;
 pub(super) const DESCRIBE: &str = "agent/describe_tools";
 /// Longest first sentence of a description in the list.
 const LONGEST_BRIEF: usize = 80;
+/// What a schema says of an argument besides its type.
+const LIMITS: [&str; 7] = [
+    "default",
+    "description",
+    "format",
+    "maxItems",
+    "maximum",
+    "minItems",
+    "minimum",
+];
 /// Most tools that one call describes.
 const MOST_DESCRIBED: usize = 10;
 
@@ -42,10 +52,7 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Lists `own` tools in full, and `others` too if they take at most `most_bytes`.
     pub(super) fn new(own: Vec<ToolSpec>, others: Vec<ToolSpec>, most_bytes: usize) -> Self {
-        let (own, others) = (
-            compacted(own.into_iter().map(without_limits).collect()),
-            compacted(others),
-        );
+        let (own, others) = (compacted(own.into_iter().map(bare).collect()), compacted(others));
         if others.iter().map(size).sum::<usize>() <= most_bytes {
             return Self {
                 listed: own.into_iter().chain(others).collect(),
@@ -108,11 +115,24 @@ fn compacted(specs: Vec<ToolSpec>) -> Vec<ToolSpec> {
     specs.into_iter().map(compacted).collect()
 }
 
-/// Returns a tool of the program's own without the statement that it takes no other arguments: it
-/// refuses them itself, and each request would pay for the words.
-fn without_limits(mut spec: ToolSpec) -> ToolSpec {
-    if let Some(schema) = spec.schema.as_object_mut() {
-        schema.retain(|key, value| key != "additionalProperties" || *value != Value::Bool(false));
+/// Returns a tool of the program's own with the names and types of its arguments alone. It refuses
+/// what does not fit by itself, and each request would pay for more.
+fn bare(mut spec: ToolSpec) -> ToolSpec {
+    let Some(schema) = spec.schema.as_object_mut() else {
+        return spec;
+    };
+    schema.retain(|key, value| key != "additionalProperties" || *value != Value::Bool(false));
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    let properties = properties.into_iter().flat_map(|properties| properties.values_mut());
+    for property in properties.filter_map(Value::as_object_mut) {
+        property.retain(|key, _| !LIMITS.contains(&key.as_str()));
+        if let Some(Value::Array(kinds)) = property.get_mut("type") {
+            kinds.retain(|kind| kind != "null");
+            if let [only] = kinds.as_slice() {
+                let only = only.clone();
+                property.insert("type".to_owned(), only);
+            }
+        }
     }
     spec
 }
@@ -178,6 +198,27 @@ mod tests {
         );
         assert_eq!(brief.listed[0], own[0]);
         assert!(brief.describes(DESCRIBE));
+    }
+
+    #[test]
+    fn own_tools_are_listed_with_names_and_types_of_their_arguments_alone() {
+        let schema = json!({ "type": "object", "additionalProperties": false, "required": ["path"], "properties": {
+            "path": { "type": "string", "description": "The file." },
+            "lines": { "type": ["array", "null"], "items": { "type": "integer" }, "minItems": 2, "default": null },
+            "mode": { "enum": ["create", "append"] },
+        } });
+        let own = ToolSpec {
+            schema,
+            ..spec("workspace/read_file", "Read a file.")
+        };
+        assert_eq!(
+            Catalogue::new(vec![own], Vec::new(), 0).listed[0].schema,
+            json!({ "type": "object", "required": ["path"], "properties": {
+                "path": { "type": "string" },
+                "lines": { "type": "array", "items": { "type": "integer" } },
+                "mode": { "enum": ["create", "append"] },
+            } })
+        );
     }
 
     #[test]

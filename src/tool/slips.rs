@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::conversation::{ToolCall, ToolSpec};
+use crate::conversation::{ToolCall, ToolSpec, tool_name};
 use crate::spelling::nearest_by;
 
 /// Names of arguments in other programs' tools, with ours.
@@ -51,11 +51,11 @@ pub(super) fn meant(call: &ToolCall, tools: &[ToolSpec], is_own: impl Fn(&str) -
     }
 }
 
-/// Finds a tool by its name; without its server, or with another separator behind it, if only one
-/// tool is called so.
+/// Finds a tool by its name, in full or in short; without its server, or with another separator
+/// behind it, if only one tool is called so.
 fn tool_of<'tools>(name: &str, tools: &'tools [ToolSpec]) -> Option<&'tools ToolSpec> {
-    if let Some(exact) = tools.iter().find(|tool| tool.name == name) {
-        return Some(exact);
+    if let Some(named) = tool_name::find(name, tools) {
+        return Some(named);
     }
     let letters = |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
     let wanted = letters(name);

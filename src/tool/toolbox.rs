@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 use super::catalogue::Catalogue;
 use super::slips;
 use super::{ToolError, ToolOutput, ToolServer};
-use crate::conversation::{ToolCall, ToolSpec};
+use crate::conversation::{ToolCall, ToolSpec, tool_name};
 use crate::rules::Tools;
 
 /// The tool servers of one run.
@@ -104,7 +104,7 @@ impl Toolbox {
                 server.call(tool, &call.args).await
             }
             _ => {
-                let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+                let known: Vec<&str> = specs.iter().map(|spec| tool_name::short(&spec.name)).collect();
                 Err(no_such_tool(&call.tool, &known))
             }
         }

@@ -25,7 +25,16 @@ fn undented(block: &str) -> String {
 fn loaded(text: &str) -> Result<Config, String> {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap();
-    for name in ["github-token", "gitlab-token", "gitlab_token", "anthropic_api_key"] {
+    let secrets = [
+        "github-token",
+        "gitlab-token",
+        "gitlab_token",
+        "anthropic_api_key",
+        "slack-app-token",
+        "slack-bot-token",
+        "store_password",
+    ];
+    for name in secrets {
         std::fs::write(folder.path().join(name), "a-token").unwrap();
     }
     let file = folder.path().join("config.yaml");

@@ -88,3 +88,52 @@ fn the_script_copies_what_the_pages_link_and_book_toml_names_the_folder() {
     }
     assert!(read("book.toml").contains("src = \"docs\""));
 }
+
+/// Returns the heading's name in links, as mdBook and the forges make it.
+fn name_of(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim();
+    words
+        .chars()
+        .filter_map(|letter| match letter {
+            letter if letter.is_whitespace() => Some('-'),
+            letter if letter.is_alphanumeric() || letter == '-' || letter == '_' => Some(letter.to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Returns the names of a page's headings.
+fn headings(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let headings = text.lines().filter(|line| {
+        is_code ^= line.trim_start().starts_with("```");
+        let level = line.chars().take_while(|letter| *letter == '#').count();
+        !is_code && level > 0 && line[level..].starts_with(' ')
+    });
+    headings.map(name_of).collect()
+}
+
+#[test]
+fn every_link_to_a_heading_leads_to_one() {
+    let mut followed = 0;
+    for page in pages() {
+        for link in links(&read(&page)) {
+            let Some((file, heading)) = link.split_once('#').filter(|(file, _)| !file.contains("://")) else {
+                continue;
+            };
+            let target = if file.is_empty() {
+                page.clone()
+            } else {
+                resolved(&page, file)
+            };
+            if is_markdown(&target) {
+                followed += 1;
+                assert!(
+                    headings(&read(&target)).contains(heading),
+                    "{page} links {link}: {target} has no such heading"
+                );
+            }
+        }
+    }
+    assert!(followed > 50, "{followed}");
+}

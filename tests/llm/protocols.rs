@@ -92,7 +92,7 @@ async fn commands_are_written_as_json_where_native_calls_are_not_wanted() {
         };
         assert_eq!(
             serde_json::from_str::<Value>(text).unwrap(),
-            json!({ "previous_output": [{ "output": "written" }] })
+            json!({ "output": "written" })
         );
         assert_eq!(request.messages[4], Said::Assistant("Hm.".to_owned(), vec![]));
         model.finish();

@@ -97,7 +97,7 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     "#);
     let said = world.model.requests()[2].last_user_message();
     let said: Value = serde_json::from_str(&said).unwrap();
-    let output = said["previous_output"][0]["output"].as_str().unwrap();
+    let output = said["output"].as_str().unwrap();
     let (output, _) = output.rsplit_once("\n[exit code 0").unwrap();
     insta::assert_snapshot!(output, @r"
     uid=1000(agent) gid=1000(agent) groups=1000(agent)

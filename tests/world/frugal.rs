@@ -132,10 +132,58 @@ async fn nothing_changes_between_the_requests_of_a_run_but_what_was_said() {
         .collect();
     assert_eq!((requests.len(), tools.len()), (4, 1));
     // Each description is paid for in every request.
-    let offered = &requests[1].offered;
-    assert!(
-        offered.contains(&"bash".to_owned()) && !offered.contains(&"list_files".to_owned()),
-        "{offered:?}"
+    assert_eq!(
+        requests[1].offered,
+        [
+            "bash",
+            "read_file",
+            "write_file",
+            "str_replace",
+            "tell_program",
+            "search_code",
+            "done"
+        ]
     );
+    world.finish().await;
+}
+
+/// What is said in a reply and in its result is in every later request.
+#[tokio::test]
+async fn replies_and_results_in_json_are_short() {
+    let world = World::start().await;
+    world
+        .model
+        .plans(Plan::of(&["write a note"]).in_environment("python"))
+        .says(r#"{"comment":"Write.","tool":"write_file","args":{"path":"note.md","content":"A line.\n"}}"#)
+        // The arguments beside the tool, as small models write them.
+        .says(r#"{"comment":"Look.","tool":"bash","command":"cat note.md"}"#)
+        .says(r#"{"comment":"Tell.","tool":"tell_program","args":{"finish_subtask":"task-1","ask_people":""}}"#)
+        .done("Written.");
+    world.github.open_issue("Write a note").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let system = requests[1].system();
+    let tools = system.split("# Tools\n").nth(1).unwrap_or_default();
+    insta::assert_snapshot!(tools, @r"
+    - bash {command}: Run a bash command in the project.
+    - read_file {path, view_range?: [integer]}: Read a text file, or its lines view_range [first, last].
+    - write_file {path, content, mode?: create|overwrite|append}: Write a text file. Mode create (the default) fails if it exists.
+    - str_replace {path, old, new}: Replace old, which must occur exactly once in the file.
+    - tell_program {add_set_up?, ask_people?, finish_subtask?, revise_plan?}: Beside the next step. finish_subtask: its id; revise_plan: why; add_set_up: a command for the container of the checks; ask_people: what neither task nor files tell, and waits.
+    - search_code {query, path_prefix?}: Finds the places of the project, as it was before the work, that fit a question best.
+    ");
+    let results: Vec<String> = requests[2..]
+        .iter()
+        .map(|request| request.last_user_message())
+        .collect();
+    insta::assert_snapshot!(results.join("\n"), @r#"
+    {"output":"wrote note.md"}
+    {"output":"A line.\n[exit code 0]"}
+    {"output":"Ticked."}
+    "#);
+    assert_eq!(world.github.pulls()[0].file("note.md").as_deref(), Some("A line.\n"));
     world.finish().await;
 }

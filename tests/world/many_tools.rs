@@ -64,15 +64,15 @@ async fn many_tools_are_listed_by_name_and_described_on_demand() {
     let listed: Vec<&str> = system
         .lines()
         .filter(|line| {
-            ["- workspace/read_file", "- agent/describe", "- tickets/ticket_0"]
+            ["- read_file", "- describe_tools", "- tickets/ticket_0"]
                 .iter()
                 .any(|name| line.starts_with(name))
         })
         .take(4)
         .collect();
     insta::assert_snapshot!(listed.join("\n"), @r"
-    - workspace/read_file {path: string, view_range?: [integer]}: Read a text file, or its lines view_range [first, last]; -1 is the end.
-    - agent/describe_tools {tools: [string]}: Tells what tools take that are listed with {...}; ask before you call one of them.
+    - read_file {path, view_range?: [integer]}: Read a text file, or its lines view_range [first, last].
+    - describe_tools {tools: [string]}: Tells what tools take that are listed with {...}; ask before you call one of them.
     - tickets/ticket_00 {...}: Does thing 0 with a ticket.
     - tickets/ticket_01 {...}: Does thing 1 with a ticket.
     ");
@@ -84,7 +84,7 @@ async fn many_tools_are_listed_by_name_and_described_on_demand() {
             Said::User(text) => serde_json::from_str::<Value>(text).ok(),
             _ => None,
         })
-        .map(|results| results["previous_output"][0]["output"].as_str().unwrap().to_owned())
+        .map(|results| results["output"].as_str().unwrap().to_owned())
         .collect();
     insta::assert_snapshot!(outputs.join("\n---\n"), @r#"
     tickets/ticket_07: Does thing 7 with a ticket. There is a lot more to be said about this, and all of it is said here.

@@ -29,7 +29,9 @@ fn token() -> String {
 /// Returns what the model was told after the calls of a reply.
 fn outputs(results: &str) -> Vec<String> {
     let results: Value = serde_json::from_str(results).unwrap();
-    let results = results["previous_output"].as_array().unwrap();
+    // One result stands alone.
+    let several = results["previous_output"].as_array().cloned();
+    let results = several.unwrap_or_else(|| vec![results]);
     let outputs = results
         .iter()
         .map(|result| result["output"].as_str().unwrap().replace('\n', " ⏎ "));

@@ -248,7 +248,7 @@ async fn a_hostile_service_reaches_neither_outside_nor_worker_nor_the_project() 
     let requests = world.model.requests();
     let output = |turn: usize| {
         let said: Value = serde_json::from_str(&requests[2 + turn].last_user_message()).unwrap();
-        let output = said["previous_output"][0]["output"].as_str().unwrap().to_owned();
+        let output = said["output"].as_str().unwrap().to_owned();
         // What follows tells the time it took.
         output.split("\n[exit code 0").next().unwrap().to_owned()
     };

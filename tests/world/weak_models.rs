@@ -37,7 +37,7 @@ async fn a_model_whose_calls_all_fail_is_told_then_plans_anew_and_then_the_run_f
     let told = world.model.requests()[9].last_user_message();
     assert!(
         told.contains("None of your last 8 tool calls could be carried out")
-            && told.contains("- workspace/read_file {path: string, view_range?: [integer]}"),
+            && told.contains("- read_file {path, view_range?: [integer]}"),
         "{told}"
     );
     assert_eq!(count(&world, "replanned"), 1);
@@ -155,7 +155,7 @@ async fn a_loop_is_broken_by_a_fresh_start_from_the_facts() {
         "{told}"
     );
     let anew = &requests[5];
-    assert!(!anew.text().contains("previous_output\":["), "{}", anew.text());
+    assert!(!anew.text().contains("{\"output\":"), "{}", anew.text());
     let facts = anew.last_user_message();
     assert!(
         facts.contains(
@@ -190,9 +190,7 @@ async fn after_two_misses_the_whole_file_is_proposed() {
     );
     let told = requests[3].last_user_message();
     assert!(
-        told.contains(
-            "Write the whole file with workspace/write_file, mode overwrite, instead. It is now:\\n# widgets"
-        ),
+        told.contains("Write the whole file with write_file, mode overwrite, instead. It is now:\\n# widgets"),
         "{told}"
     );
     world.finish().await;
@@ -223,9 +221,8 @@ async fn a_model_that_only_writes_whole_files_has_fewer_tools() {
     let requests = world.model.requests();
     let system = requests[1].system();
     assert!(
-        system.contains(
-            "- workspace/write_file {content: string, path: string}: Write a whole text file, in place of what it held."
-        ) && !system.contains("str_replace")
+        system.contains("- write_file {path, content}: Write a whole text file, in place of what it held.")
+            && !system.contains("str_replace")
             && !system.contains("undo_edit"),
         "{system}"
     );
@@ -288,10 +285,7 @@ async fn the_operators_own_system_prompt_is_used() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     let system = world.model.requests()[1].system();
-    assert!(
-        system.starts_with("Work in python, reply in JSON. workspace/execute_command "),
-        "{system}"
-    );
+    assert!(system.starts_with("Work in python, reply in JSON. bash "), "{system}");
     world.finish().await;
 }
 

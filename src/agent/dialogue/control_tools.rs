@@ -1,4 +1,6 @@
 //! Tools that control the run itself: finish a subtask, ask people, revise the plan, add set-up.
+//! `tell_program` does each of these, and is the only one that is described where it is allowed:
+//! four descriptions would be paid for in every request.
 //!
 //! They are tools and not fields of the reply, so that JSON and native calls are treated alike. A
 //! call only records the request; the run acts on it after all calls of the reply.
@@ -9,12 +11,28 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::conversation::ToolSpec;
+use crate::rules::Tools;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 
 const NAME: &str = "agent";
+const FINISH_SUBTASK: &str = "finish_subtask";
+const REVISE_PLAN: &str = "revise_plan";
+const ADD_SET_UP: &str = "add_set_up";
+const ASK_PEOPLE: &str = "ask_people";
+/// Does what the others do.
+const TELL_PROGRAM: &str = "tell_program";
+
+/// What can be told, with what is told of it.
+const WISHES: [(&str, &str); 4] = [
+    (FINISH_SUBTASK, "its id"),
+    (REVISE_PLAN, "why"),
+    (ADD_SET_UP, "a command for the container of the checks"),
+    (ASK_PEOPLE, "what neither task nor files tell, and waits"),
+];
+
 /// Maximum length of a question, reason or command, in characters.
 const LONGEST: usize = 2_000;
 
@@ -32,9 +50,8 @@ pub(crate) struct ControlRequests {
 /// Server of the control tools.
 pub(crate) struct ControlTools {
     requested: Mutex<ControlRequests>,
-    /// Whether there are people who could answer a question.
-    may_ask: bool,
-    has_plan: bool,
+    /// The wishes that this run may have.
+    open: Vec<&'static str>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -61,12 +78,30 @@ struct AddSetUp {
     command: String,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TellProgram {
+    finish_subtask: Option<String>,
+    revise_plan: Option<String>,
+    add_set_up: Option<String>,
+    ask_people: Option<String>,
+}
+
 impl ControlTools {
-    pub(crate) fn new(may_ask: bool, has_plan: bool) -> Self {
+    /// Returns the tools of a run; `may_ask` tells whether there are people who could answer a
+    /// question.
+    pub(crate) fn new(may_ask: bool, has_plan: bool, rules: &Tools) -> Self {
+        let is_open = |wish: &&str| {
+            let has_sense = match *wish {
+                FINISH_SUBTASK | REVISE_PLAN => has_plan,
+                ASK_PEOPLE => may_ask,
+                _ => true,
+            };
+            has_sense && rules.refusal(&format!("{NAME}/{wish}")).is_none()
+        };
         Self {
             requested: Mutex::default(),
-            may_ask,
-            has_plan,
+            open: WISHES.iter().map(|(wish, _)| *wish).filter(is_open).collect(),
         }
     }
 
@@ -77,6 +112,74 @@ impl ControlTools {
 
     fn wish(&self, add: impl FnOnce(&mut ControlRequests)) {
         add(&mut self.requested.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Records a wish, and returns the answer to it.
+    fn take_down(&self, wish: &str, words: &str) -> Result<&'static str, ToolError> {
+        Ok(match wish {
+            FINISH_SUBTASK => {
+                self.wish(|requested| {
+                    requested.finished.insert(words.trim().to_owned());
+                });
+                "Ticked."
+            }
+            REVISE_PLAN => {
+                let reason = said("reason", words)?;
+                self.wish(|requested| requested.revision = Some(reason));
+                "The plan will be revised."
+            }
+            ADD_SET_UP => {
+                let command = said("command", words)?;
+                self.wish(|requested| requested.set_up.push(command));
+                "Noted: it is run in new containers of this task. It was not run in this one."
+            }
+            ASK_PEOPLE => {
+                let question = said("question", words)?;
+                self.wish(|requested| requested.question = Some(question));
+                "Asked. What people answer comes with the next message."
+            }
+            _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{wish}"))),
+        })
+    }
+
+    /// Records several wishes of one call. Small models fill what they do not need with nothing.
+    fn tell(&self, told: TellProgram) -> Result<String, ToolError> {
+        let told = [
+            (FINISH_SUBTASK, told.finish_subtask),
+            (REVISE_PLAN, told.revise_plan),
+            (ADD_SET_UP, told.add_set_up),
+            (ASK_PEOPLE, told.ask_people),
+        ];
+        let told: Vec<(&str, String)> = told
+            .into_iter()
+            .filter_map(|(wish, words)| Some((wish, words?)))
+            .filter(|(_, words)| !words.trim().is_empty())
+            .collect();
+        let fault = match told.iter().find(|(wish, _)| !self.open.contains(wish)) {
+            Some((wish, _)) => Some(format!("{wish} cannot be told in this run")),
+            None => told.is_empty().then(|| "nothing was told".to_owned()),
+        };
+        if let Some(fault) = fault {
+            let open = self.open.join(", ");
+            return Err(ToolError::TellModel(format!("{fault}; there are {open}")));
+        }
+        let answers: Result<Vec<&str>, ToolError> =
+            told.iter().map(|(wish, words)| self.take_down(wish, words)).collect();
+        Ok(answers?.join("\n"))
+    }
+
+    /// Describes the tool that does what the others do.
+    fn tell_program(&self) -> ToolSpec {
+        let open = || WISHES.iter().filter(|(wish, _)| self.open.contains(wish));
+        let told: Vec<String> = open().map(|(wish, what)| format!("{wish}: {what}")).collect();
+        let arguments: Map<String, Value> = open()
+            .map(|(wish, _)| ((*wish).to_owned(), json!({ "type": "string" })))
+            .collect();
+        ToolSpec {
+            name: format!("{NAME}/{TELL_PROGRAM}"),
+            description: format!("Beside the next step. {}.", told.join("; ")),
+            schema: json!({ "type": "object", "properties": arguments }),
+        }
     }
 }
 
@@ -91,61 +194,43 @@ impl ToolServer for ControlTools {
     }
 
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
-        let mut specs = Vec::new();
-        if self.has_plan {
-            specs.push(own_spec::<FinishSubtask>(
+        let alone = self.open.iter().map(|wish| match *wish {
+            FINISH_SUBTASK => own_spec::<FinishSubtask>(NAME, wish, "Ticks a subtask, beside the next step."),
+            REVISE_PLAN => own_spec::<RevisePlan>(NAME, wish, "Asks for a better plan."),
+            ADD_SET_UP => own_spec::<AddSetUp>(NAME, wish, "Adds a set-up command for the container of the checks."),
+            _ => own_spec::<AskPeople>(
                 NAME,
-                "finish_subtask",
-                "Ticks a subtask, beside the next step.",
-            ));
-            specs.push(own_spec::<RevisePlan>(NAME, "revise_plan", "Asks for a better plan."));
-        }
-        specs.push(own_spec::<AddSetUp>(
-            NAME,
-            "add_set_up",
-            "Adds a set-up command for the container of the checks.",
-        ));
-        if self.may_ask {
-            specs.push(own_spec::<AskPeople>(
-                NAME,
-                "ask_people",
+                wish,
                 "Stops until a person answers; only for what neither task nor files tell.",
-            ));
-        }
-        Ok(specs)
+            ),
+        });
+        let together = (!self.open.is_empty()).then(|| self.tell_program());
+        Ok(together.into_iter().chain(alone).collect())
     }
 
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
         let text = match tool {
-            "finish_subtask" => {
+            TELL_PROGRAM => self.tell(read_args(args)?)?,
+            FINISH_SUBTASK => {
                 let FinishSubtask { id } = read_args(args)?;
-                self.wish(|requested| {
-                    requested.finished.insert(id.trim().to_owned());
-                });
-                "Ticked."
+                self.take_down(tool, &id)?.to_owned()
             }
-            "revise_plan" => {
+            REVISE_PLAN => {
                 let RevisePlan { reason } = read_args(args)?;
-                let reason = said("reason", &reason)?;
-                self.wish(|requested| requested.revision = Some(reason));
-                "The plan will be revised."
+                self.take_down(tool, &reason)?.to_owned()
             }
-            "add_set_up" => {
+            ADD_SET_UP => {
                 let AddSetUp { command } = read_args(args)?;
-                let command = said("command", &command)?;
-                self.wish(|requested| requested.set_up.push(command));
-                "Noted: it is run in new containers of this task. It was not run in this one."
+                self.take_down(tool, &command)?.to_owned()
             }
-            "ask_people" => {
+            ASK_PEOPLE => {
                 let AskPeople { question } = read_args(args)?;
-                let question = said("question", &question)?;
-                self.wish(|requested| requested.question = Some(question));
-                "Asked. What people answer comes with the next message."
+                self.take_down(tool, &question)?.to_owned()
             }
             _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{tool}"))),
         };
         Ok(ToolOutput {
-            text: text.to_owned(),
+            text,
             is_error: false,
             structured: None,
         })
@@ -160,4 +245,60 @@ fn said(what: &str, text: &str) -> Result<String, ToolError> {
         return Err(ToolError::TellModel(format!("the {what} is empty")));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(may_ask: bool, has_plan: bool, rules: &Tools) -> ControlTools {
+        ControlTools::new(may_ask, has_plan, rules)
+    }
+
+    async fn told(tools: &ControlTools, words: &Value) -> Result<String, String> {
+        let args = words.as_object().unwrap();
+        let output = tools.call(TELL_PROGRAM, args).await;
+        output.map(|output| output.text).map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn several_things_can_be_told_in_one_call() {
+        let tools = tools(true, true, &Tools::default());
+        let words = json!({ "finish_subtask": "1", "add_set_up": "make deps", "revise_plan": "", "ask_people": null });
+        assert_eq!(
+            told(&tools, &words).await.unwrap(),
+            "Ticked.\nNoted: it is run in new containers of this task. It was not run in this one."
+        );
+        let expected = ControlRequests {
+            finished: BTreeSet::from(["1".to_owned()]),
+            set_up: vec!["make deps".to_owned()],
+            ..ControlRequests::default()
+        };
+        assert_eq!(tools.take(), expected);
+    }
+
+    #[tokio::test]
+    async fn what_a_run_has_no_use_for_is_neither_described_nor_taken() {
+        let rules = Tools {
+            denied: vec!["agent/add_set_up".to_owned()],
+            ..Tools::default()
+        };
+        let tools = tools(true, false, &rules);
+        let specs = tools.list().await.unwrap();
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        assert_eq!(names, ["agent/tell_program", "agent/ask_people"]);
+        assert_eq!(
+            specs[0].schema,
+            json!({ "type": "object", "properties": { "ask_people": { "type": "string" } } })
+        );
+        assert_eq!(
+            told(&tools, &json!({ "finish_subtask": "1" })).await.unwrap_err(),
+            "finish_subtask cannot be told in this run; there are ask_people"
+        );
+        assert_eq!(
+            told(&tools, &json!({ "ask_people": " " })).await.unwrap_err(),
+            "nothing was told; there are ask_people"
+        );
+        assert_eq!(tools.take(), ControlRequests::default());
+    }
 }

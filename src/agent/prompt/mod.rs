@@ -352,7 +352,7 @@ pub fn fresh_start(facts: &FreshStart<'_>) -> String {
         checks(&mut text, plan);
     }
     text.push_str(
-        "\nDo something else than what was tried: read the file that is to change, then write it whole with workspace/write_file, \
+        "\nDo something else than what was tried: read the file that is to change, then write it whole with write_file, \
          mode overwrite; or finish and say what is open.",
     );
     text

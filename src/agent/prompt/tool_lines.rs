@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::conversation::ToolSpec;
+use crate::conversation::{ToolSpec, tool_name};
 
 #[derive(Serialize)]
 pub(crate) struct ToolLine {
@@ -16,15 +16,15 @@ pub(crate) fn tool_lines(specs: &[ToolSpec]) -> Vec<ToolLine> {
     specs
         .iter()
         .map(|spec| ToolLine {
-            name: spec.name.clone(),
+            name: tool_name::short(&spec.name).to_owned(),
             arguments: signature(&spec.schema),
             description: spec.description.split_whitespace().collect::<Vec<_>>().join(" "),
         })
         .collect()
 }
 
-/// Returns the arguments of a JSON Schema in one short line: `{path: string, mode?:
-/// create|overwrite}`.
+/// Returns the arguments of a JSON Schema in one short line, the required ones first: `{path,
+/// limit?: integer, mode?: create|overwrite}`. What has no type is a string.
 fn signature(schema: &Value) -> String {
     let required: Vec<&str> = schema["required"]
         .as_array()
@@ -36,11 +36,17 @@ fn signature(schema: &Value) -> String {
         let is_open = schema["additionalProperties"] == true;
         return if is_open { "{...}" } else { "{}" }.to_owned();
     };
+    let place = |name: &str| required.iter().position(|required| *required == name);
+    let mut properties: Vec<(&String, &Value)> = properties.iter().collect();
+    properties.sort_by_key(|(name, _)| place(name).unwrap_or(required.len()));
     let arguments: Vec<String> = properties
-        .iter()
+        .into_iter()
         .map(|(name, property)| {
-            let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-            format!("{name}{mark}: {}", type_of(property))
+            let mark = if place(name).is_some() { "" } else { "?" };
+            match type_of(property).as_str() {
+                "string" => format!("{name}{mark}"),
+                other => format!("{name}{mark}: {other}"),
+            }
         })
         .collect();
     format!("{{{}}}", arguments.join(", "))
@@ -57,12 +63,14 @@ fn type_of(property: &Value) -> String {
     match &property["type"] {
         Value::String(kind) if kind == "array" => format!("[{}]", type_of(&property["items"])),
         Value::String(kind) => kind.clone(),
-        Value::Array(kinds) => kinds
-            .iter()
-            .filter_map(Value::as_str)
-            .filter(|kind| *kind != "null")
-            .collect::<Vec<_>>()
-            .join("|"),
+        Value::Array(kinds) => {
+            let kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
+            let named = kinds.map(|kind| match kind {
+                "array" => format!("[{}]", type_of(&property["items"])),
+                kind => kind.to_owned(),
+            });
+            named.collect::<Vec<_>>().join("|")
+        }
         _ => "any".to_owned(),
     }
 }
@@ -85,7 +93,7 @@ mod tests {
         });
         assert_eq!(
             signature(&schema),
-            "{mode: create|overwrite|append, path: string, range?: array}"
+            "{path, mode: create|overwrite|append, range?: [integer]}"
         );
         assert_eq!(signature(&json!({"type": "object"})), "{}");
         let anything = json!({"type": "object", "additionalProperties": true});

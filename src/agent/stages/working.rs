@@ -35,7 +35,7 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::conversation::breaker::Breaker;
 use crate::conversation::circling::{Stuck, Verdict, Watch};
-use crate::conversation::{Message, Reply, ToolCall, ToolResult, decode, form};
+use crate::conversation::{Message, Reply, ToolCall, ToolResult, decode, form, tool_name};
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::task::state::Signal;
@@ -101,7 +101,8 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         compaction::compact_if_needed(&mut run.claim, chat).await?;
         let turn = ask::ask_for_turn(&mut run.claim, chat).await?;
         run.reporter.tell_terminal(&run.claim, &turn.comment);
-        let (called, requested) = carry_out(run, &toolbox, turn.calls).await?;
+        let calls = tool_name::in_full(turn.calls, &specs);
+        let (called, requested) = carry_out(run, &toolbox, calls).await?;
         let (has_failures, was_cut_off) = (called.has_failures(), called.was_cut_off());
         let noticed = (watch.judge(&called.results), breaker.judge(&called.carried_out));
         attempts.note(&called.results);

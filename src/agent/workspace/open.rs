@@ -76,6 +76,7 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
     let control_tools = Arc::new(ControlTools::new(
         run.claim.record.request.local.is_none(),
         run.claim.record.planned.plan.is_some(),
+        &run.claim.record.planned.rules.tools,
     ));
     servers.push(Arc::<ControlTools>::clone(&control_tools));
     servers.extend(code_search(run).await?);

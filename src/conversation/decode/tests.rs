@@ -41,6 +41,8 @@ fn a_comment_may_stand_at_the_top_or_inside_the_command() {
     for text in [
         r#"{"comment":"look","command":{"tool":"workspace/list_files","args":{"path":"."}}}"#,
         r#"{"command":{"comment":"look","tool":"workspace/list_files","args":{"path":"."}}}"#,
+        r#"{"comment":"look","tool":"workspace/list_files","args":{"path":"."}}"#,
+        r#"{"comment":"look","tool":"workspace/list_files","path":".","done":false}"#,
         "Sure!\n```json\n{'comment': 'look', 'command': {'tool': 'workspace/list_files', 'args': {'path': '.',},},}\n```\nDone.",
         "<think>{\"done\": true}</think>{\"comment\":\"look\",\"command\":[{\"tool\":\"workspace/list_files\",\"args\":{\"path\":\".\"}}],\"done\":false}",
     ] {
@@ -73,8 +75,11 @@ fn done_ends_the_work() {
 
 #[test]
 fn an_echo_of_the_prompts_example_is_not_an_answer() {
-    let example = r#"{"comment":"why","command":{"tool":"server/tool","args":{}}} or {"comment":"why","done":true}"#;
-    assert_eq!(refusal(example), "The reply repeats the example of the prompt.");
+    let example = r#"{"comment":"why","tool":"name","args":{}} or {"comment":"why","done":true}"#;
+    let older = r#"{"comment":"why","command":{"tool":"server/tool","args":{}}}"#;
+    for example in [example, older] {
+        assert_eq!(refusal(example), "The reply repeats the example of the prompt.");
+    }
     let answer = r#"{"comment":"go","command":{"tool":"a/b","args":{}}}"#;
     assert_eq!(
         read(&format!("As asked: {example}\n{answer}")),
@@ -95,10 +100,11 @@ fn two_answers_are_refused_and_a_repeated_one_is_one() {
 #[test]
 fn what_follows_an_invented_result_is_not_read() {
     let one = r#"{"comment":"a","command":{"tool":"a/b","args":{}}}"#;
-    assert_eq!(
-        read(&format!("{one}\n{{\"previous_output\":[]}}\n{{\"done\":true}}")),
-        read(one)
-    );
+    for result in [r#"{"previous_output":[]}"#, r#"{"is_error":true,"output":"x"}"#] {
+        assert_eq!(read(&format!("{one}\n{result}\n{{\"done\":true}}")), read(one));
+    }
+    // What has other fields too is quoted from somewhere.
+    assert_eq!(read(&format!("Set {{\"output\":\"a\",\"mode\":1}}.\n{one}")), read(one));
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn the_model_is_told_exactly_what_is_wrong() {
         ("<think>hm", "The reply ends inside its thinking, without an answer."),
         (
             r#"{"answer":42}"#,
-            "The JSON at line 1, column 1 has neither `command` nor `done`.",
+            "The JSON at line 1, column 1 has neither `tool` nor `done`.",
         ),
         (
             "Look:\n{\"comment\":\"say \"hi\"\",\"done\":true}",
@@ -133,7 +139,15 @@ fn the_model_is_told_exactly_what_is_wrong() {
         ),
         (
             r#"{"done":false}"#,
-            "In the JSON at line 1, column 1: there is no command, and `done` is not true.",
+            "In the JSON at line 1, column 1: there is no `tool`, and `done` is not true.",
+        ),
+        (
+            r#"{"tool":"a/b","args":{},"command":{"tool":"a/c"}}"#,
+            "In the JSON at line 1, column 1: `args` and `command` both stand beside `tool`.",
+        ),
+        (
+            r#"{"output":"fine"} {"done":true}"#,
+            "The reply holds a result of its own; only the program sends results.",
         ),
     ] {
         assert_eq!(refusal(text), what, "{text}");
@@ -185,8 +199,11 @@ proptest! {
     #[test]
     fn a_well_formed_reply_is_read_back_whatever_its_texts_hold(comment in "[a-z<>{}\"'\\\\あ\n]{1,40}", content in any::<String>()) {
         let args = json!({"content": content});
-        let text = json!({"comment": comment, "command": {"tool": "a/b", "args": args}}).to_string();
-        prop_assert_eq!(read(&text), turn_with(comment.trim(), vec![call("a/b", &args)], false));
+        let nested = json!({"comment": comment, "command": {"tool": "a/b", "args": args}}).to_string();
+        let flat = json!({"comment": comment, "tool": "a/b", "args": args}).to_string();
+        for text in [nested, flat] {
+            prop_assert_eq!(read(&text), turn_with(comment.trim(), vec![call("a/b", &args)], false));
+        }
     }
 
     #[test]

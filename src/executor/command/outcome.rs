@@ -36,6 +36,10 @@ impl Outcome {
         self.how != How::Exited(0)
     }
 
+    pub(in crate::executor) fn timed_out(&self) -> bool {
+        matches!(self.how, How::TimedOut(_))
+    }
+
     /// Returns the output and, below it in brackets, what the output does not show.
     pub(in crate::executor) fn text(&self) -> String {
         // Models act on a long wait and on no other, and read each word in every later request.
@@ -71,7 +75,7 @@ impl Outcome {
             "signal": signal,
             "duration_ms": u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
             "cut_bytes": self.cut_bytes,
-            "timed_out": matches!(self.how, How::TimedOut(_)),
+            "timed_out": self.timed_out(),
             "out_of_memory": self.memory_ran_out,
         })
     }

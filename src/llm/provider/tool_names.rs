@@ -1,7 +1,6 @@
 //! Converts tool names, `server/tool`, to the form of providers, `[a-zA-Z0-9_-]{1,64}`, and back.
 
-use crate::conversation::ToolSpec;
-use crate::conversation::decode::DONE;
+use crate::conversation::{ToolSpec, tool_name};
 
 const MAX_LENGTH: usize = 64;
 
@@ -14,24 +13,13 @@ pub(crate) fn our_name(tools: &[ToolSpec], called: &str) -> String {
         .map_or_else(|| called.replacen("__", "/", 1), |tool| tool.name.clone())
 }
 
-/// The servers whose tools go without their names: they are called most, and each call is repeated
-/// in every later request.
-const UNNAMED: [&str; 2] = ["workspace/", "agent/"];
-/// The tool that most calls are for, and the short name that models know it by.
-const SHELL: (&str, &str) = ("workspace/execute_command", "bash");
-
-/// Returns the provider's form of `name`: `server__tool`, the tool alone for the program's own, or,
-/// if that would be too long, odd or ambiguous, a shortened form with a check sum. The form depends
-/// on the name alone, so a resumed conversation is written the same.
+/// Returns the provider's form of `name`: `server__tool`, the short name of one of the program's
+/// own, or, if that would be too long, odd or ambiguous, a shortened form with a check sum. The
+/// form depends on the name alone, so a resumed conversation is written the same.
 pub(crate) fn on_the_wire(name: &str) -> String {
-    if name == SHELL.0 {
-        return SHELL.1.to_owned();
-    }
-    let short = UNNAMED
-        .iter()
-        .find_map(|server| name.strip_prefix(server))
-        .filter(|tool| !tool.contains('/') && *tool != DONE);
-    let (server, tool) = short.map_or_else(|| name.split_once('/').unwrap_or(("", name)), |tool| ("", tool));
+    let (server, tool) = tool_name::short(name)
+        .split_once('/')
+        .unwrap_or(("", tool_name::short(name)));
     let plain = |part: &str| {
         part.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')

@@ -175,7 +175,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
         own_spec::<SearchCode>(
             NAME,
             SEARCH_CODE,
-            "Finds the functions, classes and sections that fit a question best; gives path:first-last.",
+            "Finds places that fit a question best; gives path:first-last.",
         ),
         own_spec::<Outline>(NAME, OUTLINE, "Lists what a file defines, with lines."),
         own_spec::<WhoUses>(NAME, WHO_USES, "Lists where a name is defined, called and imported."),

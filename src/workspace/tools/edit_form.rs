@@ -56,7 +56,7 @@ impl EditForm {
         let reason = output.text.lines().next().unwrap_or_default();
         let reason = reason.split("; copy it").next().unwrap_or_default();
         Ok(ToolOutput {
-            text: format!("{reason}. Write the whole file with workspace/write_file, mode overwrite, instead.{now}"),
+            text: format!("{reason}. Write the whole file with write_file, mode overwrite, instead.{now}"),
             ..output
         })
     }

@@ -54,7 +54,7 @@ async fn a_model_that_refuses_tools_gets_json_when_that_is_left_to_the_program()
     )
     .await;
     assert_eq!(offers(&requests), [false, true, false, false]);
-    assert!(requests[2].system().contains("workspace/write_file {"));
+    assert!(requests[2].system().contains("\n- write_file {"));
 }
 
 #[tokio::test]

@@ -203,9 +203,9 @@ async fn the_examples_of_the_prompt_are_no_answers() {
     assert_snapshot!([asked[0], asked[2], asked[3]].join("\n"), @r#"
     Your reply could not be used: The reply repeats the form of a plan without filling it in. Reply with exactly one JSON object: {"phase":"planning","goal_understanding":{"main_objective":...,"success_criteria":[...]},"task_decomposition":{"subtasks":[{"id":...,"description":...,"dependencies":[...]}]},"action_plan":{"execution_order":[...]},"selected_environment":{"name":...},"verification":[{"command":...}],"comment":...}.
     Reply again.
-    Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
+    Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","tool":"name","args":{}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
     Reply again.
-    Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
+    Your reply could not be used: The reply repeats the example of the prompt. Reply with exactly one JSON object: {"comment":"why","tool":"name","args":{}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
     Reply again.
     "#);
     world.finish().await;
@@ -229,11 +229,11 @@ async fn done_beside_a_failing_call_does_not_count() {
     let requests = world.model.requests();
     let told: Vec<_> = requests[2..4].iter().map(Request::last_user_message).collect();
     assert_snapshot!(steady(&told.join("\n-----\n")), @r#"
-    {"previous_output":[{"is_error":true,"output":"broken\n[exit code 1]"}]}
+    {"is_error":true,"output":"broken\n[exit code 1]"}
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     -----
-    {"previous_output":[{"is_error":true,"output":"there is no tool workspace/no_such_tool; there are workspace/execute_command, workspace/list_files, workspace/read_file, workspace/write_file, workspace/str_replace, workspace/insert, workspace/undo_edit, agent/finish_subtask, agent/revise_plan, agent/add_set_up, agent/ask_people, repository/search_code"}]}
+    {"is_error":true,"output":"there is no tool workspace/no_such_tool; there are bash, list_files, read_file, write_file, str_replace, insert, undo_edit, tell_program, finish_subtask, revise_plan, add_set_up, ask_people, search_code"}
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     "#);
@@ -256,7 +256,7 @@ async fn a_reply_that_was_cut_at_its_limit_is_asked_for_again() {
 
     assert_eq!(ended.code, Some(0), "{}", world.story());
     assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"
-    Your reply could not be used: The reply was cut at the length limit before its end; send a shorter one, large files in several calls. Reply with exactly one JSON object: {"comment":"why","command":{"tool":"server/tool","args":{}}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
+    Your reply could not be used: The reply was cut at the length limit before its end; send a shorter one, large files in several calls. Reply with exactly one JSON object: {"comment":"why","tool":"name","args":{}} to run a tool ("commands":[{"tool":...,"args":...}] for several), or {"comment":"why","done":true} when all is done.
     Reply again.
     "#);
     world.finish().await;

@@ -93,11 +93,11 @@ async fn names_and_contents_that_are_no_text_do_not_stand_in_the_way() {
         .map(|place| requests[*place].last_user_message())
         .collect();
     assert_snapshot!(seen.join("\n"), @r#"
-    {"previous_output":[{"output":"README.md (10 bytes)\ncaf�.txt (5 bytes)\nlogo.png (11 bytes)\nwith \"quotes\" and\ttab (1 bytes)\n日本語/読んで.md (16 bytes)"}]}
-    {"previous_output":[{"is_error":true,"output":"not_utf8 415: 'logo.png' is not a text file"}]}
-    {"previous_output":[{"output":"日本語/読んで.md:1:こんにちは"}]}
-    {"previous_output":[{"output":"README.md\t10\ncaf�.txt\t5\nlogo.png\t11\nwith \"quotes\" and�tab\t1\n日本語/"}]}
-    {"previous_output":[{"output":"こんにちは\n"}]}
+    {"output":"README.md (10 bytes)\ncaf�.txt (5 bytes)\nlogo.png (11 bytes)\nwith \"quotes\" and\ttab (1 bytes)\n日本語/読んで.md (16 bytes)"}
+    {"is_error":true,"output":"not_utf8 415: 'logo.png' is not a text file"}
+    {"output":"日本語/読んで.md:1:こんにちは"}
+    {"output":"README.md\t10\ncaf�.txt\t5\nlogo.png\t11\nwith \"quotes\" and�tab\t1\n日本語/"}
+    {"output":"こんにちは\n"}
     "#);
     let mut files = world.github.pulls()[0].files();
     files.sort();
@@ -134,7 +134,7 @@ async fn a_file_that_is_no_text_is_not_edited_by_the_file_tools() {
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"{"previous_output":[{"is_error":true,"output":"not_utf8 415: greeting.txt is no UTF-8 text; use execute_command for it"}]}"#);
+    assert_snapshot!(world.model.requests()[2].last_user_message(), @r#"{"is_error":true,"output":"not_utf8 415: greeting.txt is no UTF-8 text; use execute_command for it"}"#);
     assert_eq!(world.github.pulls()[0].file("greeting.txt").as_deref(), Some("grüße\n"));
     world.finish().await;
 }

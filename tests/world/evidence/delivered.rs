@@ -131,7 +131,7 @@ async fn a_program_that_the_model_planted_makes_nothing_pass() {
         world.story()
     );
     let told = world.model.requests()[3].last_user_message();
-    for words in ["It passes in the container you work in", "agent/add_set_up"] {
+    for words in ["It passes in the container you work in", "tell_program, add_set_up"] {
         assert!(told.contains(words), "{told}\n{}", world.story());
     }
     let pull = &world.github.pulls()[0];

@@ -177,7 +177,7 @@ impl Request {
         // The program's own tools go without their server's name, and the shell has a short one.
         let alone = match tool.split_once('/') {
             Some(("workspace", "execute_command")) => Some("bash"),
-            Some(("workspace" | "agent", alone)) => Some(alone),
+            Some(("workspace" | "agent" | "repository", alone)) => Some(alone),
             _ => None,
         };
         offered()
