@@ -24,9 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// One that writes and one that reads meanwhile.
 const CONNECTIONS: u32 = 2;
 
-/// What is in them is bytes, see `stored`. The id of a content is that of its first place, and no id
-/// is given twice: words are kept in segments, one for each time that files were read, and say in
-/// which places they stand. The text is nowhere in it, because the repository has it.
+/// What is in them is bytes, see `stored`. The id of a content is that of its first place, and no
+/// id is given twice: words are kept in segments, one for each time that files were read, and say
+/// in which places they stand. The text is nowhere in it, because the repository has it.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS blob (
     id INTEGER PRIMARY KEY, object BLOB NOT NULL, language INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,
@@ -104,8 +104,8 @@ impl Index {
         &self.trees
     }
 
-    /// Returns what an error of the database means. A damaged file is removed, so that whoever opens
-    /// it next makes it anew.
+    /// Returns what an error of the database means. A damaged file is removed, so that whoever
+    /// opens it next makes it anew.
     pub(super) fn failed(&self, error: &sqlx::Error) -> IndexError {
         let error = IndexError::of(&Self::file(&self.mirror), error);
         if matches!(error, IndexError::Damaged { .. }) {

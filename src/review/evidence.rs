@@ -1,9 +1,9 @@
 //! Decides which blockers count: those with evidence that the program can check.
 //!
 //! Reviewers invent blockers, and invent new ones in every round. A blocker counts if it names a
-//! line that exists, and that has about it what the blocker says to stand there, a command of the document or one of its criteria; from the second round on
-//! only if that changed since the round before, or the blocker was there already. All others are
-//! shown, and block nothing.
+//! line that exists, and that has about it what the blocker says to stand there, a command of the
+//! document or one of its criteria; from the second round on only if that changed since the round
+//! before, or the blocker was there already. All others are shown, and block nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Joins the segments of words to fewer and larger ones, without the places that were forgotten.
 //!
 //! A commit that changes little adds a small segment; many of them would make each question slow,
-//! and a large one that is written anew for each commit would make the commit slow. So one is joined
-//! with those after it when they have grown to half of its size.
+//! and a large one that is written anew for each commit would make the commit slow. So one is
+//! joined with those after it when they have grown to half of its size.
 
 use sqlx::{Row, SqliteConnection};
 

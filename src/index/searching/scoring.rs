@@ -1,8 +1,8 @@
 //! The places that have words of a question, by BM25: rare words count for more than common ones,
 //! and long places for less than short ones.
 //!
-//! What a commit has alone decides: how rare a word is in others, or in what was read for them, does
-//! not change an answer.
+//! What a commit has alone decides: how rare a word is in others, or in what was read for them,
+//! does not change an answer.
 
 use std::collections::HashMap;
 

@@ -100,8 +100,8 @@ pub(in crate::index) fn to_hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Returns the digest by which a name is looked up (FNV-1a). Two names may have the same one, so that
-/// what is found by it is compared with the name, or with the lines that are shown.
+/// Returns the digest by which a name is looked up (FNV-1a). Two names may have the same one, so
+/// that what is found by it is compared with the name, or with the lines that are shown.
 pub(in crate::index) fn digest(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |digest, byte| {
         (digest ^ u32::from(byte)).wrapping_mul(0x0100_0193)

@@ -19,12 +19,11 @@ async fn a_blocker_counts_if_the_name_that_it_speaks_of_stands_where_it_says() {
         ("README.md:1 is about `widgets`", true),
     ] {
         let team = Team::start(PLANS()).await;
-        team.planner.plans(good_plan());
-        team.reviewer.says(&blocked(evidence).to_string());
+        let planner = team.planner.plans(good_plan());
+        let reviewer = team.reviewer.says(&blocked(evidence).to_string());
         if counts {
-            team.planner
-                .plans(good_plan().with("comment", json!("The heading stays.")));
-            team.reviewer.says(&judged(true, 9.0, "Now it is right."));
+            planner.plans(good_plan().with("comment", json!("The heading stays.")));
+            reviewer.says(&judged(true, 9.0, "Now it is right."));
         }
         team.works();
         let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
