@@ -185,6 +185,7 @@ fn settings() -> Settings {
         steering: Steering::default(),
         approval: approval::config::Config::default(),
         repository: coding_agent::repository::Config::default(),
+        max_work_bytes: 0,
         mcp_servers: Vec::new(),
         mcp_schema_bytes: 0,
         edits: coding_agent::llm::config::Edits::Auto,
