@@ -39,7 +39,11 @@ impl Postgres {
 
     /// Returns the folder that holds the server's socket.
     pub fn folder(&self) -> anyhow::Result<&str> {
-        let folder = self.address.split("host=").nth(1).and_then(|rest| rest.split('&').next());
+        let folder = self
+            .address
+            .split("host=")
+            .nth(1)
+            .and_then(|rest| rest.split('&').next());
         folder.context("the address names no folder")
     }
 
@@ -72,7 +76,14 @@ impl Postgres {
     /// Returns what the database says to a query: its rows in lines, columns with `|` between.
     pub fn ask(&self, query: &str) -> anyhow::Result<String> {
         let said = Command::new("psql")
-            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--command", query])
+            .args([
+                "--no-psqlrc",
+                "--quiet",
+                "--tuples-only",
+                "--no-align",
+                "--command",
+                query,
+            ])
             .arg(&self.address)
             .output()
             .context("psql cannot be started")?;

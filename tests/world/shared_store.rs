@@ -324,7 +324,11 @@ async fn machines_are_updated_one_after_the_other() {
     );
     assert_eq!(issue.labels(), ["coding agent done"]);
     let left = "SELECT COUNT(*) FROM runs WHERE id = '01900000-0000-7000-8000-000000000000' AND state = 'queued' AND lease_token IS NULL";
-    assert_eq!(Database::ask(&address, left), "1", "what the newer one took up is left to it");
+    assert_eq!(
+        Database::ask(&address, left),
+        "1",
+        "what the newer one took up is left to it"
+    );
 
     // Once it has ended, the older version does not start any more.
     let ended = world.run().await;

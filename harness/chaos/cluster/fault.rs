@@ -35,7 +35,14 @@ pub enum Fault {
 
 impl Fault {
     pub const NAMES: [&'static str; 8] = [
-        "worker", "host", "vanished", "database", "link", "cut-off", "engine", "container",
+        "worker",
+        "host",
+        "vanished",
+        "database",
+        "link",
+        "cut-off",
+        "engine",
+        "container",
     ];
 
     /// Chooses the fault of a round. Those that last a minute come once in so many rounds.

@@ -37,7 +37,11 @@ impl Leases {
         let claimed = self.claimed().await?;
         let query = "SELECT id, task, lease_token FROM runs WHERE lease_token IS NOT NULL AND finished_at IS NULL";
         let rows: Vec<(String, String, String)> = sqlx::query_as(query).fetch_all(&self.0).await?;
-        let is_its_own = |run: &String| claimed.get(run).is_some_and(|claims| claims.last().is_some_and(|last| last == machine));
+        let is_its_own = |run: &String| {
+            claimed
+                .get(run)
+                .is_some_and(|claims| claims.last().is_some_and(|last| last == machine))
+        };
         let held = rows.into_iter().filter(|(run, ..)| is_its_own(run));
         Ok(held.map(|(run, task, token)| Held { run, task, token }).collect())
     }
@@ -69,8 +73,11 @@ impl Leases {
         while !held.is_empty() && begun.elapsed() < longest {
             let query = "SELECT id, lease_token, finished_at IS NOT NULL FROM runs WHERE id = ANY($1)";
             let runs: Vec<String> = held.iter().map(|held| held.run.clone()).collect();
-            let rows: Vec<(String, Option<String>, bool)> =
-                sqlx::query_as(query).bind(&runs).fetch_all(&self.0).await.unwrap_or_default();
+            let rows: Vec<(String, Option<String>, bool)> = sqlx::query_as(query)
+                .bind(&runs)
+                .fetch_all(&self.0)
+                .await
+                .unwrap_or_default();
             for (run, token, is_finished) in rows {
                 let Some(place) = held.iter().position(|held| held.run == run) else {
                     continue;

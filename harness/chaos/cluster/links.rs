@@ -57,7 +57,10 @@ impl Written {
     fn note(&self, piece: &[u8]) {
         let line = piece.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let line = String::from_utf8_lossy(&line[..line.len().min(300)]);
-        if ["POST ", "PUT ", "PATCH ", "DELETE "].iter().any(|method| line.starts_with(method)) {
+        if ["POST ", "PUT ", "PATCH ", "DELETE "]
+            .iter()
+            .any(|method| line.starts_with(method))
+        {
             let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             written.push((Instant::now(), line.into_owned()));
         }

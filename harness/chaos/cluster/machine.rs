@@ -60,10 +60,16 @@ struct Running {
 
 impl Machine {
     /// Makes a machine with this configuration, and starts its engine with the image in it.
-    pub async fn new(name: &str, mut config: Value, ports: Vec<(u16, Target)>, image: &PathBuf) -> anyhow::Result<Self> {
+    pub async fn new(
+        name: &str,
+        mut config: Value,
+        ports: Vec<(u16, Target)>,
+        image: &PathBuf,
+    ) -> anyhow::Result<Self> {
         let installation = Installation::new("chaos")?;
         std::fs::create_dir(installation.state_dir())?;
-        config["store"] = json!({ "url": format!("postgres://agent@127.0.0.1:{DATABASE_PORT}/postgres?sslmode=disable") });
+        config["store"] =
+            json!({ "url": format!("postgres://agent@127.0.0.1:{DATABASE_PORT}/postgres?sslmode=disable") });
         installation.configure(config)?;
         let mut machine = Self {
             name: name.to_owned(),
@@ -74,7 +80,11 @@ impl Machine {
             running: None,
         };
         machine.switch_on().await?;
-        let loaded = machine.docker(&["load", "--quiet", "--input"]).arg(image).output().await?;
+        let loaded = machine
+            .docker(&["load", "--quiet", "--input"])
+            .arg(image)
+            .output()
+            .await?;
         anyhow::ensure!(
             loaded.status.success(),
             "{IMAGE} cannot be loaded: {}",
@@ -109,7 +119,9 @@ impl Machine {
                 sleep(LOOK_AGAIN).await;
             }
         };
-        timeout(LONGEST_START, waiting).await.context("a machine does not start")?;
+        timeout(LONGEST_START, waiting)
+            .await
+            .context("a machine does not start")?;
         let first = child_of(unshare.id().context("a machine has a first process")?)?;
         let namespace = File::open(format!("/proc/{first}/ns/net"))?;
         let links = Links::listen(namespace, self.ports.clone(), &self.written).await?;
@@ -224,7 +236,14 @@ impl Machine {
         let _ = std::fs::remove_file(folder.join("pid"));
         let log = File::options().create(true).append(true).open(folder.join("log"))?;
         let mut engine = entering(first)
-            .args(["setpriv", "--pdeathsig", "KILL", "dockerd", "--bridge=none", "--iptables=false"])
+            .args([
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "dockerd",
+                "--bridge=none",
+                "--iptables=false",
+            ])
             .arg("--host")
             .arg(format!("unix://{}", socket.display()))
             .arg("--data-root")
@@ -242,7 +261,10 @@ impl Machine {
         let waiting = async {
             loop {
                 if let Some(ended) = engine.try_wait()? {
-                    anyhow::bail!("the engine ended with {ended}; its log is {}", folder.join("log").display());
+                    anyhow::bail!(
+                        "the engine ended with {ended}; its log is {}",
+                        folder.join("log").display()
+                    );
                 }
                 let asked = self.docker(&["version"]).output().await?;
                 if asked.status.success() {
@@ -274,7 +296,10 @@ impl Machine {
             .output()
             .await?;
         anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        Ok(String::from_utf8_lossy(&told.stdout).lines().map(str::to_owned).collect())
+        Ok(String::from_utf8_lossy(&told.stdout)
+            .lines()
+            .map(str::to_owned)
+            .collect())
     }
 
     /// Kills one of the containers; says whether there was one.
@@ -316,5 +341,8 @@ fn kill(process: u32) -> anyhow::Result<()> {
 
 fn signal(process: u32, signal: rustix::process::Signal) -> anyhow::Result<()> {
     let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
-    Ok(rustix::process::kill_process(process.context("a process has a number")?, signal)?)
+    Ok(rustix::process::kill_process(
+        process.context("a process has a number")?,
+        signal,
+    )?)
 }

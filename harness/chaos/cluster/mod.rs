@@ -56,7 +56,10 @@ pub struct Cluster {
 
 /// Plays `rounds` rounds on `count` machines; returns how many things are wrong afterwards.
 pub async fn cluster(count: usize, rounds: usize, seed: u64) -> anyhow::Result<usize> {
-    anyhow::ensure!(count >= 2, "CLUSTER={count}: others can take over only where there are two machines");
+    anyhow::ensure!(
+        count >= 2,
+        "CLUSTER={count}: others can take over only where there are two machines"
+    );
     anyhow::ensure!(
         rustix::process::geteuid().is_root(),
         "machines are made of namespaces, which needs root: run this as root"
@@ -97,13 +100,24 @@ impl Cluster {
     async fn start(site: &Site, count: usize) -> anyhow::Result<Self> {
         let database = Postgres::start()?.context("PostgreSQL is missing: scripts/setup test-postgres installs it")?;
         let image = site.folder().join("image.tar");
-        let saved = Command::new("docker").args(["save", IMAGE, "--output"]).arg(&image).status().await?;
-        anyhow::ensure!(saved.success(), "{IMAGE} cannot be read: scripts/setup images python builds it");
+        let saved = Command::new("docker")
+            .args(["save", IMAGE, "--output"])
+            .arg(&image)
+            .status()
+            .await?;
+        anyhow::ensure!(
+            saved.success(),
+            "{IMAGE} cannot be read: scripts/setup images python builds it"
+        );
         let mut ports = vec![(
             DATABASE_PORT,
             Target::Database(PathBuf::from(database.folder()?).join(".s.PGSQL.5432")),
         )];
-        for address in [site.github.api_url(), site.gitlab.api_url(), site.model.openai_address()] {
+        for address in [
+            site.github.api_url(),
+            site.gitlab.api_url(),
+            site.model.openai_address(),
+        ] {
             let port = Url::parse(&address)?.port().context("a fake has a port")?;
             ports.push((port, Target::Server));
         }
@@ -117,13 +131,18 @@ impl Cluster {
         for machine in &mut machines {
             machine.start_worker()?;
         }
-        let pool = PgPoolOptions::new().max_connections(2).connect(&database.address).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(2)
+            .connect(&database.address)
+            .await?;
         let has_tables = async {
             while sqlx::query("SELECT 1 FROM facts").execute(&pool).await.is_err() {
                 sleep(Duration::from_millis(100)).await;
             }
         };
-        timeout(Duration::from_mins(1), has_tables).await.context("the program makes no tables")?;
+        timeout(Duration::from_mins(1), has_tables)
+            .await
+            .context("the program makes no tables")?;
         Ok(Self {
             machines,
             leases: Leases(pool.clone()),
@@ -151,7 +170,11 @@ impl Cluster {
             if now > finished {
                 (finished, changed) = (now, Instant::now());
             }
-            anyhow::ensure!(changed.elapsed() < PATIENCE, "no task ended for {} s", PATIENCE.as_secs());
+            anyhow::ensure!(
+                changed.elapsed() < PATIENCE,
+                "no task ended for {} s",
+                PATIENCE.as_secs()
+            );
             if jobs.len() >= rounds || jobs.len() >= finished + open_at_once {
                 sleep(Duration::from_millis(100)).await;
                 continue;
@@ -225,7 +248,8 @@ impl Cluster {
         for machine in &self.machines {
             let containers = machine.containers().await?;
             let left = judge::left_behind(&machine.installation, &containers).await;
-            self.wrong.extend(left.into_iter().map(|text| format!("{}: {text}", machine.name)));
+            self.wrong
+                .extend(left.into_iter().map(|text| format!("{}: {text}", machine.name)));
         }
         Ok(())
     }

@@ -11,8 +11,16 @@ use crate::report::{machine, write};
 /// The time within which 95 of 100 runs of a dead process have to be taken over.
 const TARGET: Duration = Duration::from_secs(2);
 
-pub fn show(cluster: &Cluster, rounds: usize, seed: u64, took: Duration, faults: &[(Fault, Duration)]) -> anyhow::Result<()> {
-    println!("\n| what goes wrong | rounds | runs taken over | after, median s | p95 s | longest s |\n|---|---:|---:|---:|---:|---:|");
+pub fn show(
+    cluster: &Cluster,
+    rounds: usize,
+    seed: u64,
+    took: Duration,
+    faults: &[(Fault, Duration)],
+) -> anyhow::Result<()> {
+    println!(
+        "\n| what goes wrong | rounds | runs taken over | after, median s | p95 s | longest s |\n|---|---:|---:|---:|---:|---:|"
+    );
     let mut rows = Vec::new();
     for name in Fault::NAMES {
         let rounds = faults.iter().filter(|(fault, _)| fault.name() == name).count();

@@ -99,7 +99,8 @@ impl WorkCopy {
             let Some(work) = mirror.unfinished(&self.lease.run.to_string()).await? else {
                 return Ok(());
             };
-            self.complete(Uuid::now_v7(), work, Hashing::default(), Some(pushed)).await
+            self.complete(Uuid::now_v7(), work, Hashing::default(), Some(pushed))
+                .await
         };
         let noted: Result<(), CopyError> = noting.await;
         if let Err(error) = noted {
