@@ -14,7 +14,7 @@ use crate::journal::fact::Fact;
 use crate::journal::fact::picture::Shown;
 use crate::llm::chat::Chat;
 use crate::markdown::visible;
-use crate::picture::{MOST, Picture, links, prepared};
+use crate::picture::{MOST, Picture, is_attached, links, prepared};
 
 /// Characters of a digest that the model is shown: the same plan is made for the same pictures.
 const SHORT: usize = 16;
@@ -59,6 +59,9 @@ pub(crate) async fn sight(claim: &Claim, reporter: &Reporter, linked: &[LinkedPi
     };
     let (mut shown, mut missing) = (Vec::new(), Vec::new());
     for one in linked {
+        if !chat.takes_pictures() && !is_attached(&one.address) {
+            continue;
+        }
         let author = visible::line(&one.from);
         let name = format!("picture {} by {author}", shown.len() + missing.len() + 1);
         let came = if !chat.takes_pictures() {

@@ -26,8 +26,8 @@ pub(crate) fn previous_output(results: &[ToolResult]) -> String {
         .collect();
     match list.pop() {
         Some(only) if list.is_empty() => only.to_string(),
-        last => {
-            list.extend(last);
+        rest => {
+            list.extend(rest);
             json!({ "previous_output": list }).to_string()
         }
     }

@@ -40,6 +40,14 @@ pub fn links(text: &str) -> Vec<String> {
     found
 }
 
+/// Tells whether an address looks like that of a picture which somebody put into a text on a forge,
+/// and not like a badge or a picture of another site.
+pub fn is_attached(address: &str) -> bool {
+    ["/user-attachments/", "/uploads/", "user-images.githubusercontent.com/"]
+        .iter()
+        .any(|part| address.contains(part))
+}
+
 fn take_html(html: &mut String, found: &mut Vec<String>) {
     for captured in TAG.captures_iter(html) {
         let address = (1..=3).find_map(|group| captured.get(group));

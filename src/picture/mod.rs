@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use links::links;
+pub use links::{is_attached, links};
 pub use preparing::{Unusable, prepared};
 
 /// Most bytes of a picture as it comes.

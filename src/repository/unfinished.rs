@@ -75,8 +75,8 @@ impl Mirror {
         incoming.restore(accepted.as_ref(), wip.as_ref()).await
     }
 
-    /// Takes up the work of `run` from a commit that a branch of the forge brought. Returns false if
-    /// no branch has it, or `base` is not below it.
+    /// Takes up the work of `run` from a commit that a branch of the forge brought. Returns false
+    /// if no branch has it, or `base` is not below it.
     pub async fn adopt(&self, run: &str, base: &CommitId, head: &CommitId) -> Result<bool, RepositoryError> {
         let lock = self.lock().await?;
         let is_there = self

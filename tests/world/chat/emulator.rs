@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 struct Emulator {
     origin: String,
     client: Client,
-    _program: Child,
+    program: Child,
 }
 
 impl Emulator {
@@ -62,12 +62,16 @@ impl Emulator {
         let emulator = Self {
             origin: format!("http://127.0.0.1:{port}"),
             client: Client::builder().no_proxy().build().unwrap(),
-            _program: process,
+            program: process,
         };
         emulator
             .until("it answers", async |emulator| emulator.ask("state").await.is_some())
             .await;
         emulator
+    }
+
+    async fn end(mut self) {
+        self.program.kill().await.unwrap();
     }
 
     fn section(&self) -> Value {
@@ -236,5 +240,6 @@ async fn a_request_is_carried_to_its_pull_request_in_a_slack_that_others_wrote()
     }
     program.signal("TERM");
     assert_eq!(program.ended().await.code, Some(0));
+    slack.end().await;
     world.finish().await;
 }
