@@ -28,6 +28,10 @@ use crate::llm::transport::{ReplyRequest, Transport};
 const OUT_OF_ORDER: Duration = Duration::from_mins(1);
 
 /// The way to one model.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of the model, in any combination"
+)]
 pub(super) struct Connection {
     /// The model's name in the configuration.
     pub(super) name: String,

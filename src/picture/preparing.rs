@@ -60,7 +60,7 @@ pub fn prepared(bytes: &[u8], name: &str) -> Result<Picture, Unusable> {
         width: seen.width(),
         height: seen.height(),
         original: Original {
-            digest: Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
+            digest: format!("{:x}", Sha256::digest(bytes)),
             bytes: bytes.len() as u64,
             kind,
         },

@@ -85,9 +85,9 @@ pub(in crate::chat) async fn open(
     let mut text = format!("{}\n\n_Asked for by {by}._\n", order.request.trim());
     if !order.pictures.is_empty() {
         let named = order.pictures.join(", ");
-        text.push_str(&format!(
-            "_Pictures that were sent with it, and are not here: {named}._\n"
-        ));
+        text += "_Pictures that were sent with it, and are not here: ";
+        text += &named;
+        text += "._\n";
     }
     let request = Request {
         repository: &order.repository,

@@ -116,7 +116,9 @@ mod tests {
     fn what_is_put_is_read_again_and_what_is_cut_off_is_not() {
         let numbers = [0, 1, 127, 128, 300, 1 << 40, u64::MAX];
         let mut bytes = Vec::new();
-        numbers.iter().for_each(|number| put(&mut bytes, *number));
+        for number in numbers {
+            put(&mut bytes, number);
+        }
         put_text(&mut bytes, "再試行".as_bytes());
         let mut reader = Reader::new(&bytes);
         assert!(numbers.iter().all(|number| reader.number() == Some(*number)));

@@ -182,7 +182,7 @@ mod tests {
         let mark = |place: u64| Mark {
             place,
             body: u8::try_from(place % 6).unwrap(),
-            name: u8::from(place % 6 == 0) + u8::from(place % 7 == 0),
+            name: u8::from(place.is_multiple_of(6)) + u8::from(place.is_multiple_of(7)),
         };
         let words: Vec<(String, Vec<Mark>)> = vec![
             ("adapter".to_owned(), vec![mark(5_001), mark(9_000)]),
@@ -191,7 +191,9 @@ mod tests {
             ("試行".to_owned(), (5_000..5_040).map(mark).collect()),
         ];
         let mut blocks = Blocks::new(5_000);
-        words.iter().for_each(|(word, marks)| blocks.add(word, marks));
+        for (word, marks) in &words {
+            blocks.add(word, marks);
+        }
         let blocks = blocks.finished();
         assert!(blocks.len() > 2, "{}", blocks.len());
         assert!(blocks.iter().all(|block| block.data.len() <= BLOCK));

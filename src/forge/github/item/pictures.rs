@@ -70,7 +70,7 @@ impl Api {
         let item = &answer["data"]["repository"]["issueOrPullRequest"];
         let nodes = ["comments", "reviews"]
             .into_iter()
-            .flat_map(|part| item[part]["nodes"].as_array());
+            .filter_map(|part| item[part]["nodes"].as_array());
         let pages = [item].into_iter().chain(nodes.flatten()).map(|node| &node["bodyHTML"]);
         Ok(pages.filter_map(Value::as_str).collect::<Vec<_>>().join("\n\n"))
     }

@@ -49,14 +49,13 @@ impl Api {
 
 /// Returns where a file lies that an address names, of the GitLab whose pages are below `web`.
 fn place(web: &Url, address: &str) -> Option<Place> {
-    let path = match address.strip_prefix('/') {
-        Some(path) => path.to_owned(),
-        None => {
-            let url = Url::parse(address).ok()?;
-            let is_own = url.origin() == web.origin() && url.username().is_empty();
-            let below = url.path().strip_prefix(web.path())?;
-            is_own.then(|| below.to_owned())?
-        }
+    let path = if let Some(path) = address.strip_prefix('/') {
+        path.to_owned()
+    } else {
+        let url = Url::parse(address).ok()?;
+        let is_own = url.origin() == web.origin() && url.username().is_empty();
+        let below = url.path().strip_prefix(web.path())?;
+        is_own.then(|| below.to_owned())?
     };
     let parts: Vec<&str> = path.split('/').collect();
     let [project @ .., "uploads", secret, file] = parts.as_slice() else {
