@@ -39,10 +39,10 @@ struct Pair {
 /// What was reached.
 #[derive(Debug, Default)]
 pub struct Measured {
-    by_file: Score,
-    by_function: Score,
+    files: Score,
+    functions: Score,
     /// The files by ripgrep, for some of the questions.
-    by_grep: Score,
+    grep: Score,
 }
 
 /// Looks for Python functions by the first sentence of their documentation.
@@ -56,9 +56,9 @@ pub async fn measure() -> anyhow::Result<()> {
     println!(
         "\nFunctions by the first sentence of their documentation, which was taken out of the {} indexed files\n\n{HEAD}\n{}\n{}\n{}",
         sources.len(),
-        measured.by_file.row("index, the file"),
-        measured.by_function.row("index, the function"),
-        measured.by_grep.row("ripgrep, the file, for some of these questions")
+        measured.files.row("index, the file"),
+        measured.functions.row("index, the function"),
+        measured.grep.row("ripgrep, the file, for some of these questions")
     );
     Ok(())
 }
@@ -101,14 +101,14 @@ async fn asked_of(sources: &[(PathBuf, String)], greps: Option<usize>) -> anyhow
         };
         let hits = opened.search(&wanted).await?;
         let is_right = |path: &String| *path == pair.path;
-        measured.by_file.take_place(files(&hits).iter().position(is_right));
-        measured.by_function.take_place(
+        measured.files.take_place(files(&hits).iter().position(is_right));
+        measured.functions.take_place(
             hits.iter()
                 .position(|hit| hit.path == pair.path && (hit.first..=hit.last).contains(&pair.line)),
         );
         if step.is_some_and(|step| number % step == 0) {
             let found = grep::files(&pair.question, folder.path())?;
-            measured.by_grep.take_place(found.iter().position(is_right));
+            measured.grep.take_place(found.iter().position(is_right));
         }
     }
     Ok(measured)
@@ -208,9 +208,9 @@ mod tests {
         let sources = ["intervals.py", "ledger.py", "routes.py"].map(path);
         let measured = asked_of(&sources, None).await.unwrap();
         let row = |score: &super::Score| (score.count(), score.within(1), score.within(3));
-        assert_eq!(row(&measured.by_file), (9, 1.0, 1.0));
+        assert_eq!(row(&measured.files), (9, 1.0, 1.0));
         // Of one function the words alone do not tell it from its neighbours.
-        assert!(measured.by_function.within(3) > 0.85, "{:?}", measured.by_function);
+        assert!(measured.functions.within(3) > 0.85, "{:?}", measured.functions);
     }
 
     #[test]
