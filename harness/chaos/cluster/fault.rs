@@ -128,6 +128,7 @@ impl Fault {
                 cluster.database.crash()?;
                 sleep(time).await;
                 cluster.database.come_back()?;
+                cluster.came_back = Some(Instant::now());
             }
             Self::Engine(time) => {
                 cluster.machines[machine].kill_engine().await?;

@@ -26,6 +26,8 @@ pub struct TakenOver {
     pub from: String,
     pub at: Instant,
     pub after: Duration,
+    /// The database had just come back, so that nobody was taken for dead for some seconds.
+    pub is_in_grace: bool,
 }
 
 /// Reads the leases of the cluster.
@@ -92,6 +94,7 @@ impl Leases {
                         from: from.to_owned(),
                         at: Instant::now(),
                         after: begun.elapsed(),
+                        is_in_grace: false,
                     });
                 }
             }

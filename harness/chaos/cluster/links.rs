@@ -6,13 +6,14 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Where a port of the machine leads.
@@ -23,6 +24,11 @@ pub enum Target {
     /// The socket of the database.
     Database(PathBuf),
 }
+
+/// The time after which the database misses a machine that answers nothing: its packets stay
+/// unanswered for as long as the program's connections ask it to wait (`tcp_keepalives_*`). The
+/// socket at this end answers for the machine, so that has to be played.
+const MISSED_AFTER: Duration = Duration::from_secs(70);
 
 /// The state of a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +159,7 @@ impl Connection {
     async fn carry(mut self, client: TcpStream) {
         let born = *self.generation.borrow();
         let mut generation = self.generation.clone();
+        let mut way = self.way.clone();
         let carrying = async {
             if self.way.wait_for(|way| *way == Way::Open).await.is_err() {
                 return;
@@ -171,8 +178,20 @@ impl Connection {
                 }
             }
         };
+        let missed = async {
+            loop {
+                if way.wait_for(|way| *way == Way::Cut).await.is_err() {
+                    return;
+                }
+                let mended = way.wait_for(|way| *way == Way::Open);
+                if timeout(MISSED_AFTER, mended).await.is_err() {
+                    return;
+                }
+            }
+        };
         tokio::select! {
             () = carrying => {}
+            () = missed => {}
             _ = generation.wait_for(|count| *count != born) => {}
         }
     }

@@ -38,6 +38,12 @@ const CONSUMERS: usize = 4;
 /// The longest time in which no task may come to its end.
 const PATIENCE: Duration = Duration::from_mins(5);
 
+/// How often programs may end by themselves.
+const MOST_RESTARTS: usize = 60;
+
+/// After the database has come back, for so long nobody is taken for dead.
+const GRACE: Duration = Duration::from_secs(11);
+
 /// The requests that the fake GitHub answers: more than the tasks need.
 const REQUESTS: u64 = 10_000_000;
 
@@ -52,6 +58,10 @@ pub struct Cluster {
     store: Store,
     taken_over: Vec<(Fault, TakenOver)>,
     wrong: Vec<String>,
+    /// How often a program was started again that had ended by itself.
+    restarts: usize,
+    /// When the database last came back.
+    came_back: Option<Instant>,
 }
 
 /// Plays `rounds` rounds on `count` machines; returns how many things are wrong afterwards.
@@ -150,6 +160,8 @@ impl Cluster {
             database,
             taken_over: Vec::new(),
             wrong: Vec::new(),
+            restarts: 0,
+            came_back: None,
         })
     }
 
@@ -164,7 +176,7 @@ impl Cluster {
         let open_at_once = 2 * self.machines.len();
         let (mut finished, mut changed) = (0, Instant::now());
         while finished < rounds {
-            self.are_there()?;
+            self.restart_ended()?;
             // The database may be on its way back.
             let now = self.settle().await.unwrap_or(finished);
             if now > finished {
@@ -199,13 +211,24 @@ impl Cluster {
         Ok(())
     }
 
-    /// Fails if a program has ended that nobody has ended.
-    fn are_there(&mut self) -> anyhow::Result<()> {
+    /// Starts programs again that have ended by themselves, as a service manager does: one that is
+    /// started while the database is away ends and says so.
+    fn restart_ended(&mut self) -> anyhow::Result<()> {
         for machine in &mut self.machines {
             if let Some(ended) = machine.ended()? {
-                anyhow::bail!("the program on {} ended by itself: {ended}", machine.name);
+                eprintln!(
+                    "chaos: the program on {} ended by itself ({ended}); it is started again",
+                    machine.name
+                );
+                self.restarts += 1;
+                machine.start_worker()?;
             }
         }
+        let most = MOST_RESTARTS;
+        anyhow::ensure!(
+            self.restarts <= most,
+            "programs ended by themselves more than {most} times"
+        );
         Ok(())
     }
 
@@ -218,7 +241,10 @@ impl Cluster {
 
     /// Notes down how soon others take over what a machine held.
     async fn expect_take_over(&mut self, fault: Fault, from: &str, held: Vec<Held>, begun: Instant, longest: Duration) {
-        let (taken, left) = self.leases.taken_over(from, held, begun, longest).await;
+        let (mut taken, left) = self.leases.taken_over(from, held, begun, longest).await;
+        for taken in &mut taken {
+            taken.is_in_grace = self.came_back.is_some_and(|came_back| begun - came_back < GRACE);
+        }
         self.taken_over.extend(taken.into_iter().map(|taken| (fault, taken)));
         for left in left {
             self.wrong.push(format!(
