@@ -123,7 +123,7 @@ fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
                 known
                     .commands
                     .iter()
-                    .filter(|command| squeezed(command) == span)
+                    .filter(|command| !span.is_empty() && squeezed(command) == span)
                     .cloned(),
             );
         }
@@ -211,7 +211,7 @@ mod tests {
                 ("src/app.py".to_owned(), "x = 1\n".repeat(39) + "greet()\n"),
                 ("a b.txt".to_owned(), "a\nb\nc\n".to_owned()),
             ]),
-            commands: vec!["make  test".to_owned(), "pytest -q".to_owned()],
+            commands: vec!["make  test".to_owned(), "pytest -q".to_owned(), String::new()],
             criteria: vec!["The report is sorted".to_owned(), "短い基準".to_owned()],
         }
     }
@@ -260,11 +260,14 @@ mod tests {
             (blocker("wrong", &["src/app.py:1: `greet` is here"]), false),
             (blocker("`welcome` is missing", &["src/app.py:40"]), true),
             (blocker("behind the end", &["src/app.py:41"]), false),
+            (blocker("it is wrong", &["src/app.py:40 calls `frobnicate()`"]), false),
+            (blocker("it is wrong", &["src/app.py:40 calls `greet()`"]), true),
             (blocker("no such file", &["src/other.py:1"]), false),
             (blocker("no line", &["src/app.py"]), false),
             (blocker("it cannot fail", &["make test"]), true),
             (blocker("`PYTEST -q` tests nothing", &[]), true),
             (blocker("make tests nothing", &[]), false),
+            (blocker("`` tests nothing", &[]), false),
             (blocker("unknown", &["cargo test"]), false),
             (blocker("nothing checks criterion 1", &[]), true),
             (blocker("基準2を確認していません", &[]), true),
