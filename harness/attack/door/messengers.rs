@@ -3,6 +3,7 @@
 
 use chrono::Utc;
 use futures_util::future::join_all;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -198,8 +199,8 @@ fn press(user: &Value, value: &str) -> String {
         "container": { "type": "message", "message_ts": "1700000000.000001", "channel_id": CHANNEL },
         "actions": [{ "type": "button", "action_id": "answer-0", "value": value, "action_ts": "1700000001.000001" }],
     });
-    let coded: String = payload.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect();
-    format!("payload={coded}")
+    let payload = payload.to_string();
+    format!("payload={}", utf8_percent_encode(&payload, NON_ALPHANUMERIC))
 }
 
 pub async fn people(entrance: &Entrance) -> anyhow::Result<Tally> {
@@ -251,7 +252,12 @@ pub async fn people(entrance: &Entrance) -> anyhow::Result<Tally> {
     let questions = entrance.facts("approval_requested");
     let of = |question: &Value, key: &str| question[key].as_str().unwrap_or_default().to_owned();
     let open = entrance.runs().await?;
-    let is_open = |question: &&Value| open.contains(&of(question, "run"));
+    // What was answered before, by another attack's harmless part, is no question any more.
+    let answered = [entrance.facts("approval_granted"), entrance.facts("approval_denied")].concat();
+    let is_open = |question: &&Value| {
+        let run = of(question, "run");
+        open.contains(&run) && !answered.iter().any(|answer| of(answer, "run") == run)
+    };
     let question = questions.iter().rev().find(is_open).cloned().unwrap_or_default();
     let (run, digest) = (of(&question, "run"), of(&question, "digest"));
     let short = digest.get(..16).unwrap_or_default().to_owned();
