@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Request};
 use crate::world::World;
 
 /// Two tasks, and a model behind this provider that holds its first reply back.
@@ -175,10 +175,7 @@ async fn replies_and_results_in_json_are_short() {
     - tell_program {add_set_up?, ask_people?, finish_subtask?, revise_plan?}: Beside the next step. finish_subtask: its id; revise_plan: why; add_set_up: a command for the container of the checks; ask_people: what neither task nor files tell, and waits.
     - search_code {query, path_prefix?}: Finds the places of the project, as it was before the work, that fit a question best.
     ");
-    let results: Vec<String> = requests[2..]
-        .iter()
-        .map(|request| request.last_user_message())
-        .collect();
+    let results: Vec<String> = requests[2..].iter().map(Request::last_user_message).collect();
     insta::assert_snapshot!(results.join("\n"), @r#"
     {"output":"wrote note.md"}
     {"output":"A line.\n[exit code 0]"}

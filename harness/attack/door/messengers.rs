@@ -203,6 +203,21 @@ fn press(user: &Value, value: &str) -> String {
     format!("payload={}", utf8_percent_encode(&payload, NON_ALPHANUMERIC))
 }
 
+/// Returns the run and the digest of the newest question that nobody has answered yet, both empty where
+/// there is none. What another attack's harmless part has answered is no question any more.
+async fn open_question(entrance: &Entrance) -> anyhow::Result<(String, String)> {
+    let open = entrance.runs().await?;
+    let answered = [entrance.facts("approval_granted"), entrance.facts("approval_denied")].concat();
+    let of = |fact: &Value, key: &str| fact[key].as_str().unwrap_or_default().to_owned();
+    let is_open = |question: &&Value| {
+        let run = of(question, "run");
+        open.contains(&run) && !answered.iter().any(|answer| of(answer, "run") == run)
+    };
+    let questions = entrance.facts("approval_requested");
+    let question = questions.iter().rev().find(is_open).cloned().unwrap_or_default();
+    Ok((of(&question, "run"), of(&question, "digest")))
+}
+
 pub async fn people(entrance: &Entrance) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let before = Seen::of(entrance).await;
@@ -249,17 +264,7 @@ pub async fn people(entrance: &Entrance) -> anyhow::Result<Tally> {
             status.is_server_error().then(|| status.to_string()),
         );
     }
-    let questions = entrance.facts("approval_requested");
-    let of = |question: &Value, key: &str| question[key].as_str().unwrap_or_default().to_owned();
-    let open = entrance.runs().await?;
-    // What was answered before, by another attack's harmless part, is no question any more.
-    let answered = [entrance.facts("approval_granted"), entrance.facts("approval_denied")].concat();
-    let is_open = |question: &&Value| {
-        let run = of(question, "run");
-        open.contains(&run) && !answered.iter().any(|answer| of(answer, "run") == run)
-    };
-    let question = questions.iter().rev().find(is_open).cloned().unwrap_or_default();
-    let (run, digest) = (of(&question, "run"), of(&question, "digest"));
+    let (run, digest) = open_question(entrance).await?;
     let short = digest.get(..16).unwrap_or_default().to_owned();
     for user in [STRANGER, READER] {
         for value in [

@@ -19,7 +19,7 @@ use super::links::{Links, Target, Written};
 /// The port of the database on a machine's own loopback interface.
 pub const DATABASE_PORT: u16 = 5432;
 
-const LONGEST_START: Duration = Duration::from_secs(60);
+const LONGEST_START: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The first process of a machine. It takes in the orphans of the others; when it ends, the kernel
