@@ -117,7 +117,11 @@ async fn a_person_stops_a_run_with_the_keyboard() {
 async fn a_day_at_work_reads_well_in_both_languages_and_widths() {
     let mut world = World::start().await;
     with_users(&mut world);
+    // The pictures show where it is, and should not show whose machine took them.
+    let executor = world.folder().join("coding-agent-executor");
+    std::os::unix::fs::symlink(crate::world::executor(), &executor).unwrap();
     world.configure(|config| {
+        config["command_executor"]["executor_path"] = json!(executor);
         config["approval"] = json!({ "plan": true, "auto_approve": { "enabled": true } });
         config["budget"] = json!({ "tokens": 200_000, "cost_usd": 2.0, "prices": { "input": 3.0, "output": 15.0 } });
     });
