@@ -79,12 +79,13 @@ impl Job {
         }
     }
 
-    /// Returns the part of an API's paths that names the item.
+    /// Returns the part of an API's paths that names the item, which is another one for each forge:
+    /// both number their items from one.
     pub fn path(&self) -> String {
         match (&self.item, self.kind.is_issue()) {
-            (Item::GitHub(item), _) => format!("/issues/{}/", item.number()),
-            (Item::GitLab(item), true) => format!("/issues/{}/", item.iid()),
-            (Item::GitLab(item), false) => format!("/merge_requests/{}/", item.iid()),
+            (Item::GitHub(item), _) => format!("/acme/widgets/issues/{}/", item.number()),
+            (Item::GitLab(item), true) => format!("/acme%2Fwidgets/issues/{}/", item.iid()),
+            (Item::GitLab(item), false) => format!("/acme%2Fwidgets/merge_requests/{}/", item.iid()),
         }
     }
 
