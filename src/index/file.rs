@@ -13,6 +13,7 @@ use super::left_out::LeftOut;
 use super::searching::Reranker;
 use super::{Index, IndexError};
 use crate::repository::mirror::Mirror;
+use crate::repository::reading::content_reader::ContentReader;
 
 /// The form of the tables and of the bytes in them, which is in the file's name: a program of
 /// another version makes a file of its own. Raise it whenever a place, a word or a table changes.
@@ -58,6 +59,7 @@ impl Index {
             config: config.clone(),
             pool,
             left_out: LeftOut::of(mirror.path()),
+            texts: ContentReader::of(mirror),
             reranker: None,
             trees: Arc::new(Mutex::new(HashMap::new())),
         })
@@ -94,6 +96,11 @@ impl Index {
 
     pub(super) fn left_out(&self) -> &LeftOut {
         &self.left_out
+    }
+
+    /// Reads the texts of places.
+    pub(super) fn texts(&self) -> &ContentReader {
+        &self.texts
     }
 
     pub(super) fn config(&self) -> &Config {

@@ -35,6 +35,7 @@ use std::sync::{Arc, Mutex};
 use sqlx::SqlitePool;
 
 use crate::repository::mirror::Mirror;
+use crate::repository::reading::content_reader::ContentReader;
 use left_out::LeftOut;
 use tree::Tree;
 
@@ -45,6 +46,7 @@ pub struct Index {
     config: Config,
     pool: SqlitePool,
     left_out: LeftOut,
+    texts: ContentReader,
     reranker: Option<Reranker>,
     /// The files of the commits that were asked about, by the id of the commit.
     trees: Arc<Mutex<HashMap<String, Arc<Tree>>>>,

@@ -88,7 +88,7 @@ impl Index {
         let tree = self.tree(commit).await?;
         let wanted = digest(name);
         let mut using = Vec::new();
-        self.each_use(&tree, |content, uses| {
+        self.each_use(&tree, Some(wanted), |content, uses| {
             if uses.contains(&wanted) {
                 using.push(content);
             }
@@ -104,8 +104,8 @@ impl Index {
         files.truncate(MOST_FILES);
         let objects: Vec<&str> = files.iter().map(|(_, object)| *object).collect();
         let mut lines: HashMap<String, Vec<(usize, String)>> = HashMap::new();
-        self.mirror()
-            .each_content(&objects, |object, content| {
+        self.texts()
+            .each(&objects, |object, content| {
                 lines.insert(object.to_owned(), lines_with(&String::from_utf8_lossy(content), name));
             })
             .await?;
@@ -127,7 +127,7 @@ impl Index {
     pub async fn most_referred(&self, commit: &CommitId, limit: usize) -> Result<Vec<(Definition, usize)>, IndexError> {
         let tree = self.tree(commit).await?;
         let mut uses_of: HashMap<u32, usize> = HashMap::new();
-        self.each_use(&tree, |_, uses| {
+        self.each_use(&tree, None, |_, uses| {
             for used in uses {
                 *uses_of.entry(*used).or_default() += 1;
             }
@@ -160,9 +160,17 @@ impl Index {
         Ok(clear)
     }
 
-    /// Calls `take` with each content of a commit and the digests of the names that it uses.
-    async fn each_use(&self, tree: &Tree, mut take: impl FnMut(usize, &[u32])) -> Result<(), IndexError> {
-        let rows = sqlx::query("SELECT id, uses FROM blob ORDER BY id")
+    /// Calls `take` with each content of a commit and the digests of the names that it uses: with all
+    /// contents, or at least with those that use a certain name.
+    async fn each_use(
+        &self,
+        tree: &Tree,
+        name: Option<u32>,
+        mut take: impl FnMut(usize, &[u32]),
+    ) -> Result<(), IndexError> {
+        // Four bytes may also be found across the border of two digests.
+        let rows = sqlx::query("SELECT id, uses FROM blob WHERE ?1 IS NULL OR instr(uses, ?1) > 0 ORDER BY id")
+            .bind(name.map(|name| name.to_le_bytes().to_vec()))
             .fetch_all(self.pool())
             .await
             .map_err(|error| self.failed(&error))?;

@@ -1,11 +1,12 @@
 //! From a question to the places that answer it, with their text.
 
 mod question; // what a question names
+mod mentions; // how much a question names a path
 mod ranking; // which files and places answer best
 mod scoring; // places and paths by their words
 mod reranking; // the best places again, by their meaning
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
@@ -19,7 +20,7 @@ use question::Question;
 pub(super) use ranking::is_test;
 use ranking::{Defined, Findings, Ranked, rank};
 pub use reranking::Reranker;
-use scoring::{Lists, Word};
+use scoring::Word;
 
 /// Words of a question that are searched for: the rarest. The others stand everywhere.
 const MOST_WORDS: usize = 48;
@@ -84,12 +85,14 @@ impl Index {
         let words = question.words.keys().chain(question.title.keys());
         let words: Vec<&str> = words.map(String::as_str).collect();
         let lists = self.lists(&words).await?;
-        let best = best_words(&question.words, &lists, tree);
+        let counts = lists.counts(tree);
+        let best = best_words(&question.words, &counts);
         let mut title: Vec<Word<'_>> = question.title.keys().map(|word| (word.as_str(), 1)).collect();
         title.sort_unstable();
+        let weights = lists.weights(best.iter().chain(&title).map(|(word, _)| *word), tree);
         Ok(Findings {
-            places: lists.best(&best, tree, MOST_FOUND),
-            by_title: lists.best(&title, tree, MOST_FOUND),
+            places: weights.best(&best, tree, MOST_FOUND),
+            by_title: weights.best(&title, tree, MOST_FOUND),
             definitions: defined(question, tree),
             paths: scoring::by_path(&best, tree),
         })
@@ -98,10 +101,12 @@ impl Index {
     /// Returns ranked places with their names and texts.
     async fn shown(&self, tree: &Tree, ranked: &[Ranked]) -> Result<Vec<Hit>, IndexError> {
         let mut hits = Vec::new();
+        let mut hits_of: HashMap<&str, Vec<usize>> = HashMap::new();
         for found in ranked {
             let Some(file) = tree.files.get(found.file) else {
                 continue;
             };
+            hits_of.entry(tree.object(file)).or_default().push(hits.len());
             let place = found.place.and_then(|place| tree.place(place));
             let (first, last) = place.map_or((1, 1), |place| (place.first, place.last));
             hits.push(Hit {
@@ -115,37 +120,19 @@ impl Index {
                 text: String::new(),
             });
         }
-        self.add_texts(tree, &mut hits).await?;
-        Ok(hits)
-    }
-
-    async fn add_texts(&self, tree: &Tree, hits: &mut [Hit]) -> Result<(), IndexError> {
-        let wanted: BTreeSet<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
-        let objects: HashMap<&str, &str> = tree
-            .files
-            .iter()
-            .filter(|file| wanted.contains(file.path.as_str()) && file.content.is_some())
-            .map(|file| (file.path.as_str(), tree.object(file)))
-            .collect();
-        let unique: BTreeSet<&str> = objects.values().copied().collect();
-        let unique: Vec<&str> = unique.into_iter().collect();
-        let mut contents: HashMap<String, String> = HashMap::new();
-        self.mirror()
-            .each_content(&unique, |object, content| {
-                contents.insert(object.to_owned(), String::from_utf8_lossy(content).into_owned());
+        // A file that was not read has no text, and no id.
+        let objects: Vec<&str> = hits_of.keys().copied().filter(|object| !object.is_empty()).collect();
+        self.texts()
+            .each(&objects, |object, content| {
+                let text = String::from_utf8_lossy(content);
+                for at in hits_of.get(object).into_iter().flatten() {
+                    if let Some(hit) = hits.get_mut(*at) {
+                        hit.text = excerpt(&text, hit.first, hit.last);
+                    }
+                }
             })
             .await?;
-        let texts: Vec<String> = hits
-            .iter()
-            .map(|hit| {
-                let content = objects.get(hit.path.as_str()).and_then(|object| contents.get(*object));
-                content.map_or_else(String::new, |content| excerpt(content, hit.first, hit.last))
-            })
-            .collect();
-        for (hit, text) in hits.iter_mut().zip(texts) {
-            hit.text = text;
-        }
-        Ok(())
+        Ok(hits)
     }
 }
 
@@ -177,9 +164,9 @@ pub(super) fn qualified(parent: &str, name: &str) -> String {
 
 /// Returns the words of a question that tell most, rare ones and those that it repeats, each with
 /// how often it counts.
-fn best_words<'q>(counts: &'q HashMap<String, usize>, lists: &Lists, tree: &Tree) -> Vec<Word<'q>> {
-    let known = counts.iter().filter_map(|(word, count)| {
-        let places = lists.count(word, tree);
+fn best_words<'q>(words: &'q HashMap<String, usize>, counts: &HashMap<&str, usize>) -> Vec<Word<'q>> {
+    let known = words.iter().filter_map(|(word, count)| {
+        let places = counts.get(word.as_str()).copied().unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "counts of words and places")]
         let (of, count) = (places as f64, *count as f64);
         let weight = 1.0 + count.ln();

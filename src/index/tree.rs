@@ -22,11 +22,22 @@ pub(super) struct Tree {
     pub(super) files: Vec<File>,
     /// In the order of their ids.
     pub(super) contents: Vec<Content>,
+    /// The places of each content, in the same order.
+    pub(super) ranges: Vec<Range>,
     /// The words of each place.
     pub(super) lengths: Vec<u32>,
     /// The digest of the name of each place that has one, with the place's number, in order.
     names: Vec<(u32, usize)>,
     pub(super) paths: PathWords,
+}
+
+/// The places of a content: those of the index from `first` to before `next` are those of the
+/// commit from `start` on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Range {
+    pub(super) first: u64,
+    pub(super) next: u64,
+    pub(super) start: usize,
 }
 
 #[derive(Debug)]
@@ -164,6 +175,11 @@ impl Tree {
                     tree.names.push((digest(place.name), start + within));
                 }
             }
+            tree.ranges.push(Range {
+                first: known.id,
+                next: known.id.saturating_add(known.places.count() as u64),
+                start,
+            });
             tree.contents.push(Content {
                 start,
                 known,

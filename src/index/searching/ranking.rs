@@ -1,7 +1,9 @@
 //! Which files and places answer a question best, from what the words and the names of it found.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
+use super::mentions::Mentions;
 use super::question::Question;
 use crate::index::tree::{File, Tree};
 use crate::syntax::Language;
@@ -11,12 +13,7 @@ use crate::syntax::Language;
 
 /// What the second, third ... best place of a file adds to its best.
 const FURTHER_PLACES: [f64; 4] = [1.0, 0.5, 0.35, 0.15];
-/// What mentions are worth beside the words of the best file, which count 1. A trace of calls names
-/// many files, of which one is at fault, so that they count less than words do.
-const OF_PATH: f64 = 0.32;
-const OF_FILE_NAME: f64 = 0.2;
-const OF_MODULE: f64 = 0.28;
-const OF_STEM: f64 = 0.06;
+/// What mentions of names are worth beside the words of the best file, which count 1.
 const OF_DEFINITION: f64 = 0.2;
 const MOST_OF_DEFINITIONS: f64 = 0.5;
 const OF_PATH_WORDS: f64 = 0.25;
@@ -67,6 +64,27 @@ pub(super) struct Ranked {
     pub(super) score: f64,
 }
 
+/// Which files may be shown: each is asked about once, since rules of a project are many patterns.
+struct Taken<'t> {
+    takes: &'t dyn Fn(&str) -> bool,
+    known: RefCell<HashMap<usize, bool>>,
+}
+
+impl<'t> Taken<'t> {
+    fn of(takes: &'t dyn Fn(&str) -> bool) -> Self {
+        Self {
+            takes,
+            known: RefCell::default(),
+        }
+    }
+
+    /// True if the file with this number may be shown.
+    fn has(&self, number: usize, file: &File) -> bool {
+        let mut known = self.known.borrow_mut();
+        *known.entry(number).or_insert_with(|| (self.takes)(&file.path))
+    }
+}
+
 /// Returns the places in the order in which they answer, at most `per_file` of each file.
 pub(super) fn rank(
     tree: &Tree,
@@ -76,15 +94,16 @@ pub(super) fn rank(
     per_file: usize,
 ) -> Vec<Ranked> {
     let places = joined(findings);
+    let taken = Taken::of(takes);
     let mut by_file: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for (&(place, content), &score) in &places {
         for (number, file) in tree.with_content(content) {
-            if takes(&file.path) {
+            if taken.has(number, file) {
                 by_file.entry(number).or_default().push((place, score));
             }
         }
     }
-    let mentions = mentions(tree, question, findings, takes);
+    let mentions = mentions(tree, question, findings, &taken);
     for path in mentions.keys() {
         by_file.entry(*path).or_default();
     }
@@ -158,22 +177,18 @@ fn joined(findings: &Findings) -> HashMap<(usize, usize), f64> {
     joined
 }
 
-fn mentions(
-    tree: &Tree,
-    question: &Question,
-    findings: &Findings,
-    takes: &dyn Fn(&str) -> bool,
-) -> HashMap<usize, f64> {
+fn mentions(tree: &Tree, question: &Question, findings: &Findings, taken: &Taken<'_>) -> HashMap<usize, f64> {
     let mut scores: HashMap<usize, f64> = HashMap::new();
-    for (number, file) in tree.files.iter().enumerate().filter(|(_, file)| takes(&file.path)) {
-        let mentioned = of_path(&file.path, question);
-        if mentioned > 0.0 {
+    let mentions = Mentions::of(question);
+    for (number, file) in tree.files.iter().enumerate() {
+        let mentioned = mentions.worth(&file.path);
+        if mentioned > 0.0 && taken.has(number, file) {
             *scores.entry(number).or_default() += mentioned;
         }
     }
     let best = findings.paths.values().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (path, score) in &findings.paths {
-        if tree.files.get(*path).is_some_and(|file| takes(&file.path)) {
+        if tree.files.get(*path).is_some_and(|file| taken.has(*path, file)) {
             *scores.entry(*path).or_default() += OF_PATH_WORDS * score / best;
         }
     }
@@ -181,7 +196,7 @@ fn mentions(
     for defined in &findings.definitions {
         let files = files_of.entry(defined.name.as_str()).or_default();
         for (path, file) in tree.with_content(defined.content) {
-            if takes(&file.path) && !is_test(&file.path) && !files.contains(&path) {
+            if !files.contains(&path) && taken.has(path, file) && !is_test(&file.path) {
                 files.push(path);
             }
         }
@@ -198,62 +213,6 @@ fn mentions(
         *scores.entry(path).or_default() += score.min(MOST_OF_DEFINITIONS);
     }
     scores
-}
-
-/// Returns how much the question names a path.
-fn of_path(path: &str, question: &Question) -> f64 {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let (stem, parts) = module_of(path);
-    let mut score: f64 = 0.0;
-    for mentioned in &question.paths {
-        if ends_with_path(path, mentioned) || (mentioned.contains('/') && ends_with_path(mentioned, path)) {
-            score = score.max(if mentioned.contains('/') { OF_PATH } else { OF_FILE_NAME });
-        } else if mentioned.contains('/')
-            && mentioned.rsplit('/').next() == Some(name)
-            && shares_folder(path, mentioned)
-        {
-            score = score.max(OF_PATH);
-        }
-    }
-    for dotted in &question.dotted {
-        if is_module(&parts, dotted) {
-            score = score.max(OF_MODULE);
-        }
-    }
-    if score == 0.0 && stem.len() > 3 && question.identifiers.iter().any(|word| word.eq_ignore_ascii_case(stem)) {
-        score = OF_STEM;
-    }
-    score
-}
-
-fn ends_with_path(path: &str, end: &str) -> bool {
-    path.strip_suffix(end)
-        .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-}
-
-/// True if the folders right above the files have the same name: a traceback has another root.
-fn shares_folder(path: &str, other: &str) -> bool {
-    let folder = |path: &str| path.rsplit('/').nth(1).map(str::to_owned);
-    folder(path).is_some() && folder(path) == folder(other)
-}
-
-/// Returns the name of a file without its end, and the parts of its path as a module.
-fn module_of(path: &str) -> (&str, Vec<&str>) {
-    let without_end = path.rsplit_once('.').map_or(path, |(rest, _)| rest);
-    let mut parts: Vec<&str> = without_end.split('/').collect();
-    let stem = parts.last().copied().unwrap_or_default();
-    if ["__init__", "index", "mod"].contains(&stem) {
-        parts.pop();
-    }
-    (stem, parts)
-}
-
-/// True if a dotted name is that of the module, or of something in it: two parts at least agree.
-fn is_module(module: &[&str], dotted: &[String]) -> bool {
-    (2..=dotted.len().min(module.len())).any(|length| {
-        let end = &module[module.len() - length..];
-        dotted[..length].iter().map(String::as_str).eq(end.iter().copied())
-    })
 }
 
 /// Returns how much a file is worth beside one of code.

@@ -5,13 +5,14 @@
 //! does not change an answer.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use sqlx::Row;
 
 use super::ranking::Found;
 use crate::index::error::unreadable;
 use crate::index::stored::postings::{self, Mark};
-use crate::index::tree::Tree;
+use crate::index::tree::{Range, Tree};
 use crate::index::{Index, IndexError};
 
 /// The usual constants of BM25: how soon repetition stops to count, and how much length counts.
@@ -35,6 +36,12 @@ pub(super) struct Lists {
 struct List {
     base: u64,
     bytes: Vec<u8>,
+}
+
+/// What words weigh in each place of a commit that has them.
+#[derive(Default)]
+pub(super) struct Weights<'w> {
+    of: HashMap<&'w str, Vec<(usize, f64)>>,
 }
 
 impl Index {
@@ -83,71 +90,93 @@ impl Lists {
         })
     }
 
-    /// Calls `take` with each place of the commit that has a word: its number, and how often.
-    fn each(&self, word: &str, tree: &Tree, mut take: impl FnMut(usize, Mark)) {
-        for list in self.of.get(word).into_iter().flatten() {
-            let mut at = 0;
-            // A list that is damaged ends early: its bytes were looked at as they were read.
-            let _ = postings::marks(&list.bytes, list.base, |mark| {
-                let contents = &tree.contents;
-                let is_begun = |at: usize| contents.get(at).is_some_and(|content| content.known.id <= mark.place);
-                // Places come in order, and mostly near one another.
-                if is_begun(at + 1) {
-                    at += 1;
-                    if is_begun(at + 1) {
-                        at = contents.partition_point(|content| content.known.id <= mark.place) - 1;
-                    }
-                }
-                let Some(content) = contents.get(at) else { return };
-                let Some(within) = mark.place.checked_sub(content.known.id) else {
-                    return;
-                };
-                let within = usize::try_from(within).unwrap_or(usize::MAX);
-                if within < content.known.places.count() {
-                    take(content.start + within, mark);
-                }
+    /// Returns how many places of the commit have each word.
+    pub(super) fn counts(&self, tree: &Tree) -> HashMap<&str, usize> {
+        let counted = self.of.iter().map(|(word, lists)| {
+            let mut count = 0;
+            each(lists, tree, |_, _| count += 1);
+            (word.as_str(), count)
+        });
+        counted.collect()
+    }
+
+    /// Returns what each of these words weighs in the places of the commit.
+    pub(super) fn weights<'w>(&self, words: impl Iterator<Item = &'w str>, tree: &Tree) -> Weights<'w> {
+        let average = share(tree.lengths.iter().map(|length| *length as usize).sum(), tree.places());
+        let mut weights = Weights::default();
+        for word in words {
+            let (Some(lists), Entry::Vacant(vacant)) = (self.of.get(word), weights.of.entry(word)) else {
+                continue;
+            };
+            let mut places = Vec::new();
+            each(lists, tree, |place, mark| {
+                let length = tree.lengths.get(place).copied().unwrap_or_default();
+                let often = f64::from(mark.body) + IN_NAME * f64::from(mark.name);
+                places.push((place, weight(often, f64::from(length) / average)));
             });
+            vacant.insert(places);
         }
+        weights
     }
+}
 
-    /// Returns how many places of the commit have a word.
-    pub(super) fn count(&self, word: &str, tree: &Tree) -> usize {
-        let mut count = 0;
-        self.each(word, tree, |_, _| count += 1);
-        count
+/// Calls `take` with each place of the commit that lists name: its number, and how often.
+fn each(lists: &[List], tree: &Tree, mut take: impl FnMut(usize, Mark)) {
+    for list in lists {
+        let mut ranges = tree.ranges.as_slice();
+        // A list that is damaged ends early: its bytes were looked at as they were read.
+        let _ = postings::marks(&list.bytes, list.base, |mark| {
+            // Places come in order, and mostly near one another.
+            let is_behind = |range: &Range| range.next <= mark.place;
+            if ranges.first().is_some_and(is_behind) {
+                ranges = &ranges[1..];
+                if ranges.first().is_some_and(is_behind) {
+                    ranges = &ranges[ranges.partition_point(is_behind)..];
+                }
+            }
+            let within = ranges.first().and_then(|range| {
+                let within = usize::try_from(mark.place.checked_sub(range.first)?).ok()?;
+                Some(range.start + within)
+            });
+            if let Some(place) = within {
+                take(place, mark);
+            }
+        });
     }
+}
 
+impl Weights<'_> {
     /// Returns at most `most` places that have some of these words, best first.
     pub(super) fn best(&self, words: &[Word<'_>], tree: &Tree, most: usize) -> Vec<Found> {
         let mut scores = vec![0.0_f64; tree.places()];
         let mut touched = Vec::new();
-        let average = share(tree.lengths.iter().map(|length| *length as usize).sum(), tree.places());
         for (word, times) in words {
-            let rarity = rarity(self.count(word, tree), tree.places()) * float(*times);
-            self.each(word, tree, |place, mark| {
-                let (Some(score), Some(length)) = (scores.get_mut(place), tree.lengths.get(place)) else {
-                    return;
+            let places = self.of.get(word).map_or(&[][..], Vec::as_slice);
+            let rarity = rarity(places.len(), tree.places()) * float(*times);
+            for (place, weight) in places {
+                let Some(score) = scores.get_mut(*place) else {
+                    continue;
                 };
                 if *score == 0.0 {
-                    touched.push(place);
+                    touched.push(*place);
                 }
-                let often = f64::from(mark.body) + IN_NAME * f64::from(mark.name);
-                *score += rarity * weight(often, float(*length as usize) / average);
-            });
+                *score += rarity * weight;
+            }
         }
-        let mut found: Vec<Found> = touched
-            .into_iter()
-            .filter_map(|place| {
-                Some(Found {
-                    place,
-                    content: tree.content_of(place)?,
-                    score: scores[place],
-                })
+        let order = |one: &usize, other: &usize| scores[*other].total_cmp(&scores[*one]).then(one.cmp(other));
+        if touched.len() > most {
+            touched.select_nth_unstable_by(most, order);
+            touched.truncate(most);
+        }
+        touched.sort_unstable_by(order);
+        let found = touched.into_iter().filter_map(|place| {
+            Some(Found {
+                place,
+                content: tree.content_of(place)?,
+                score: scores[place],
             })
-            .collect();
-        found.sort_unstable_by(|one, other| other.score.total_cmp(&one.score).then(one.place.cmp(&other.place)));
-        found.truncate(most);
-        found
+        });
+        found.collect()
     }
 }
 

@@ -292,16 +292,27 @@ impl<'a> Git<'a> {
 
     /// Starts the command. The caller reads its output and writes its input with [`feed`].
     pub(in crate::repository) fn start(mut self) -> Result<(Child, ProcessGroup, PendingInput<'a>), RepositoryError> {
-        let (stdin, feed) = match self.input {
+        let (stdin, feed) = match std::mem::replace(&mut self.input, Input::Nothing) {
             Input::Nothing => (Stdio::null(), PendingInput(Input::Nothing)),
             Input::Held(file) => (Stdio::from(file), PendingInput(Input::Nothing)),
             input @ (Input::Bytes(_) | Input::Stream { .. }) => (Stdio::piped(), PendingInput(input)),
         };
+        let (child, group) = self.spawn(stdin, Stdio::piped())?;
+        Ok((child, group, feed))
+    }
+
+    /// Starts a command that is asked again and again through its standard input. What it complains
+    /// of is not read, and must not make it wait.
+    pub(in crate::repository) fn start_open(self) -> Result<(Child, ProcessGroup), RepositoryError> {
+        self.spawn(Stdio::piped(), Stdio::null())
+    }
+
+    fn spawn(mut self, stdin: Stdio, stderr: Stdio) -> Result<(Child, ProcessGroup), RepositoryError> {
         let mut child = self
             .command
             .stdin(stdin)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
@@ -317,7 +328,7 @@ impl<'a> Git<'a> {
                 reason: format!("git cannot be limited in memory and time ({error}), so it is not run"),
             });
         }
-        Ok((child, ProcessGroup::led_by(pid), feed))
+        Ok((child, ProcessGroup::led_by(pid)))
     }
 }
 

@@ -142,12 +142,14 @@ impl Mirror {
 }
 
 /// Parses the output of `git cat-file --batch`: a line, the content and a line break per object.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct BatchReader {
     line: Vec<u8>,
     object: Option<PartialObject>,
+    answers: usize,
 }
 
+#[derive(Debug)]
 struct PartialObject {
     /// `None` for an object that is not shown.
     kind: Option<ObjectKind>,
@@ -170,6 +172,7 @@ impl BatchReader {
                     };
                     self.line.extend_from_slice(&bytes[..end]);
                     self.object = entry(&std::mem::take(&mut self.line));
+                    self.answers += usize::from(self.object.is_none());
                     bytes = &bytes[end + 1..];
                 }
                 Some(entry) => {
@@ -190,11 +193,17 @@ impl BatchReader {
                             });
                         }
                         self.object = None;
+                        self.answers += 1;
                     }
                     bytes = &bytes[length..];
                 }
             }
         }
+    }
+
+    /// Returns for how many objects the answer is complete, those that are missing among them.
+    pub fn answers(&self) -> usize {
+        self.answers
     }
 
     /// Returns true if the output did not end within an object.
