@@ -120,7 +120,9 @@ async fn twin(engine: &Docker, image: &str) -> String {
         .remove_container(&container, None::<RemoveContainerOptions>)
         .await;
     removed.unwrap();
-    made.unwrap().id
+    let id = made.unwrap().id;
+    // Podman leaves out the prefix, and does not take the id without it.
+    if id.contains(':') { id } else { format!("sha256:{id}") }
 }
 
 #[tokio::test]

@@ -96,6 +96,8 @@ async fn a_service_is_there_when_the_work_begins_and_gone_when_it_ends() {
         host.dns_search = None;
         // The executor is the init of the run's container alone.
         host.init = None;
+        // Podman's notes on init and on how a container is stopped.
+        host.annotations = None;
     }
     assert_eq!(host, main_host);
     world.finish().await;

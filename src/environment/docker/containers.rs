@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bollard::body_try_stream;
+use bollard::errors::Error;
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, DownloadFromContainerOptionsBuilder, InspectContainerOptionsBuilder,
     ListContainersOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder, RenameContainerOptionsBuilder,
@@ -13,6 +14,7 @@ use bollard::query_parameters::{
 };
 use futures_util::StreamExt;
 use tokio::io::AsyncRead;
+use tokio::time::{Instant, sleep};
 use tokio_util::io::ReaderStream;
 
 use super::create::{ContainerSpec, create_body};
@@ -23,6 +25,12 @@ const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
 /// Time limit between two parts of a file that is read from a container.
 const DOWNLOAD_SILENCE: Duration = Duration::from_mins(1);
+
+/// The time in which podman puts away what an ended process leaves.
+const LONGEST_STOP: Duration = Duration::from_secs(10);
+
+/// The time between two questions meanwhile.
+const STOP_PAUSE: Duration = Duration::from_millis(50);
 
 /// Size of one read of an archive that is copied into a container, in bytes.
 const UPLOAD_PIECE: usize = 256 * 1024;
@@ -94,7 +102,9 @@ impl Client {
     }
 
     pub(crate) async fn state(&self, container: &str) -> Result<ContainerState, Failure> {
-        let inspected = self.ask(self.docker.inspect_container(container, None)).await?;
+        let inspected = self
+            .ask_settled(|| self.docker.inspect_container(container, None))
+            .await?;
         let state = inspected.state.unwrap_or_default();
         Ok(ContainerState {
             is_running: state.running == Some(true),
@@ -103,11 +113,30 @@ impl Client {
         })
     }
 
+    /// Asks again, for at most [`LONGEST_STOP`], while podman says that a container is `stopped`: its
+    /// process has ended, and what it leaves is not put away yet. Docker knows no such state, and
+    /// its client does not read it.
+    async fn ask_settled<T, F>(&self, call: impl Fn() -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let deadline = Instant::now() + LONGEST_STOP;
+        loop {
+            let asked = self.ask(async { Ok(call().await) }).await?;
+            let is_stopping = matches!(&asked,
+                Err(Error::JsonDataError { message, .. }) if message.contains("unknown variant `stopped`"));
+            if !is_stopping || Instant::now() >= deadline {
+                return asked.map_err(Failure::from);
+            }
+            sleep(STOP_PAUSE).await;
+        }
+    }
+
     /// Returns how many bytes a container adds to its image, if the engine says so.
     pub(crate) async fn size(&self, container: &str) -> Result<Option<u64>, Failure> {
         let options = InspectContainerOptionsBuilder::default().size(true).build();
         let inspected = self
-            .ask(self.docker.inspect_container(container, Some(options)))
+            .ask_settled(|| self.docker.inspect_container(container, Some(options.clone())))
             .await?;
         Ok(inspected.size_rw.and_then(|size| u64::try_from(size).ok()))
     }
@@ -122,7 +151,9 @@ impl Client {
             .all(true)
             .filters(&filters)
             .build();
-        let listed = self.ask(self.docker.list_containers(Some(options))).await?;
+        let listed = self
+            .ask_settled(|| self.docker.list_containers(Some(options.clone())))
+            .await?;
         let summaries = listed.into_iter().filter_map(|summary| {
             let name = summary.names.unwrap_or_default().pop().unwrap_or_default();
             Some(ContainerSummary {

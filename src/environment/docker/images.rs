@@ -42,7 +42,8 @@ impl Client {
     }
 
     /// Makes an untagged image of a container and returns its id. The image inherits the
-    /// container's labels, overridden by `labels`. With `pause`, the container is paused meanwhile.
+    /// container's labels, overridden by `labels`. With `pause`, the container is paused meanwhile,
+    /// unless the engine cannot pause it.
     pub(crate) async fn commit(
         &self,
         container: &str,
@@ -55,20 +56,29 @@ impl Client {
             .iter()
             .map(|(name, value)| format!("LABEL {name}={value:?}"))
             .collect();
-        let options = CommitContainerOptionsBuilder::default()
-            .container(container)
-            .pause(pause)
-            .changes(&labels.join("\n"))
-            .build();
-        let config = ContainerConfig::default();
-        let id = self.ask(self.docker.commit_container(options, config)).await?.id;
+        let options = |pause| {
+            CommitContainerOptionsBuilder::default()
+                .container(container)
+                .pause(pause)
+                .changes(&labels.join("\n"))
+                .build()
+        };
+        let commit = |pause| self.docker.commit_container(options(pause), ContainerConfig::default());
+        let id = match self.ask(commit(pause)).await {
+            // A rootless podman on the older kind of cgroups.
+            Err(Failure::Refused { message, .. }) if message.contains("can not pause") => self.ask(commit(false)).await,
+            committed => committed,
+        }?
+        .id;
         // Podman leaves out the prefix, and does not take the id without it.
         Ok(if id.contains(':') { id } else { format!("sha256:{id}") })
     }
 
     /// Lists the images that have all of `labels` (`name`, or `name=value`).
     pub(crate) async fn list_images(&self, labels: Vec<String>) -> Result<Vec<ImageSummary>, Failure> {
-        let filters = HashMap::from([("label", labels)]);
+        // Podman finds nothing by two labels, so the engine looks for the first one alone.
+        let first = labels.iter().take(1).cloned().collect::<Vec<_>>();
+        let filters = HashMap::from([("label", first)]);
         // Without `all`, untagged images that others are based on are not listed.
         let options = ListImagesOptionsBuilder::default().all(true).filters(&filters).build();
         let listed = self.ask(self.docker.list_images(Some(options))).await?;
@@ -77,7 +87,7 @@ impl Client {
             labels: image.labels,
             created: image.created,
         });
-        Ok(summaries.collect())
+        Ok(summaries.filter(|image| has_all(&image.labels, &labels)).collect())
     }
 
     /// Removes one image; fails if a container uses it.
@@ -87,4 +97,12 @@ impl Client {
         self.ask(self.docker.remove_image(id, Some(options), None)).await?;
         Ok(())
     }
+}
+
+/// Returns whether `labels` has all of `wanted` (`name`, or `name=value`).
+fn has_all(labels: &HashMap<String, String>, wanted: &[String]) -> bool {
+    wanted.iter().all(|label| match label.split_once('=') {
+        Some((name, value)) => labels.get(name).is_some_and(|is| is == value),
+        None => labels.contains_key(label),
+    })
 }

@@ -3,14 +3,19 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use bollard::Docker;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
 };
 use tokio::process::Command;
+use tokio::time::sleep;
 
 use crate::world::World;
+
+/// The time in which an engine lets go of the image of a container that it has removed.
+const LETTING_GO: Duration = Duration::from_secs(10);
 
 impl World {
     /// Returns the containers of this world that exist, by name.
@@ -50,7 +55,15 @@ impl World {
         for image in self.images().await {
             // What they were made of is everybody's.
             let alone = RemoveImageOptionsBuilder::default().noprune(true).build();
-            docker.remove_image(&image, Some(alone), None).await.unwrap();
+            let deadline = Instant::now() + LETTING_GO;
+            // Podman has removed a container before it lets go of its image.
+            while let Err(error) = docker.remove_image(&image, Some(alone.clone()), None).await {
+                assert!(
+                    error.to_string().contains("in use") && Instant::now() < deadline,
+                    "{image}: {error}"
+                );
+                sleep(Duration::from_millis(50)).await;
+            }
         }
     }
 
