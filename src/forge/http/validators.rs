@@ -65,8 +65,16 @@ impl Validators {
             return;
         }
         let page = Page {
-            tag: tag.clone(),
-            answer: answer.clone(),
+            tag: copied(tag),
+            answer: Answer {
+                status: answer.status,
+                headers: answer
+                    .headers
+                    .iter()
+                    .map(|(name, value)| (name.clone(), copied(value)))
+                    .collect(),
+                body: Bytes::copy_from_slice(&answer.body),
+            },
         };
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.add(path.to_owned(), page);
@@ -118,16 +126,29 @@ impl Page {
         Self { tag, answer }
     }
 
+    /// Returns how many bytes it holds, about.
+    fn size(&self) -> usize {
+        let headers = self.answer.headers.iter();
+        let headers = headers.map(|(name, value)| name.as_str().len() + value.len());
+        headers.sum::<usize>() + self.answer.body.len()
+    }
+
     fn is_small(&self) -> bool {
         self.answer.body.len() <= LONGEST_EMPTY
     }
+}
+
+/// Returns a value with memory of its own. One that came over a connection is a part of the buffer
+/// that it was read into, and a thousand of them would keep a thousand buffers.
+fn copied(value: &HeaderValue) -> HeaderValue {
+    HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
 }
 
 impl Pages {
     fn add(&mut self, path: String, page: Page) {
         self.remove(&path);
         self.are_news |= page.is_small();
-        self.bytes += page.answer.body.len();
+        self.bytes += page.size();
         self.by_age.push_back(path.clone());
         self.by_path.insert(path, page);
     }
@@ -135,7 +156,7 @@ impl Pages {
     fn remove(&mut self, path: &str) {
         if let Some(page) = self.by_path.remove(path) {
             self.are_news |= page.is_small();
-            self.bytes -= page.answer.body.len();
+            self.bytes -= page.size();
             self.by_age.retain(|known| known != path);
         }
     }
@@ -172,6 +193,25 @@ mod tests {
         assert!(validators.known("/0").is_none());
         assert!(validators.known("/19").is_some());
         assert!(validators.pages.lock().unwrap().bytes <= MOST_BYTES);
+    }
+
+    #[test]
+    fn what_is_kept_holds_no_buffer_of_a_connection() {
+        let buffer = Bytes::from(vec![b'x'; 65_536]);
+        let is_in_it = |bytes: &[u8]| buffer.as_ptr_range().contains(&bytes.as_ptr());
+        let tag = HeaderValue::from_maybe_shared(buffer.slice(..20)).unwrap();
+        let given = Answer {
+            status: StatusCode::OK,
+            headers: HeaderMap::from_iter([(ETAG, tag)]),
+            body: buffer.slice(20..40),
+        };
+        assert!(is_in_it(&given.body) && is_in_it(given.headers[ETAG].as_bytes()));
+        let validators = Validators::default();
+        validators.keep("/a", &given);
+        let page = validators.known("/a").unwrap();
+        assert_eq!((&page.answer.body, &page.tag), (&given.body, &given.headers[ETAG]));
+        assert!(!is_in_it(&page.answer.body) && !is_in_it(page.tag.as_bytes()));
+        assert!(!is_in_it(page.answer.headers[ETAG].as_bytes()));
     }
 
     #[test]
