@@ -10,7 +10,8 @@ use super::forges::Connected;
 use crate::forge::item::account::Account;
 use crate::forge::{ForgeError, NewIssue, OpenedIssue, Post};
 use crate::journal::fact::{Fact, Subject};
-use crate::store::StoreError;
+use crate::picture::Picture;
+use crate::store::{HandedOver, StoreError};
 use crate::task::id::TaskId;
 
 /// Why no issue is opened.
@@ -39,6 +40,8 @@ pub struct Request<'a> {
     pub is_repeated: bool,
     /// The model that is to plan and work, by its name in the configuration.
     pub model: Option<&'a str>,
+    /// Pictures that came with it, which the runs of the issue are shown.
+    pub pictures: &'a [Picture],
 }
 
 impl Service {
@@ -65,6 +68,13 @@ impl Service {
         if let Some(model) = request.model {
             let name = named_for(&opened.task);
             self.services.store.note_once(&name, model).await?;
+        }
+        if !request.pictures.is_empty() {
+            let handed = HandedOver {
+                from: request.by.to_owned(),
+                pictures: request.pictures.to_vec(),
+            };
+            self.services.store.hand_over(&opened.task, &handed).await?;
         }
         connected
             .forge
