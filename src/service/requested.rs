@@ -76,10 +76,14 @@ impl Service {
             };
             self.services.store.hand_over(&opened.task, &handed).await?;
         }
-        connected
-            .forge
-            .add_label(&opened.task, &connected.labels.trigger)
-            .await?;
+        // A run takes the label off when it begins: put on again, it would start another one.
+        let has_begun = request.is_repeated && !self.services.store.runs(Some(&opened.task), 1).await?.is_empty();
+        if !has_begun {
+            connected
+                .forge
+                .add_label(&opened.task, &connected.labels.trigger)
+                .await?;
+        }
         let fact = Fact::Ordered {
             by: request.by.to_owned(),
             command: "start".to_owned(),
