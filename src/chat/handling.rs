@@ -1,11 +1,12 @@
 //! One message, from its route to its answer.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::desk::Desk;
 use super::phrases::Phrase;
 use super::routes::asking::{self, Order};
-use super::routes::looking;
+use super::routes::evidence::Evidence;
+use super::routes::looking::{self, View};
 use super::routes::operating;
 use super::routes::talking::{self, Said};
 use super::session::Session;
@@ -27,6 +28,8 @@ pub(super) struct Handling<'a> {
     session: &'a mut Session,
     flow: Flow,
     begun: Instant,
+    /// Time that does not count against the limit.
+    apart: Duration,
     /// The model that was named for the work.
     model: Option<String>,
     told: Told,
@@ -48,6 +51,7 @@ impl<'a> Handling<'a> {
         Self {
             flow: Flow::new(desk.service.config().chat.routing.limits()),
             begun: Instant::now(),
+            apart: Duration::ZERO,
             model: None,
             told: Told::default(),
             desk,
@@ -108,6 +112,12 @@ impl<'a> Handling<'a> {
 
     fn millis(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the milliseconds that count against the limit.
+    fn used(&self) -> u64 {
+        let used = self.begun.elapsed().saturating_sub(self.apart);
+        u64::try_from(used.as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn decide(&mut self, text: &str) -> Decision {
@@ -178,7 +188,7 @@ impl<'a> Handling<'a> {
         match talking::talk(self.desk, self.incoming, &session, request).await {
             Ok(Said::Answer(text)) => {
                 let (proposal, text) = worker::proposal(&text);
-                let millis = self.millis();
+                let millis = self.used();
                 match proposal.map(|proposal| (self.flow.proposed(&proposal, Route::Chat, millis), proposal)) {
                     Some((Next::Reroute(route), proposal)) => (proposal.reason, Some((route, request.to_owned()))),
                     Some((Next::Stop(reason), _)) => (self.stopped(reason, &text), None),
@@ -190,7 +200,11 @@ impl<'a> Handling<'a> {
                 self.flow.has_rerouted = true;
                 ("the chat model delegated".to_owned(), Some((route, task)))
             }
-            Ok(Said::Delegated { task, .. }) => (task, None),
+            Ok(Said::Delegated {
+                route: Route::Chat,
+                task,
+            }) => (task, None),
+            Ok(Said::Delegated { task, .. }) => (self.stopped(StopReason::NeedUserConfirmation, &task), None),
             Err(error) => {
                 tracing::warn!("the chat model gave no answer: {error}");
                 self.told.error = error;
@@ -228,6 +242,8 @@ impl<'a> Handling<'a> {
             Ok(order) => order,
             Err(told) => return (told, None),
         };
+        // Getting the repository has bounds of its own, and what was fetched once is there.
+        let before = Instant::now();
         let view = match looking::view(self.desk, &order).await {
             Ok(view) => view,
             Err(reason) => {
@@ -235,66 +251,94 @@ impl<'a> Handling<'a> {
                 return (self.words(Phrase::CannotNow(&reason)), None);
             }
         };
+        self.apart += before.elapsed();
         let mut found = Vec::new();
+        let mut evidence = Evidence::default();
         loop {
-            let begun = self.millis();
-            let asked = looking::Asked {
-                incoming: self.incoming,
-                session: self.session,
-                route,
-                request: &order.request,
-                before: &found,
-            };
-            let looked = looking::look(self.desk, &view, &asked).await;
-            let output = match looked {
-                Ok(output) => {
-                    self.worker_succeeded(route, &output, self.millis() - begun);
-                    Some(output)
-                }
-                Err(reason) => {
-                    self.worker_failed(route, &reason);
-                    None
-                }
-            };
-            let millis = self.millis();
-            let next = self.flow.after(route, output.as_ref(), millis);
-            found.extend(output.as_ref().map(written));
-            self.told.output = output;
-            match next {
-                Next::Again => {}
-                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, order.request))),
-                Next::Answer => return self.tell(route, &order.request, &found.join("\n\n"), "").await,
-                Next::Stop(reason) => {
-                    let told = self.stopped(reason, "");
-                    if found.is_empty() {
-                        return (told, None);
+            let output = self.worker(&view, route, &order.request, &found).await;
+            let used = self.used();
+            let next = self.flow.after(route, output.as_ref(), used);
+            if let Some(output) = &output {
+                let doubts = match evidence.check(&view, output).await {
+                    Ok(doubts) => doubts,
+                    Err(error) => {
+                        tracing::warn!("the places of an answer could not be looked up: {error}");
+                        String::new()
                     }
-                    return self.tell(route, &order.request, &found.join("\n\n"), &told).await;
-                }
+                };
+                found.push(written(output) + &doubts);
             }
+            self.told.output = output;
+            let end = match next {
+                Next::Again => continue,
+                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, order.request))),
+                Next::Answer => String::new(),
+                Next::Stop(reason) => self.stopped(reason, ""),
+            };
+            if found.is_empty() {
+                return (end, None);
+            }
+            let places = evidence.in_words(self.session.is_japanese);
+            return self
+                .tell(route, &order.request, &found.join("\n\n"), [places, end])
+                .await;
         }
     }
 
-    /// Has the chat model say what was found; where it cannot be asked, the worker's own words are
-    /// not shown in its place.
-    async fn tell(&mut self, route: Route, request: &str, found: &str, end: &str) -> (String, Option<(Route, String)>) {
-        let session = self.without_last();
-        match talking::tell(self.desk, &session, request, found).await {
-            Ok(text) => {
-                let (proposal, text) = worker::proposal(&text);
-                let (next, millis) = (proposal.filter(|_| end.is_empty()), self.millis());
-                if let Some(proposal) = next
-                    && let Next::Reroute(other) = self.flow.proposed(&proposal, route, millis)
-                {
-                    return (proposal.reason, Some((other, request.to_owned())));
-                }
-                (format!("{text}\n\n{end}").trim().to_owned(), None)
+    /// Has one worker look, within the time that is left.
+    async fn worker(&mut self, view: &View, route: Route, request: &str, found: &[String]) -> Option<WorkerOutput> {
+        let begun = self.millis();
+        let limit = self.desk.service.config().chat.routing.limits().max_millis;
+        let left = Duration::from_millis(limit.saturating_sub(self.used()));
+        let asked = looking::Asked {
+            incoming: self.incoming,
+            session: self.session,
+            route,
+            request,
+            before: found,
+            answer_from: Instant::now() + left * 2 / 3,
+        };
+        let looked = tokio::time::timeout(left, looking::look(self.desk, view, &asked)).await;
+        match looked {
+            Ok(Ok(output)) => {
+                self.worker_succeeded(route, &output, self.millis() - begun);
+                return Some(output);
             }
+            Ok(Err(reason)) => self.worker_failed(route, &reason),
+            Err(_) => self.worker_failed(route, &format!("it was not ready within {limit} ms (max_millis)")),
+        }
+        None
+    }
+
+    /// Has the chat model say what was found, and adds the places that it rests on and why it ended
+    /// early, if it did. Where the chat model cannot be asked, the worker's own words are not shown
+    /// in its place.
+    async fn tell(
+        &mut self,
+        route: Route,
+        request: &str,
+        found: &str,
+        [places, end]: [String; 2],
+    ) -> (String, Option<(Route, String)>) {
+        let session = self.without_last();
+        let said = match talking::tell(self.desk, &session, request, found).await {
+            Ok(said) => said,
             Err(error) => {
                 self.told.error = error;
-                (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None)
+                return (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None);
             }
-        }
+        };
+        let (proposal, text) = worker::proposal(&said);
+        let (proposal, millis) = (proposal.filter(|_| end.is_empty()), self.used());
+        let next = proposal.map(|proposal| (self.flow.proposed(&proposal, route, millis), proposal.reason));
+        let end = match next {
+            Some((Next::Reroute(other), reason)) => return (reason, Some((other, request.to_owned()))),
+            Some((Next::Stop(reason), _)) => self.stopped(reason, ""),
+            _ => end,
+        };
+        let mut parts = vec![text, places, end];
+        parts.retain(|part| !part.is_empty());
+        (parts.join("\n\n"), None)
     }
 
     /// Returns the session without the message that is being answered.
@@ -310,9 +354,12 @@ impl<'a> Handling<'a> {
             session: self.name(),
             reason: reason.as_str().to_owned(),
         });
+        let limits = self.desk.service.config().chat.routing.limits();
         let told = match reason {
             StopReason::NeedUserConfirmation => self.words(Phrase::NeedsConfirmation),
-            other => self.words(Phrase::Stopped(other.as_str())),
+            StopReason::MaxMillis => self.words(Phrase::OutOfTime(limits.max_millis.div_ceil(1_000))),
+            StopReason::MaxLoops => self.words(Phrase::OutOfLoops(limits.max_loops)),
+            StopReason::WorkerFailed => self.words(Phrase::NoWorkerAnswer),
         };
         format!("{text}\n\n{told}").trim().to_owned()
     }

@@ -32,7 +32,11 @@ pub(super) enum Phrase<'a> {
     Waiting,
     TooMany,
     NeedsConfirmation,
-    Stopped(&'a str),
+    NotHandedOver(&'a str),
+    /// Seconds.
+    OutOfTime(u64),
+    OutOfLoops(u32),
+    NoWorkerAnswer,
 }
 
 impl Phrase<'_> {
@@ -85,7 +89,19 @@ impl Phrase<'_> {
             Self::Waiting => "It waits for something else as well.".to_owned(),
             Self::TooMany => "That is too much at once; I read on when I have answered what came before.".to_owned(),
             Self::NeedsConfirmation => "Please confirm, or say more, before I go on.".to_owned(),
-            Self::Stopped(reason) => format!("I stopped here ({reason})."),
+            Self::NotHandedOver(pictures) => format!("These pictures do not go with it: {pictures}."),
+            Self::OutOfTime(seconds) => format!(
+                "I stopped here: the {seconds} s that one message may take (`chat.routing.max_millis`) were over. Ask for less at \
+                 once, or have whoever runs me allow more."
+            ),
+            Self::OutOfLoops(loops) => format!(
+                "I stopped here, after {loops} looks at the repository (`chat.routing.max_loops`). Ask on for more."
+            ),
+            Self::NoWorkerAnswer => {
+                "I stopped here: the model that looks at the repository gave no answer that could be read. Try again, or ask in \
+                 other words."
+                    .to_owned()
+            }
         }
     }
 
@@ -129,7 +145,16 @@ impl Phrase<'_> {
             Self::Waiting => "ほかの確認も待っています。".to_owned(),
             Self::TooMany => "一度に多すぎます。前の分に答えてから続きを読みます。".to_owned(),
             Self::NeedsConfirmation => "進める前に、確認または追加の情報をお願いします。".to_owned(),
-            Self::Stopped(reason) => format!("ここで止めました({reason})。"),
+            Self::NotHandedOver(pictures) => format!("次の画像は渡せませんでした: {pictures}"),
+            Self::OutOfTime(seconds) => format!(
+                "ここで止めました。1つのメッセージに使える{seconds}秒(`chat.routing.max_millis`)を超えたためです。範囲を狭めて依頼するか、管理者に延長を相談してください。"
+            ),
+            Self::OutOfLoops(loops) => {
+                format!("リポジトリを{loops}回調べたところで止めました(`chat.routing.max_loops`)。続きが必要なら、もう一度依頼してください。")
+            }
+            Self::NoWorkerAnswer => {
+                "ここで止めました。リポジトリを調べるモデルから読み取れる答えが得られませんでした。もう一度、または別の言い方で依頼してください。".to_owned()
+            }
         }
     }
 }

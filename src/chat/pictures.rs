@@ -1,9 +1,10 @@
-//! Pictures that people send: fetched from the messenger when a model is about to see them, made
-//! anew without metadata, and told to the journal. No picture is ever kept.
+//! Pictures that people send: fetched from the messenger when a model is about to see them, or a
+//! run is asked for, made anew without metadata, and told to the journal. No conversation keeps
+//! them.
 
 use super::desk::Desk;
 use crate::journal::fact::Fact;
-use crate::journal::fact::picture::Shown;
+use crate::journal::fact::picture::{Shown, Unanswered};
 use crate::llm::config::role::Role;
 use crate::llm::model::Model;
 use crate::messenger::place::{Attached, Incoming, Messenger};
@@ -23,19 +24,14 @@ pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached
     let mut sight = Sight::default();
     let mut missing = Vec::new();
     for (place, one) in attached.iter().enumerate() {
-        let came = if place < MOST {
-            came(desk, incoming, one, model).await
-        } else {
+        let came = if place >= MOST {
             Err(format!("no more than {MOST} are shown"))
+        } else if model.takes_pictures() {
+            came(desk, incoming, one).await
+        } else {
+            Err("the model takes no pictures".to_owned())
         };
-        let mut fact = Shown {
-            place: incoming.place.to_string(),
-            from: incoming.user.clone(),
-            name: one.name.clone(),
-            model: model.name().to_owned(),
-            role: role.as_str().to_owned(),
-            ..Shown::default()
-        };
+        let mut fact = fact_of(incoming, one, model, role);
         match came {
             Ok(picture) => {
                 fact.is_shown = true;
@@ -58,11 +54,74 @@ pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached
     sight
 }
 
-/// Fetches one picture, and makes it anew.
-async fn came(desk: &Desk, incoming: &Incoming, attached: &Attached, model: &Model) -> Result<Picture, String> {
-    if !model.takes_pictures() {
-        return Err("the model takes no pictures".to_owned());
+/// Pictures that are handed over with a request.
+#[derive(Default)]
+pub(super) struct Handed {
+    pub(super) pictures: Vec<Picture>,
+    /// Those that are not, each with the reason.
+    pub(super) missing: Vec<String>,
+}
+
+/// Returns the pictures for a run, in which `models` see them: where none of them takes any, none
+/// is fetched.
+pub(super) async fn handed(
+    desk: &Desk,
+    incoming: &Incoming,
+    attached: &[Attached],
+    models: &[(Model, Role)],
+) -> Handed {
+    let mut handed = Handed::default();
+    let takes = models.iter().any(|(model, _)| model.takes_pictures());
+    for (place, one) in attached.iter().enumerate() {
+        let came = if place >= MOST {
+            Err(format!("no more than {MOST} are shown"))
+        } else if takes {
+            came(desk, incoming, one).await
+        } else {
+            Err("the model takes no pictures".to_owned())
+        };
+        match came {
+            Ok(picture) => handed.pictures.push(picture),
+            Err(reason) => {
+                handed.missing.push(format!("{} ({reason})", one.name));
+                for (model, role) in models {
+                    let mut fact = fact_of(incoming, one, model, *role);
+                    fact.reason.clone_from(&reason);
+                    desk.note(Fact::PictureShown(fact));
+                }
+            }
+        }
     }
+    handed
+}
+
+/// Notes that a model that was shown pictures gave no answer, such as after a time-out: whether it
+/// got them, nobody knows.
+pub(super) fn note_unanswered(desk: &Desk, incoming: &Incoming, shown: &[Picture], error: &str) {
+    if shown.is_empty() {
+        return;
+    }
+    desk.note(Fact::PictureUnanswered(Unanswered {
+        place: incoming.place.to_string(),
+        digests: shown.iter().map(|picture| picture.original.digest.clone()).collect(),
+        shown_bytes: shown.iter().map(|picture| picture.bytes().len() as u64).sum(),
+        reason: error.to_owned(),
+    }));
+}
+
+fn fact_of(incoming: &Incoming, one: &Attached, model: &Model, role: Role) -> Shown {
+    Shown {
+        place: incoming.place.to_string(),
+        from: incoming.user.clone(),
+        name: one.name.clone(),
+        model: model.name().to_owned(),
+        role: role.as_str().to_owned(),
+        ..Shown::default()
+    }
+}
+
+/// Fetches one picture, and makes it anew.
+async fn came(desk: &Desk, incoming: &Incoming, attached: &Attached) -> Result<Picture, String> {
     if attached.place.is_empty() {
         return Err("it does not lie with the messenger".to_owned());
     }

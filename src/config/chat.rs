@@ -55,7 +55,7 @@ pub struct Routing {
     pub classifier: Classifier,
     /// Most workers that one message is given to.
     pub max_loops: u32,
-    /// Time after which a message is given to no further worker.
+    /// Time after which workers for a message are ended; fetching the repository is not counted.
     pub max_millis: u64,
 }
 

@@ -18,6 +18,7 @@ pub(super) async fn examine(config: &Config, remotes: Vec<GitRemote>) -> Vec<Fin
         subject,
         url,
         credentials,
+        ..
     } in remotes
     {
         let remote = Remote {

@@ -25,6 +25,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::finding::Finding;
+use crate::picture::Picture;
 use crate::task::id::{HostName, TaskId};
 use crate::task::labels::Labels;
 pub use error::ForgeError;
@@ -101,6 +102,10 @@ pub trait TaskSource: Send + Sync {
 
     /// Opens an issue, once, as `comment` writes a comment.
     async fn open_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<OpenedIssue, ForgeError>;
+
+    /// Puts a picture where the repository's issues can show it; returns its address in their
+    /// texts, or `None` where the forge has no way. Repeating puts another one there.
+    async fn attach(&self, repository: &str, picture: &Picture) -> Result<Option<String>, ForgeError>;
 
     /// Replaces the text of a comment of the bot's own; the marker stays.
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError>;

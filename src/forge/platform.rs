@@ -27,6 +27,7 @@ use crate::forge::{
     Change, ChangeEdit, Comment, CommentId, CommentKey, Edit, FoundItem, GitCredentials, Item, ItemEvent, NewChange,
     NewIssue, Post, Reaction,
 };
+use crate::picture::Picture;
 use crate::task::id::ItemKind;
 
 /// The right that an operation needs, as finely as any platform tells rights apart.
@@ -73,6 +74,12 @@ pub trait ItemApi {
     /// Opens an issue, once: with `search_first` one of the bot's with the marker is looked for
     /// before. Returns its number and its page.
     async fn post_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<(u64, String), Failure>;
+
+    /// Puts a picture where the repository's issues can show it; returns its address in their
+    /// texts, or `None` where the platform has no way.
+    async fn put_picture(&self, _repository: &str, _picture: &Picture) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
 
     /// Fails if the repository cannot be read.
     async fn probe_repository(&self, repository: &str) -> Result<(), Failure>;

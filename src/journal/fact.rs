@@ -369,6 +369,8 @@ pub enum Fact {
     WorkerFailed(chat::NoWorkerAnswer),
     /// A picture was about to be shown to a model, or was not. One fact for each picture and model.
     PictureShown(picture::Shown),
+    /// A model in a conversation that was shown pictures gave no answer, such as after a time-out.
+    PictureUnanswered(picture::Unanswered),
     /// Another plan took the place of the one before.
     Replanned {
         reason: String,

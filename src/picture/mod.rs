@@ -71,6 +71,16 @@ impl Kind {
             Self::Webp => "image/webp",
         }
     }
+
+    /// Returns the ending of names of files.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpg",
+            Self::Gif => "gif",
+            Self::Webp => "webp",
+        }
+    }
 }
 
 impl Picture {

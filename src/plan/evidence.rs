@@ -34,6 +34,11 @@ impl Citation {
         Some((first, numbers.next().unwrap_or(first)))
     }
 
+    /// Reads `path`, `path:12-40` or `path#L12-L40`.
+    pub fn read(place: &str) -> Self {
+        from_place(place)
+    }
+
     /// Returns the place as `path:first-last`.
     pub fn place(&self) -> String {
         match self.lines() {

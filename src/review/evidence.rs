@@ -163,11 +163,15 @@ fn places(blocker: &Blocker) -> Vec<(Place, &str)> {
     // A path with blanks is only known where it stands alone.
     let alone = blocker.evidence.iter().map(String::as_str);
     let whole = alone.filter_map(|text| Some((Place::read(text.trim())?, text)));
-    let is_border = |letter: char| letter.is_whitespace() || "`'\"()（）[]「」『』、。,;<>*".contains(letter);
-    let words = texts(blocker).flat_map(|text| text.split(is_border).map(move |word| (word, text)));
-    let words =
-        words.filter_map(|(word, text)| Some((Place::read(word.trim_end_matches(['.', ':', '!', '?']))?, text)));
+    let words = texts(blocker).flat_map(|text| named(text).map(move |place| (place, text)));
     whole.chain(words).collect()
+}
+
+/// Returns the places that a text names, in their order.
+pub fn named(text: &str) -> impl Iterator<Item = Place> {
+    let is_border = |letter: char| letter.is_whitespace() || "`'\"()（）[]「」『』、。,;<>*".contains(letter);
+    let words = text.split(is_border);
+    words.filter_map(|word| Place::read(word.trim_end_matches(['.', ':', '!', '?'])))
 }
 
 /// Returns the text in small letters, with single blanks.

@@ -64,11 +64,17 @@ impl Flow {
         }
     }
 
-    /// Decides what follows a worker's answer, `millis` after the message came.
+    /// Decides what follows a worker's answer, `None` where it gave none, `millis` after the
+    /// message came.
     pub fn after(&mut self, route: Route, output: Option<&WorkerOutput>, millis: u64) -> Next {
         self.loops += 1;
         let Some(output) = output else {
-            return Next::Stop(StopReason::WorkerFailed);
+            let is_late = millis >= self.limits.max_millis;
+            return Next::Stop(if is_late {
+                StopReason::MaxMillis
+            } else {
+                StopReason::WorkerFailed
+            });
         };
         if output.needs_confirmation() {
             return Next::Stop(StopReason::NeedUserConfirmation);
@@ -138,6 +144,7 @@ mod tests {
             risk: Risk::Low,
             fit: None,
             suggested_route: None,
+            evidence: Vec::new(),
         }
     }
 
@@ -161,6 +168,7 @@ mod tests {
         assert_eq!(after(&mut flow, 0), Next::Again);
         assert_eq!(after(&mut flow, 0), Next::Stop(StopReason::MaxLoops));
         assert_eq!(flow.after(Route::Plan, None, 0), Next::Stop(StopReason::WorkerFailed));
+        assert_eq!(flow.after(Route::Plan, None, 1_000), Next::Stop(StopReason::MaxMillis));
     }
 
     #[test]

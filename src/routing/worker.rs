@@ -11,6 +11,8 @@ use crate::conversation::decode;
 
 /// Most entries of `next_actions` and `questions_for_user`.
 const MOST: usize = 3;
+/// Most places that are read.
+const MOST_PLACES: usize = 20;
 /// Most characters of an entry.
 const LONGEST_ENTRY: usize = 500;
 /// Most characters of a result.
@@ -49,6 +51,8 @@ pub struct WorkerOutput {
     /// Whether the route was the right one, where it says.
     pub fit: Option<bool>,
     pub suggested_route: Option<Route>,
+    /// Places of the repository, such as `src/main.rs:3`, as it cites them.
+    pub evidence: Vec<String>,
 }
 
 /// The chat model's wish that a message goes on, on another route.
@@ -101,7 +105,29 @@ pub fn read(answer: &str) -> Result<WorkerOutput, Unreadable> {
         fit: object.get("fit").and_then(Value::as_bool),
         // A route that does not exist suggests none.
         suggested_route: text("suggested_route").ok().and_then(|route| route.parse().ok()),
+        evidence: places(object.get("evidence")),
     })
+}
+
+/// Reads cited places, as texts or as objects with `path` and `lines`. What is none is left out: an
+/// answer can be read without.
+fn places(cited: Option<&Value>) -> Vec<String> {
+    let cited = cited.and_then(Value::as_array).into_iter().flatten();
+    let place = |one: &Value| match one {
+        Value::String(place) => Some(place.clone()),
+        Value::Object(object) => {
+            let path = object.get("path")?.as_str()?;
+            let lines = match object.get("lines") {
+                Some(Value::String(lines)) => lines.clone(),
+                Some(Value::Number(line)) => line.to_string(),
+                _ => return Some(path.to_owned()),
+            };
+            Some(format!("{path}:{lines}"))
+        }
+        _ => None,
+    };
+    let places = cited.filter_map(place).take(MOST_PLACES);
+    places.map(|text| text.chars().take(LONGEST_ENTRY).collect()).collect()
 }
 
 fn list(object: &Map<String, Value>, key: &'static str) -> Result<Vec<String>, Unreadable> {
@@ -180,6 +206,9 @@ mod tests {
             assert_eq!(read(&GOOD.replace(from, to)), Err(Unreadable::Field(field)));
         }
         assert_eq!(read(&GOOD.replace("CODE", "CODE9")).unwrap().suggested_route, None);
+        let evidence = r#""risk":"low","evidence":["a.rs:3",{"path":"b.rs","lines":"4-5"},{"path":"c.rs"},7]"#;
+        let output = read(&GOOD.replace(r#""risk":"low""#, evidence)).unwrap();
+        assert_eq!(output.evidence, ["a.rs:3", "b.rs:4-5", "c.rs"]);
     }
 
     #[test]

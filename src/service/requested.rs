@@ -10,7 +10,8 @@ use super::forges::Connected;
 use crate::forge::item::account::Account;
 use crate::forge::{ForgeError, NewIssue, OpenedIssue, Post};
 use crate::journal::fact::{Fact, Subject};
-use crate::store::StoreError;
+use crate::picture::Picture;
+use crate::store::{HandedOver, StoreError};
 use crate::task::id::TaskId;
 
 /// Why no issue is opened.
@@ -39,6 +40,8 @@ pub struct Request<'a> {
     pub is_repeated: bool,
     /// The model that is to plan and work, by its name in the configuration.
     pub model: Option<&'a str>,
+    /// Pictures that came with it, which the runs of the issue are shown.
+    pub pictures: &'a [Picture],
 }
 
 impl Service {
@@ -66,10 +69,21 @@ impl Service {
             let name = named_for(&opened.task);
             self.services.store.note_once(&name, model).await?;
         }
-        connected
-            .forge
-            .add_label(&opened.task, &connected.labels.trigger)
-            .await?;
+        if !request.pictures.is_empty() {
+            let handed = HandedOver {
+                from: request.by.to_owned(),
+                pictures: request.pictures.to_vec(),
+            };
+            self.services.store.hand_over(&opened.task, &handed).await?;
+        }
+        // A run takes the label off when it begins: put on again, it would start another one.
+        let has_begun = request.is_repeated && !self.services.store.runs(Some(&opened.task), 1).await?.is_empty();
+        if !has_begun {
+            connected
+                .forge
+                .add_label(&opened.task, &connected.labels.trigger)
+                .await?;
+        }
         let fact = Fact::Ordered {
             by: request.by.to_owned(),
             command: "start".to_owned(),

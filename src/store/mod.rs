@@ -40,7 +40,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-pub use chat::{ChatMessage, ChatWatch, NewSaying, Saying};
+pub use chat::{ChatMessage, ChatWatch, HandedOver, NewSaying, Saying};
 pub use config::{Address, Server};
 pub use evaluations::StoredEvaluation;
 pub use exclusive::{ExclusiveRun, try_exclusive};

@@ -59,6 +59,7 @@ impl Web {
             key: id,
             is_repeated: !is_first,
             model: None,
+            pictures: &[],
         };
         let opened = self.service.request(&request).await.map_err(refused)?;
         store

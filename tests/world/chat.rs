@@ -3,6 +3,7 @@
 mod emulator;
 mod keeping;
 mod kills;
+mod loops;
 mod people_in_line;
 mod pictures;
 
@@ -353,6 +354,11 @@ async fn the_chat_model_delegates_once_and_sees_no_secret() {
     let issue = world.github.items().remove(0);
     assert!(!issue.text().contains(secret));
     assert!(slack.texts().iter().all(|text| !text.contains(secret)));
+    assert_eq!(
+        keeping::files_with(&world, secret),
+        "",
+        "neither store nor logs have it"
+    );
     ends(program, world, &slack).await;
 }
 
@@ -424,6 +430,7 @@ async fn a_worker_looks_at_the_repository_and_the_chat_model_tells_what_it_found
         .await;
     assert_eq!(count(&world, "worker_succeeded"), 1, "{}", world.story());
     assert_eq!(slack.texts().len(), 1);
+    assert!(slack.texts()[0].contains("Evidence:\n- `README.md:1` <http"));
     assert!(
         slack.texts()[0].contains("ANALYZE"),
         "the route is announced: {:?}",
@@ -437,14 +444,31 @@ async fn the_doctor_tells_who_the_bot_is_and_which_token_is_wrong() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
     let told = world.command(&["doctor"]).await.stdout;
-    assert!(told.contains("speaks as agent, and a socket opens"), "{told}");
+    assert!(
+        told.contains("speaks as agent, and a socket opens") && !told.contains("lacks"),
+        "{told}"
+    );
+    slack.grants("app_mentions:read,chat:write");
+    world.configure(|config| {
+        config["llm"]["openai"]["pictures"] = json!(true);
+        config["chat"]["slack"]["app_token"] = json!("xapp-another");
+    });
+    let told = world.command(&["doctor"]).await.stdout;
+    for words in [
+        "app_token: apps.connections.open: invalid_auth",
+        "turn Socket Mode on",
+        "bot_token lacks channels:history (or groups:history) (to hear what follows in a thread), files:read (to fetch pictures)",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
     world.configure(|config| {
         config["chat"]["slack"]["bot_token"] = json!("xoxb-another");
+        config["chat"]["slack"]["channels"] = json!([]);
         config["chat"]["slack"]["allowed_users"] = json!({});
     });
     let told = world.command(&["doctor"]).await.stdout;
     assert!(
-        told.contains("auth.test: invalid_auth") && told.contains("nobody is heard"),
+        told.contains("bot_token: auth.test: invalid_auth") && told.contains("nobody is heard"),
         "{told}"
     );
     world.finish().await;

@@ -115,13 +115,17 @@ pub struct PlanningRecord {
     pub refused_revision: Option<String>,
 }
 
-/// A picture in a text that the model may read.
+/// A picture in a text that the model may read, or that came with the request for the task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkedPicture {
+    /// Empty where it came with the request.
     pub address: String,
-    /// Who wrote the text.
+    /// Who wrote the text, or asked.
     pub from: String,
+    /// Its place among the pictures that came with the request, which the store has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<usize>,
 }
 
 /// A place that a plan rests on.

@@ -1,12 +1,17 @@
 //! CODE: an issue is opened, with the label that has it worked on.
 
+use std::fmt::Write;
+
 use uuid::Uuid;
 
 use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
+use crate::chat::pictures::{self, Handed};
 use crate::chat::session::Session;
 use crate::chat::watching::Watched;
-use crate::messenger::place::Incoming;
+use crate::llm::config::role::Role;
+use crate::llm::model::Model;
+use crate::messenger::place::{Attached, Incoming};
 use crate::service::requested::{NotOpened, Request};
 use crate::store::{ChatWatch, StoreError};
 
@@ -22,8 +27,8 @@ pub(in crate::chat) struct Order {
     pub(in crate::chat) login: String,
     /// What is to be done.
     pub(in crate::chat) request: String,
-    /// The names of pictures that belong to it. No forge has a way to attach them for somebody.
-    pub(in crate::chat) pictures: Vec<String>,
+    /// Pictures that belong to it.
+    pub(in crate::chat) pictures: Vec<Attached>,
 }
 
 /// Finds out where something is to be done, and whether the person may have it done there at this
@@ -50,7 +55,7 @@ pub(in crate::chat) async fn order(
             login: login.clone(),
             request: rest.to_owned(),
             repository,
-            pictures: session.pictures.iter().map(|one| one.name.clone()).collect(),
+            pictures: session.pictures.clone(),
         }),
         Ok(false) => Err(told(Phrase::MayNot(&repository))),
         Err(NotOpened::NotConfigured(_)) => Err(told(Phrase::NotConfigured(&repository))),
@@ -82,13 +87,11 @@ pub(in crate::chat) async fn open(
     }
     let is_first = desk.store().first_time(&format!("chat {}", incoming.id), "").await?;
     let by = format!("{} ({})", order.login, incoming.place.messenger.as_str());
+    let models = models(desk, &order.repository, model);
+    let mut handed = pictures::handed(desk, incoming, &order.pictures, &models).await;
+    let attached = attach(desk, &order.repository, &mut handed).await;
     let mut text = format!("{}\n\n_Asked for by {by}._\n", order.request.trim());
-    if !order.pictures.is_empty() {
-        let named = order.pictures.join(", ");
-        text += "_Pictures that were sent with it, and are not here: ";
-        text += &named;
-        text += "._\n";
-    }
+    text += &about_pictures(&attached, &handed);
     let request = Request {
         repository: &order.repository,
         title: &title(&order.request),
@@ -97,6 +100,7 @@ pub(in crate::chat) async fn open(
         key: Uuid::new_v5(&Uuid::NAMESPACE_OID, incoming.id.as_bytes()),
         is_repeated: !is_first,
         model,
+        pictures: &handed.pictures,
     };
     let opened = match desk.service.request(&request).await {
         Ok(opened) => opened,
@@ -114,7 +118,70 @@ pub(in crate::chat) async fn open(
         document: serde_json::to_value(&watched).unwrap_or_default(),
     };
     desk.store().watch_in_chat(&watch).await?;
-    Ok(Phrase::Opened(&opened.url).in_words(is_japanese))
+    let told = Phrase::Opened(&opened.url).in_words(is_japanese);
+    if handed.missing.is_empty() {
+        return Ok(told);
+    }
+    let missing = Phrase::NotHandedOver(&handed.missing.join(", ")).in_words(is_japanese);
+    Ok(format!("{told}\n{missing}"))
+}
+
+/// Returns the models that plan and work, as far as is known before the run.
+fn models(desk: &Desk, repository: &str, named: Option<&str>) -> Vec<(Model, Role)> {
+    let path = repository.split_once(':').map_or(repository, |(_, path)| path);
+    let of = |role| {
+        let named = named.and_then(|name| desk.service.models().named(name, role, None));
+        let model = named.unwrap_or_else(|| desk.model(role, false, Some(path)));
+        (model, role)
+    };
+    vec![of(Role::Planner), of(Role::Worker)]
+}
+
+/// Puts the pictures of a request where the issue shows them, as far as its forge has a way;
+/// returns their addresses. Those that it does not take stay with the request.
+async fn attach(desk: &Desk, repository: &str, handed: &mut Handed) -> Vec<String> {
+    let mut attached = Vec::new();
+    let Some((connected, (_, path))) = desk.service.forge_of(repository).zip(repository.split_once(':')) else {
+        return attached;
+    };
+    for picture in std::mem::take(&mut handed.pictures) {
+        match connected.forge.attach(path, &picture).await {
+            Ok(Some(address)) => attached.push(address),
+            Ok(None) => handed.pictures.push(picture),
+            Err(error) => {
+                tracing::warn!("a picture stays in the store: {error}");
+                handed.pictures.push(picture);
+            }
+        }
+    }
+    attached
+}
+
+/// Returns what the issue says of pictures that were sent with the request.
+fn about_pictures(attached: &[String], handed: &Handed) -> String {
+    let mut text = String::new();
+    for address in attached {
+        let _ = writeln!(text, "\n![A picture that was sent with it]({address})");
+    }
+    if !attached.is_empty() {
+        text.push('\n');
+    }
+    if !handed.pictures.is_empty() {
+        let names: Vec<&str> = handed.pictures.iter().map(|picture| picture.name.as_str()).collect();
+        let _ = writeln!(
+            text,
+            "_Pictures that were sent with it, which the model is shown and this page does not have: {}._",
+            names.join(", ")
+        );
+    }
+    if !handed.missing.is_empty() {
+        let _ = writeln!(
+            text,
+            "_Pictures that were sent with it, and that nobody is shown: {}._",
+            handed.missing.join(", ")
+        );
+    }
+    text
 }
 
 /// Returns the first line as a title.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::asking::Order;
 use crate::agent::claim::git_login::login;
@@ -12,7 +12,7 @@ use crate::chat::pictures;
 use crate::chat::session::Session;
 use crate::conversation::decode;
 use crate::conversation::{ToolCall, ToolResult, ToolSpec, excerpt};
-use crate::index::Index;
+use crate::index::{Index, evidence};
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::messenger::place::Incoming;
@@ -30,6 +30,8 @@ use crate::workspace::tools::repository_tools::RepositoryTools;
 /// Most replies of one worker, and most calls of one reply.
 const MOST_TURNS: usize = 12;
 const MOST_CALLS: usize = 8;
+/// Answers that are asked for again because they cannot be read.
+const MOST_UNREAD: u32 = 2;
 /// Most bytes of what one call gives.
 const LONGEST_OUTPUT: usize = 12 * 1024;
 /// Longest wait for the code index; without it the worker searches by words.
@@ -43,6 +45,10 @@ pub(in crate::chat) struct View {
     tools: RepositoryTools,
     specs: Arc<[ToolSpec]>,
     path: String,
+    pub(super) mirror: Mirror,
+    pub(super) commit: CommitId,
+    /// Where people can look at the files of the commit; a path follows.
+    pub(super) files_url: String,
 }
 
 /// Opens the repository of an order at its default branch.
@@ -54,6 +60,8 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
     let path = order.repository.split_once(':').map_or("", |(_, path)| path).to_owned();
     let found = connected.forge.git_remote(&path).await;
     let found = found.ok_or("the forge does not tell where the repository lies")?;
+    let is_gitlab = found.is_gitlab;
+    let home = found.url.trim_end_matches('/').trim_end_matches(".git").to_owned();
     let remote = Remote {
         url: found.url,
         login: Some(login(found.credentials)),
@@ -74,12 +82,15 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
         .ok_or("the default branch has no commit")?;
     let files = Files::default();
     let code = index(desk, &mirror, &commit, &files).await;
-    let tools = RepositoryTools::new(mirror, commit, files).with_index(code);
+    let tools = RepositoryTools::new(mirror.clone(), commit.clone(), files).with_index(code);
     let specs = tools.list().await.map_err(|error| error.to_string())?;
     Ok(View {
         tools,
         specs: specs.into(),
         path,
+        files_url: evidence::folder(&home, is_gitlab, &commit),
+        mirror,
+        commit,
     })
 }
 
@@ -107,6 +118,8 @@ pub(in crate::chat) struct Asked<'a> {
     pub(in crate::chat) request: &'a str,
     /// What workers before found.
     pub(in crate::chat) before: &'a [String],
+    /// When it has to come to its answer, before its time is over.
+    pub(in crate::chat) answer_from: Instant,
 }
 
 /// Has a worker look; the error says why it gave no answer that could be read.
@@ -117,6 +130,7 @@ pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &Asked<'_>) -
         route,
         request,
         before,
+        answer_from,
     } = *asked;
     let model = desk.model(Role::Planner, session.near_only, Some(&view.path));
     desk.make_ready(&model).await?;
@@ -133,17 +147,31 @@ pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &Asked<'_>) -
         asked.push_str(found);
     }
     asked.push_str(&sight.words);
-    chat.send_pictures(&desk.service.clean(&asked), sight.pictures);
+    chat.send_pictures(&desk.service.clean(&asked), sight.pictures.clone());
+    let mut unread = 0;
     for left in (0..MOST_TURNS).rev() {
-        let reply = chat.get_response().await.map_err(|error| error.to_string())?;
+        let reply = chat.get_response().await.map_err(|error| error.to_string());
+        if let Err(error) = &reply {
+            pictures::note_unanswered(desk, incoming, &sight.pictures, error);
+        }
+        let reply = reply?;
         let is_answer = |object: &serde_json::Value| object.get("result").is_some();
         if reply.calls.is_empty() && decode::objects(&reply.text).iter().any(is_answer) {
-            return worker::read(&reply.text).map_err(|error| error.to_string());
+            match worker::read(&reply.text) {
+                Ok(output) => return Ok(output),
+                Err(unreadable) if unread < MOST_UNREAD && left > 0 => {
+                    unread += 1;
+                    remind(desk, &mut chat, &format!("Your answer cannot be read: {unreadable}."));
+                    continue;
+                }
+                Err(unreadable) => return Err(format!("its answer cannot be read: {unreadable}")),
+            }
         }
         match decode::turn(&reply) {
             Ok(turn) if !turn.calls.is_empty() => {
                 let mut results = run(desk, view, turn.calls).await?;
-                if let Some(last) = results.last_mut().filter(|_| left == 1) {
+                let is_last = left == 1 || Instant::now() >= answer_from;
+                if let Some(last) = results.last_mut().filter(|_| is_last) {
                     last.output
                         .push_str("\n\nLook no further, and answer with what you found.");
                 }

@@ -54,9 +54,12 @@ pub(in crate::chat) async fn talk(
     let mut chat = model.chat(tools, native, desk.stop.asked.clone());
     chat.resume(beginning(desk, session, native));
     let text = desk.service.clean(&format!("{text}{}", sight.words));
-    chat.send_pictures(&text, sight.pictures);
-    let reply = chat.get_response().await.map_err(|error| error.to_string())?;
-    Ok(read(&reply))
+    chat.send_pictures(&text, sight.pictures.clone());
+    let reply = chat.get_response().await.map_err(|error| error.to_string());
+    if let Err(error) = &reply {
+        pictures::note_unanswered(desk, incoming, &sight.pictures, error);
+    }
+    Ok(read(&reply?))
 }
 
 /// Asks the chat model to tell a person what a worker found.

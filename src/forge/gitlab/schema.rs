@@ -92,6 +92,12 @@ pub(crate) struct References {
     pub(crate) full: String,
 }
 
+/// A file that was put into a project.
+#[derive(Deserialize)]
+pub(crate) struct Upload {
+    pub(crate) url: String,
+}
+
 #[derive(Deserialize)]
 pub(crate) struct Project {
     pub(crate) id: u64,

@@ -6,6 +6,7 @@ use crate::forge::host::Host;
 use crate::forge::http::failure::Failure;
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::source::Source;
+use crate::task::id::ItemKind;
 
 impl<P: Platform> Host<P> {
     pub(crate) async fn examine_all(&self) -> Vec<Finding> {
@@ -65,6 +66,7 @@ impl<P: Platform> Host<P> {
             subject: format!("{} git of {name}", self.platform.settings().title),
             url,
             credentials,
+            is_gitlab: P::CHANGE == ItemKind::MergeRequest,
         })
     }
 

@@ -27,6 +27,7 @@ use crate::forge::{
     ForgeError, GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, NewIssue, Opened, OpenedIssue,
     Permissions, Post, Reaction, Search, TaskSource,
 };
+use crate::picture::Picture;
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
 use crate::task::labels::Labels;
 
@@ -171,6 +172,12 @@ impl<P: Platform> TaskSource for Host<P> {
 
     async fn open_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<OpenedIssue, ForgeError> {
         self.new_issue(repository, issue).await
+    }
+
+    async fn attach(&self, repository: &str, picture: &Picture) -> Result<Option<String>, ForgeError> {
+        let put = self.platform.put_picture(repository, picture).await;
+        let what = format!("putting a picture into {repository}");
+        put.map_err(|failure| self.refused(failure, &what, Right::WriteIssues, repository))
     }
 
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError> {

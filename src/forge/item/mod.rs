@@ -122,6 +122,8 @@ pub struct GitRemote {
     pub subject: String,
     pub url: String,
     pub credentials: GitCredentials,
+    /// Whether its pages have the addresses of GitLab's.
+    pub is_gitlab: bool,
 }
 
 /// User name and password for git over HTTP. They are given to one git process through its

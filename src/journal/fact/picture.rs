@@ -31,6 +31,20 @@ pub struct Shown {
     pub reason: String,
 }
 
+/// Pictures of a question that had no answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unanswered {
+    /// The conversation.
+    pub place: String,
+    /// SHA-256 of the bytes of each as they came.
+    pub digests: Vec<String>,
+    /// The bytes that were sent to the model, of all together.
+    pub shown_bytes: u64,
+    /// Why there is no answer.
+    pub reason: String,
+}
+
 impl Shown {
     /// Adds what is known of a picture that came.
     pub fn take(&mut self, picture: &Picture) {

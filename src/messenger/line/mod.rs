@@ -93,6 +93,22 @@ impl Line {
         Ok(answer["displayName"].as_str().unwrap_or_default().to_owned())
     }
 
+    /// Returns the address of the channel's webhook and whether it is on, for `doctor`; `None`
+    /// where no address is set.
+    pub async fn webhook(&self) -> Result<Option<(String, bool)>, Failure> {
+        let asked = self
+            .client
+            .get(format!("{}/v2/bot/channel/webhook/endpoint", self.api_url));
+        match self.call(asked).await {
+            Ok(answer) => {
+                let address = answer["endpoint"].as_str().unwrap_or_default().to_owned();
+                Ok((!address.is_empty()).then(|| (address, answer["active"] == true)))
+            }
+            Err(Failure::Refused { status, .. }) if status == StatusCode::NOT_FOUND => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Fetches the picture of a message.
     pub async fn picture(&self, message: &str) -> Result<Bytes, Failure> {
         let address = format!("{}/v2/bot/message/{message}/content", self.data_url);

@@ -29,6 +29,8 @@ pub const LONGEST: usize = 2_900;
 pub const LONGEST_VALUE: usize = 2_000;
 /// The name of the program's metadata, by which its own messages are found again.
 const OWN: &str = "coding_agent_saying";
+/// The header in which Slack tells the scopes of a token.
+const SCOPES: &str = "x-oauth-scopes";
 /// Pages that are looked through for a message.
 const MOST_PAGES: usize = 5;
 
@@ -107,13 +109,19 @@ impl Slack {
             .ok_or_else(|| refused("apps.connections.open names no address"))
     }
 
-    /// Checks both tokens, for `doctor`.
-    pub async fn examine(&self) -> Result<Own, Failure> {
-        let own = self.own().await?.clone();
-        if self.has_socket() {
-            self.address().await?;
-        }
-        Ok(own)
+    /// Checks the app's token, for `doctor`.
+    pub async fn examine_socket(&self) -> Result<(), Failure> {
+        self.address().await.map(|_| ())
+    }
+
+    /// Returns the scopes of the bot's token, where Slack tells them with its answer.
+    pub async fn scopes(&self) -> Result<Option<Vec<String>>, Failure> {
+        let request = self.client.post(format!("{}/auth.test", self.api_url));
+        let request = request.bearer_auth(self.bot_token.expose_secret()).json(&json!({}));
+        let answer = request.send().await;
+        let answer = answer.map_err(|error| Failure::Unknown(format!("auth.test: {}", http::reason(&error))))?;
+        let told = answer.headers().get(SCOPES).and_then(|told| told.to_str().ok());
+        Ok(told.map(|told| told.split(',').map(|scope| scope.trim().to_owned()).collect()))
     }
 
     /// Says something new in a thread.

@@ -180,6 +180,21 @@ proptest! {
         prop_assert_eq!(decision.confidence, 100);
     }
 
+    /// Of the rules that apply the greatest priority counts, and among equals the first.
+    #[test]
+    fn rules_apply_by_priority_and_then_by_order(rules in prop::collection::vec((-3i32..3, 0usize..6, any::<bool>()), 1..12)) {
+        let lines = rules.iter().map(|(priority, route, applies)| {
+            let (route, word) = (Route::ALL[*route], if *applies { "here" } else { "elsewhere" });
+            format!("- {{route: {route}, priority: {priority}, all: [[{word}]]}}")
+        });
+        let text = format!("rules:\n{}", lines.collect::<Vec<_>>().join("\n"));
+        let applying = rules.iter().filter(|(_, _, applies)| *applies);
+        let greatest = applying.clone().map(|(priority, ..)| *priority).max();
+        let first = rules.iter().find(|(priority, _, applies)| *applies && Some(*priority) == greatest);
+        let found = Rules::read(&text).unwrap().find("it is here");
+        prop_assert_eq!(found.map(|hit| hit.route), first.map(|(_, route, _)| Route::ALL[*route]));
+    }
+
     /// What stands in quotations or code changes nothing.
     #[test]
     fn what_is_quoted_decides_nothing(quoted in "[^\n\r`~\u{0}]{0,80}", fence in prop::bool::ANY) {

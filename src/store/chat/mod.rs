@@ -7,10 +7,12 @@
 
 mod outbox; // what is to be said
 mod inbox; // messages of people
+mod pictures; // pictures that came with a request
 mod watches; // tasks whose progress is told
 
 pub use inbox::ChatMessage;
 pub use outbox::{NewSaying, Saying};
+pub use pictures::HandedOver;
 pub use watches::ChatWatch;
 
 use chrono::{DateTime, Utc};
@@ -31,7 +33,7 @@ impl Store {
     }
 
     /// Deletes what is older than that: conversations nobody spoke in, messages that were answered,
-    /// answers that were given, and the ends of tasks that were told.
+    /// answers that were given, the ends of tasks that were told, and pictures of requests.
     pub async fn erase_chat(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for text in [
             "DELETE FROM chat_sessions WHERE id IN
@@ -46,6 +48,12 @@ impl Store {
             self.execute(Statement::new(text).with(before).with(MOST_ERASED))
                 .await?;
         }
+        let pictures = Statement::new(
+            "DELETE FROM once WHERE name IN
+                 (SELECT name FROM once WHERE at < $1 AND SUBSTR(name, 1, LENGTH($3)) = $3 LIMIT $2)",
+        );
+        let pictures = pictures.with(before).with(MOST_ERASED).with(pictures::PICTURES);
+        self.execute(pictures).await?;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use chrono::Utc;
 use serde_json::Value;
 
+use super::pictures;
 use crate::store::sql::{Row, Statement};
 use crate::store::{Store, StoreError};
 use crate::task::id::{RunId, TaskId};
@@ -79,8 +80,10 @@ impl Store {
         }
         let watch = Statement::new("DELETE FROM chat_watches WHERE task = $1").with(task);
         transaction.execute(watch).await?;
-        let place = Statement::new("DELETE FROM once WHERE name = $1").with(place_of(task));
-        transaction.execute(place).await?;
+        for name in [place_of(task), pictures::name_of(task)] {
+            let named = Statement::new("DELETE FROM once WHERE name = $1").with(name);
+            transaction.execute(named).await?;
+        }
         for run in runs {
             let answers =
                 Statement::new("DELETE FROM once WHERE SUBSTR(name, 1, 12) = 'chat answer ' AND value LIKE $1");

@@ -5,7 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::place;
-use crate::store::{ChatWatch, NewSaying};
+use crate::store::{ChatWatch, HandedOver, NewSaying};
 use crate::task::id::{RunId, TaskId};
 
 fn saying(session: &str, text: &str) -> NewSaying {
@@ -178,6 +178,13 @@ async fn tasks_are_told_in_one_conversation_and_old_things_are_forgotten() {
     };
     store.watch_in_chat(&elsewhere).await.unwrap();
     store.told_in_chat(&watch.task, &json!({ "seen": 7 })).await.unwrap();
+    let handed = HandedOver {
+        from: "alice".to_owned(),
+        pictures: Vec::new(),
+    };
+    assert_eq!(store.handed_over(&watch.task).await.unwrap(), HandedOver::default());
+    store.hand_over(&watch.task, &handed).await.unwrap();
+    assert_eq!(store.handed_over(&watch.task).await.unwrap(), handed);
     let watches = store.chat_watches(10).await.unwrap();
     assert_eq!(
         (watches.len(), watches[0].session.as_str(), &watches[0].document["seen"]),
@@ -191,6 +198,7 @@ async fn tasks_are_told_in_one_conversation_and_old_things_are_forgotten() {
         .unwrap();
     store.erase_chat(Utc::now() + TimeDelta::seconds(1)).await.unwrap();
     assert_eq!(store.chat_watches(10).await.unwrap(), []);
+    assert_eq!(store.handed_over(&watch.task).await.unwrap(), HandedOver::default());
     assert_eq!(store.unsaid(10).await.unwrap().len(), 1, "what is not said yet is kept");
     assert_eq!(
         store.open_chat_messages(10).await.unwrap().len(),

@@ -13,7 +13,7 @@ use crate::world::scripts::{greets, plan};
 const WORD: &str = "heffalump";
 
 /// Returns the files of state and logs that hold a word.
-fn files_with(world: &World, term: &str) -> String {
+pub(super) fn files_with(world: &World, term: &str) -> String {
     let found = Command::new("grep")
         .args(["-rla", term])
         .args([world.state_dir(), world.folder().join("logs")])

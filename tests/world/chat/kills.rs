@@ -22,6 +22,7 @@ use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
 const ISSUE: &str = "POST /repos/*/*/issues";
+const LABEL: &str = "POST /repos/*/*/issues/*/labels";
 /// Stories that are told at once.
 const AT_ONCE: usize = 3;
 /// Texts that every story says or changes at least.
@@ -35,9 +36,12 @@ enum Place {
     Asked(usize),
     /// Slack has taken it, and nobody heard of it.
     Done(usize),
-    /// The forge got the issue, and has not opened it.
+    /// The forge got the issue, and has not opened it; or has, and nobody heard of it.
     IssueAsked,
     IssueDone,
+    /// The forge got the label that has the issue worked on, and has not put it on.
+    LabelAsked,
+    LabelDone,
 }
 
 /// A request becomes an issue and a pull request, over a plan that somebody approves: the link, the
@@ -52,6 +56,8 @@ async fn killed_at(place: Place) {
         Place::Done(spared) => slack.holds(spared, true),
         Place::IssueAsked => world.github.hangs(ISSUE, 0, false),
         Place::IssueDone => world.github.hangs(ISSUE, 0, true),
+        Place::LabelAsked => world.github.hangs(LABEL, 0, false),
+        Place::LabelDone => world.github.hangs(LABEL, 0, true),
     }
     let mut program = world.spawn(&["serve"]);
     program.until(&world, slack.until(Slack::has_socket)).await;
@@ -69,7 +75,7 @@ async fn killed_at(place: Place) {
         );
         let is_at = match place {
             Place::Asked(_) | Place::Done(_) => slack.held() > 0,
-            Place::IssueAsked | Place::IssueDone => world.github.hanging() > 0,
+            Place::IssueAsked | Place::IssueDone | Place::LabelAsked | Place::LabelDone => world.github.hanging() > 0,
         };
         if is_at && !is_killed {
             is_killed = true;
@@ -125,7 +131,7 @@ async fn when_slack_has_taken_a_text_and_nobody_heard_of_it() {
 
 #[tokio::test]
 async fn around_the_issue() {
-    repeat([Place::IssueAsked, Place::IssueDone]).await;
+    repeat([Place::IssueAsked, Place::IssueDone, Place::LabelAsked, Place::LabelDone]).await;
 }
 
 #[tokio::test]

@@ -135,3 +135,25 @@ async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_o
     crate::web::ends(program, &world).await;
     world.finish().await;
 }
+
+#[tokio::test]
+async fn the_doctor_tells_whether_line_delivers() {
+    let line = Line::start().await;
+    let mut world = world(&line).await;
+    let told = world.command(&["doctor"]).await.stdout;
+    assert!(
+        told.contains("speaks as Agent, and hears nothing: no webhook is set"),
+        "{told}"
+    );
+    let address = "https://agent.example.com/hooks/line";
+    line.delivers_to(address, false);
+    let told = world.command(&["doctor"]).await.stdout;
+    assert!(told.contains("is turned off") && told.contains("Use webhook"), "{told}");
+    line.delivers_to(address, true);
+    let told = world.command(&["doctor"]).await.stdout;
+    assert!(told.contains(&format!("delivers to {address}")), "{told}");
+    world.configure(|config| config["chat"]["line"]["channel_access_token"] = json!("another"));
+    let told = world.command(&["doctor"]).await.stdout;
+    assert!(told.contains("issue a channel access token"), "{told}");
+    world.finish().await;
+}

@@ -59,7 +59,7 @@ async fn a_picture_in_slack_is_shown_without_its_metadata_and_the_journal_tells_
     let mut world = world(&slack).await;
     sees(&mut world);
     let script = world.model.for_task("what colour is it").says("Red, I would say.");
-    script.says("Still red.");
+    script.says("Still red.").too_long();
     let mut program = serves(&world, &slack).await;
 
     let bytes = picture(200);
@@ -85,6 +85,15 @@ async fn a_picture_in_slack_is_shown_without_its_metadata_and_the_journal_tells_
         .until(&world, async { drop(slack.until_said("Still red").await) })
         .await;
     assert_eq!(shown(&world), [200]);
+    // Whether a model that gave no answer got the picture, nobody knows; the journal says so.
+    slack.replies(ALICE, &thread, "/chat once more");
+    program
+        .until(&world, async { drop(slack.until_said("I have no answer").await) })
+        .await;
+    let unanswered = crate::reading::facts(&world, "picture_unanswered");
+    assert_eq!(unanswered.len(), 1, "{unanswered:?}");
+    assert_eq!(unanswered[0]["digests"][0], fact["digest"]);
+    assert_eq!(unanswered[0]["shown_bytes"], fact["shown_bytes"]);
     nothing_is_kept(&world, &bytes);
     ends(program, world, &slack).await;
 }
@@ -210,4 +219,100 @@ async fn pictures_of_an_issue_are_shown_to_planner_and_worker_if_they_lie_with_t
             .all(|fact| fact["from"] == HUMAN && fact["is_shown"] == true)
     );
     world.finish().await;
+}
+
+#[tokio::test]
+async fn a_picture_that_is_sent_with_a_request_is_shown_to_the_run_and_forgotten_with_it() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    sees(&mut world);
+    greets(world.model.for_task("Greet the reader").plans(plan()));
+    let mut program = serves(&world, &slack).await;
+    let bytes = picture(150);
+    slack.sends_file(ALICE, "/code Greet the reader", "shot.png", "image/png", &bytes);
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+
+    assert_eq!(slack.fetched().len(), 1);
+    let issue = world.github.items().remove(0);
+    let words = "_Pictures that were sent with it, which the model is shown and this page does not have: shot.png._";
+    assert!(issue.text().contains(words), "{}", issue.text());
+    assert_eq!(shown(&world), [150], "the worker's last request");
+    let said = world.model.requests()[0].first_user_message();
+    assert!(
+        said.contains(&format!("picture 1 by {HUMAN} (image/png, 40 × 20), sha256")),
+        "{said}"
+    );
+    let told = facts(&world, "picture_shown");
+    let roles: Vec<&Value> = told.iter().map(|fact| &fact["role"]).collect();
+    assert_eq!(roles, ["planner", "worker"], "{told:?}");
+    assert!(
+        told.iter()
+            .all(|fact| fact["from"] == HUMAN && fact["is_shown"] == true)
+    );
+    nothing_is_kept(&world, &bytes);
+    issue.until(|issue| issue.labels() == super::DONE).await;
+
+    // What cannot go with it is named, to whoever asked as well.
+    greets(world.model.for_task("Greet them all").plans(plan()));
+    slack.sends_file(ALICE, "/code Greet them all", "page.png", "image/png", b"<html></html>");
+    let told = slack.until_said("do not go with it").await.text;
+    assert!(told.contains("page.png (it is no PNG, JPEG, GIF or WebP)"), "{told}");
+    let second = world.github.items().remove(1);
+    assert!(
+        second.text().contains("that nobody is shown: page.png"),
+        "{}",
+        second.text()
+    );
+    second.until(|issue| issue.labels() == super::DONE).await;
+    program
+        .until(&world, slack.until(|slack| slack.texts().len() == 6))
+        .await;
+    program.signal("TERM");
+    assert_eq!(program.ended().await.code, Some(0));
+
+    let kept = |words: &str| {
+        let kept = std::fs::read(world.state_dir().join("coding-agent.db")).unwrap();
+        kept.windows(words.len()).any(|part| part == words.as_bytes())
+    };
+    assert!(kept("pictures of github:acme/widgets#1"));
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!kept("pictures of github:acme/widgets#1"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_issue_on_gitlab_shows_the_pictures_that_were_sent_with_its_request() {
+    let slack = Slack::start().await;
+    let mut world = World::on_gitlab().await.attentive();
+    sees(&mut world);
+    let section = slack.section(&json!({ ALICE: { "gitlab": HUMAN } }));
+    world.configure(|config| {
+        config["chat"] = json!({ "default_repository": "gitlab:acme/widgets", "slack": section });
+    });
+    world.model.allows_restarts();
+    greets(world.model.for_task("Greet the reader").plans(plan()));
+    let mut program = serves(&world, &slack).await;
+    let bytes = picture(90);
+    slack.sends_file(ALICE, "/code Greet the reader", "shot.png", "image/png", &bytes);
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+    let issue = world.gitlab.items().remove(0);
+    assert!(
+        issue.text().contains("![A picture that was sent with it](/uploads/")
+            && !issue.text().contains("does not have"),
+        "{}",
+        issue.text()
+    );
+    assert_eq!(shown(&world), [90]);
+    nothing_is_kept(&world, &bytes);
+    let facts = facts(&world, "picture_shown");
+    assert!(
+        facts.iter().all(|fact| fact["is_shown"] == true) && facts.len() == 2,
+        "{facts:?}"
+    );
+    ends(program, world, &slack).await;
 }

@@ -62,6 +62,8 @@ struct Inner {
     bodies: Vec<(String, Value)>,
     /// Pictures by the names of their messages.
     pictures: BTreeMap<String, Vec<u8>>,
+    /// Where it delivers to, and whether that is turned on.
+    webhook: Option<(String, bool)>,
 }
 
 struct Shared {
@@ -88,12 +90,18 @@ impl Line {
             .route("/v2/bot/message/{what}", post(send))
             .route("/v2/bot/message/{what}/content", get(content))
             .route("/v2/bot/info", get(info))
+            .route("/v2/bot/channel/webhook/endpoint", get(webhook))
             .with_state(Arc::clone(&shared));
         Self {
             _server: Server::start(listener, router),
             origin,
             shared,
         }
+    }
+
+    /// Somebody sets the webhook on the channel's page.
+    pub fn delivers_to(&self, address: &str, is_on: bool) {
+        self.lock().webhook = Some((address.to_owned(), is_on));
     }
 
     /// Returns the section of the configuration.
@@ -216,6 +224,16 @@ async fn info(headers: HeaderMap) -> Response {
     }
     axum::Json(json!({ "userId": "U1", "basicId": "@agent", "displayName": "Agent", "chatMode": "bot", "markAsReadMode": "auto" }))
         .into_response()
+}
+
+async fn webhook(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if !is_authorised(&headers) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    match shared.inner.lock().unwrap().webhook.clone() {
+        Some((address, is_on)) => axum::Json(json!({ "endpoint": address, "active": is_on })).into_response(),
+        None => (StatusCode::NOT_FOUND, axum::Json(json!({ "message": "Not found" }))).into_response(),
+    }
 }
 
 fn is_authorised(headers: &HeaderMap) -> bool {

@@ -84,6 +84,8 @@ struct Inner {
     /// Files by their names: the kind that Slack tells, and the bytes.
     files: BTreeMap<String, (String, Vec<u8>)>,
     fetched: Vec<String>,
+    /// The scopes of the bot's token, as Slack tells them.
+    scopes: String,
 }
 
 struct Shared {
@@ -112,10 +114,17 @@ impl Slack {
             .route("/link/", get(link))
             .route("/files/{name}", get(file))
             .with_state(Arc::clone(&shared));
-        Self {
+        let slack = Self {
             _server: Server::start(listener, router),
             shared,
-        }
+        };
+        slack.grants("app_mentions:read,channels:history,im:history,chat:write,files:read");
+        slack
+    }
+
+    /// The bot's token has these scopes from now on.
+    pub fn grants(&self, scopes: &str) {
+        scopes.clone_into(&mut self.lock().scopes);
     }
 
     /// Returns the section of the configuration.
@@ -610,7 +619,10 @@ async fn call(
         _ => {}
     }
     match answer {
-        Ok(answer) => axum::Json(answer).into_response(),
+        Ok(answer) => {
+            let scopes = shared.inner.lock().unwrap().scopes.clone();
+            ([("x-oauth-scopes", scopes)], axum::Json(answer)).into_response()
+        }
         Err(error) => refuse(&shared, &method, error),
     }
 }

@@ -121,7 +121,13 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     let own = may_be_read.then_some((item.author.as_str(), item.body.as_str()));
     let texts = own.into_iter().chain(pictures::said(&said.comments));
     let texts = texts.chain(pictures::said(words.as_deref().unwrap_or_default()));
-    run.claim.record.planned.pictures = pictures::linked(texts);
+    let mut pictures = if may_be_read {
+        pictures::requested(&run.claim).await?
+    } else {
+        Vec::new()
+    };
+    pictures.extend(pictures::linked(texts));
+    run.claim.record.planned.pictures = pictures;
     let fence = prompt::fence(run.claim.lease.run);
     let room = tool_calls::bytes_of_window(&run.claim, 40);
     let mut text = match (&run.claim.record.request.round, words) {

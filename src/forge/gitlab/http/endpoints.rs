@@ -161,6 +161,48 @@ impl Endpoint for OfProject<'_> {
     }
 }
 
+/// Stands between the parts of a body, and in no picture that the program wrote.
+macro_rules! boundary {
+    () => {
+        "coding-agent-6d1c2f0b5a1e4c07"
+    };
+}
+
+/// A file that is put into a project, for its texts to show.
+pub(crate) struct NewUpload<'a> {
+    pub(crate) project: &'a str,
+    pub(crate) file: &'a str,
+    /// Its media type.
+    pub(crate) kind: &'a str,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl Endpoint for NewUpload<'_> {
+    fn method(&self) -> Method {
+        Method::POST
+    }
+
+    fn endpoint(&self) -> Cow<'static, str> {
+        format!("projects/{}/uploads", NameOrId::from(self.project)).into()
+    }
+
+    fn body(&self) -> Result<Option<(&'static str, Vec<u8>)>, BodyError> {
+        let Self { file, kind, bytes, .. } = self;
+        let head = format!(
+            concat!(
+                "--",
+                boundary!(),
+                "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n"
+            ),
+            file, kind
+        );
+        let mut body = head.into_bytes();
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(concat!("\r\n--", boundary!(), "--\r\n").as_bytes());
+        Ok(Some((concat!("multipart/form-data; boundary=", boundary!()), body)))
+    }
+}
+
 /// A file that somebody dropped into a text of a project.
 pub(crate) struct Upload<'a> {
     pub(crate) project: &'a str,

@@ -19,6 +19,7 @@ use crate::forge::item::address::ItemAddress;
 use crate::forge::platform::ItemApi;
 use crate::forge::{ChangeHead, Discretion, Item, NewIssue, PushRight};
 use crate::markdown::marker::is_marked;
+use crate::picture::Picture;
 use crate::task::id::ItemKind;
 
 #[async_trait]
@@ -87,6 +88,10 @@ impl ItemApi for Api {
             Ok((made.iid, made.web_url))
         };
         once(post.search_first, find, make).await
+    }
+
+    async fn put_picture(&self, repository: &str, picture: &Picture) -> Result<Option<String>, Failure> {
+        self.attach(repository, picture).await.map(Some)
     }
 
     async fn probe_item(&self, address: ItemAddress<'_>) -> Result<(), Failure> {

@@ -7,10 +7,11 @@ use std::convert::Infallible;
 use bytes::Bytes;
 use url::Url;
 
-use crate::forge::gitlab::Api;
-use crate::forge::gitlab::http::endpoints::Upload;
+use crate::forge::gitlab::http::endpoints::{NewUpload, Upload};
+use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
+use crate::picture::Picture;
 
 /// Where a file lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,26 @@ impl Api {
             file: &place.file,
         });
         self.client.text(upload).await.map(|bytes| Some(bytes.into()))
+    }
+}
+
+impl Api {
+    /// Puts a picture into a project; returns its address for texts there.
+    pub(super) async fn attach(&self, project: &str, picture: &Picture) -> Result<String, Failure> {
+        let file = format!("picture.{}", picture.kind.ending());
+        let upload = Ok::<_, Infallible>(NewUpload {
+            project,
+            file: &file,
+            kind: picture.kind.as_str(),
+            bytes: picture.bytes(),
+        });
+        let put: schema::Upload = self.client.ask(upload).await?;
+        let is_address = put.url.starts_with("/uploads/") && !put.url.contains(char::is_whitespace);
+        if is_address {
+            Ok(put.url)
+        } else {
+            Err(Failure::unreadable("the address of a picture is not below /uploads/"))
+        }
     }
 }
 

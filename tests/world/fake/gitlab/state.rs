@@ -31,6 +31,8 @@ pub struct State {
     pub limited_until: Option<(Instant, u64)>,
     /// The paths that projects had, with those that they have now.
     pub moved: BTreeMap<String, String>,
+    /// Files that were put into projects, by `secret/name`.
+    pub uploads: BTreeMap<String, Vec<u8>>,
     pub last_id: u64,
 }
 

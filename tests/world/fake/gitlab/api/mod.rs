@@ -71,6 +71,8 @@ fn project() -> Router<Lab> {
         .route("/projects/{project}/members/all", get(projects::all_members))
         .route("/projects/{project}/members/{user}", get(projects::member))
         .route("/projects/{project}/members/all/{user}", get(projects::any_member))
+        .route("/projects/{project}/uploads", post(projects::upload))
+        .route("/projects/{project}/uploads/{secret}/{file}", get(projects::uploaded))
         .route(
             "/projects/{project}/repository/branches",
             get(projects::branches).post(projects::create_branch),

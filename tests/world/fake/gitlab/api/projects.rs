@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use axum::body::Bytes;
 use axum::extract::Path;
 use axum::extract::State as Shared;
+use axum::http::HeaderMap;
 use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
 use serde_json::Value;
 use serde_json::json;
 
@@ -267,4 +270,49 @@ pub async fn create_branch(
     created(lab.show(&viewer, |view| {
         Ok::<_, Problem>(view.branch(find(view.state, &viewer, &project)?, branch, &id))
     })?)
+}
+
+/// Takes a file in the one form that GitLab takes: the field `file` of a form of several parts.
+pub async fn upload(
+    Shared(lab): Shared<Lab>,
+    viewer: Viewer,
+    Path(project): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer {
+    lab.allow(&viewer, &project, Access::Guest)?;
+    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
+    let boundary = kind.and_then(|kind| kind.strip_prefix("multipart/form-data; boundary="));
+    let boundary = boundary.ok_or_else(|| Problem::missing("file"))?;
+    let (name, bytes) = only_part(&body, boundary).ok_or_else(|| Problem::missing("file"))?;
+    let url = lab.change(|state| {
+        let secret = format!("{:032x}", state.uploads.len() + 1);
+        state.uploads.insert(format!("{secret}/{name}"), bytes);
+        format!("/uploads/{secret}/{name}")
+    });
+    created(json!({
+        "id": 1, "alt": name, "url": url, "full_path": format!("/-/project/1{url}"), "markdown": format!("![{name}]({url})"),
+    }))
+}
+
+pub async fn uploaded(
+    Shared(lab): Shared<Lab>,
+    viewer: Viewer,
+    Path((project, secret, file)): Path<(String, String, String)>,
+) -> Answer {
+    lab.read(|state| find(state, &viewer, &project).map(|_| ()))?;
+    let bytes = lab.read(|state| state.uploads.get(&format!("{secret}/{file}")).cloned());
+    let bytes = bytes.ok_or_else(|| Problem::not_found("File"))?;
+    Ok(bytes.into_response())
+}
+
+/// Returns name and bytes of the field `file`, if a form holds that alone.
+fn only_part(body: &[u8], boundary: &str) -> Option<(String, Vec<u8>)> {
+    let at = |bytes: &[u8], wanted: &[u8]| bytes.windows(wanted.len()).position(|part| part == wanted);
+    let rest = body.strip_prefix(format!("--{boundary}\r\n").as_bytes())?;
+    let head = at(rest, b"\r\n\r\n")?;
+    let (head, rest) = (std::str::from_utf8(&rest[..head]).ok()?, &rest[head + 4..]);
+    let end = at(rest, format!("\r\n--{boundary}--").as_bytes())?;
+    let (_, name) = head.split_once("form-data; name=\"file\"; filename=\"")?;
+    Some((name.split('"').next()?.to_owned(), rest[..end].to_vec()))
 }
