@@ -9,7 +9,6 @@ use crate::forge::Item;
 use crate::index::evidence;
 use crate::markdown::visible;
 use crate::plan::Plan;
-use crate::plan::evidence::Citation;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 
@@ -33,7 +32,10 @@ pub(super) async fn check(
         };
         checked.push(Evidence {
             cited: citation.clone(),
-            link: link(&claim.record.planned.files_url, citation).filter(|_| fault.is_none()),
+            link: citation
+                .link(&claim.record.planned.files_url)
+                .filter(|_| fault.is_none())
+                .map(|link| visible::line(&link)),
             fault,
         });
     }
@@ -67,55 +69,5 @@ pub(super) fn files_url(item: &Item, commit: &CommitId) -> String {
         format!("{home}{folder}/{commit}/")
     } else {
         String::new()
-    }
-}
-
-fn link(files_url: &str, citation: &Citation) -> Option<String> {
-    if files_url.is_empty() {
-        return None;
-    }
-    let path: String = citation
-        .path
-        .bytes()
-        .map(|byte| match byte {
-            b'/' | b'.' | b'-' | b'_' => char::from(byte).to_string(),
-            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        })
-        .collect();
-    let separator = if files_url.contains("/-/blob/") { "-" } else { "-L" };
-    let lines = match citation.lines() {
-        Some((first, last)) if first == last => format!("#L{first}"),
-        Some((first, last)) => format!("#L{first}{separator}{last}"),
-        None => String::new(),
-    };
-    Some(visible::line(&format!("{files_url}{path}{lines}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Citation, link};
-
-    #[test]
-    fn links_have_the_form_of_each_forge() {
-        let citation = |path: &str, lines: &str| Citation {
-            path: path.to_owned(),
-            lines: lines.to_owned(),
-            why: String::new(),
-        };
-        let of = |url, citation| link(url, &citation).unwrap();
-        assert_eq!(
-            of("https://github.com/o/r/blob/abc/", citation("src/a b.py", "3-9")),
-            "https://github.com/o/r/blob/abc/src/a%20b.py#L3-L9"
-        );
-        assert_eq!(
-            of("https://lab.test/g/r/-/blob/abc/", citation("a.py", "3-9")),
-            "https://lab.test/g/r/-/blob/abc/a.py#L3-9"
-        );
-        assert_eq!(
-            of("https://github.com/o/r/blob/abc/", citation("a.py", "7")),
-            "https://github.com/o/r/blob/abc/a.py#L7"
-        );
-        assert_eq!(link("", &citation("a.py", "")), None);
     }
 }
