@@ -1,9 +1,7 @@
-//! Whether the places that a plan cites exist at a commit, and hold the names that it speaks of;
-//! and where people can look at them.
+//! Whether the places that a plan cites exist at a commit, and hold the names that it speaks of.
 
 use std::fmt;
 
-use crate::markdown::visible;
 use crate::plan::evidence::Citation;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
@@ -67,45 +65,9 @@ fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
     }
 }
 
-/// Returns where the files of a commit can be looked at, by the address of the repository's page;
-/// empty where that is none. A path follows.
-pub fn folder(home: &str, is_gitlab: bool, commit: &CommitId) -> String {
-    let is_address = home.starts_with("https://") || home.starts_with("http://");
-    let folder = if is_gitlab { "/-/blob" } else { "/blob" };
-    if is_address {
-        format!("{home}{folder}/{commit}/")
-    } else {
-        String::new()
-    }
-}
-
-/// Returns where a cited place can be looked at, below what [`folder`] returned; `None` where
-/// nobody can.
-pub fn link(files_url: &str, citation: &Citation) -> Option<String> {
-    if files_url.is_empty() {
-        return None;
-    }
-    let path: String = citation
-        .path
-        .bytes()
-        .map(|byte| match byte {
-            b'/' | b'.' | b'-' | b'_' => char::from(byte).to_string(),
-            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        })
-        .collect();
-    let separator = if files_url.contains("/-/blob/") { "-" } else { "-L" };
-    let lines = match citation.lines() {
-        Some((first, last)) if first == last => format!("#L{first}"),
-        Some((first, last)) => format!("#L{first}{separator}{last}"),
-        None => String::new(),
-    };
-    Some(visible::line(&format!("{files_url}{path}{lines}")))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Citation, Fault, check, link};
+    use super::{Citation, Fault, check};
 
     const TEXT: &str = "import os\n\ndef greet(name):\n    return os.name\n\n# 再試行の回数\n";
 
@@ -140,28 +102,5 @@ mod tests {
             Fault::WithoutName("再試行".to_owned())
         );
         assert_eq!(of("6", "`再試行` の回数"), Ok("# 再試行の回数".to_owned()));
-    }
-
-    #[test]
-    fn links_have_the_form_of_each_forge() {
-        let citation = |path: &str, lines: &str| Citation {
-            path: path.to_owned(),
-            lines: lines.to_owned(),
-            why: String::new(),
-        };
-        let of = |url, citation| link(url, &citation).unwrap();
-        assert_eq!(
-            of("https://github.com/o/r/blob/abc/", citation("src/a b.py", "3-9")),
-            "https://github.com/o/r/blob/abc/src/a%20b.py#L3-L9"
-        );
-        assert_eq!(
-            of("https://lab.test/g/r/-/blob/abc/", citation("a.py", "3-9")),
-            "https://lab.test/g/r/-/blob/abc/a.py#L3-9"
-        );
-        assert_eq!(
-            of("https://github.com/o/r/blob/abc/", citation("a.py", "7")),
-            "https://github.com/o/r/blob/abc/a.py#L7"
-        );
-        assert_eq!(link("", &citation("a.py", "")), None);
     }
 }

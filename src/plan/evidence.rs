@@ -47,6 +47,49 @@ impl Citation {
             None => self.path.clone(),
         }
     }
+
+    /// Returns the address of the place, by the one below which the files of a commit can be looked
+    /// at; `None` where that is empty.
+    pub fn link(&self, files_url: &str) -> Option<String> {
+        if files_url.is_empty() {
+            return None;
+        }
+        let path: String = self
+            .path
+            .bytes()
+            .map(|byte| match byte {
+                b'/' | b'.' | b'-' | b'_' => char::from(byte).to_string(),
+                byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+                byte => format!("%{byte:02X}"),
+            })
+            .collect();
+        let separator = if files_url.contains("/-/blob/") { "-" } else { "-L" };
+        let lines = match self.lines() {
+            Some((first, last)) if first == last => format!("#L{first}"),
+            Some((first, last)) => format!("#L{first}{separator}{last}"),
+            None => String::new(),
+        };
+        Some(format!("{files_url}{path}{lines}"))
+    }
+}
+
+/// Returns the address below which the files of a commit can be looked at, by that of the page of
+/// the repository (`home`); empty where that is none.
+pub fn files_url_of(home: &str, is_gitlab: bool, commit: &str) -> String {
+    let is_address = home.starts_with("https://") || home.starts_with("http://");
+    let folder = if is_gitlab { "/-/blob" } else { "/blob" };
+    if is_address {
+        format!("{home}{folder}/{commit}/")
+    } else {
+        String::new()
+    }
+}
+
+/// Returns the address below which the files of another commit of the same repository can be looked
+/// at; empty where that is the one that is known.
+pub fn files_url_at(files_url: &str, commit: &str) -> String {
+    let folder = files_url.trim_end_matches('/').rsplit_once('/');
+    folder.map_or_else(String::new, |(folder, _)| format!("{folder}/{commit}/"))
 }
 
 /// Reads citations, also ones written as `path:first-last`. What is none is left out, since a plan
@@ -107,4 +150,54 @@ fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
         }
         _ => String::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Citation, files_url_at};
+
+    #[test]
+    fn links_have_the_form_of_each_forge() {
+        let link = |url: &str, path: &str, lines: &str| {
+            let citation = Citation {
+                path: path.to_owned(),
+                lines: lines.to_owned(),
+                why: String::new(),
+            };
+            citation.link(url)
+        };
+        for (url, path, lines, expected) in [
+            (
+                "https://github.com/o/r/blob/abc/",
+                "src/a b.py",
+                "3-9",
+                "https://github.com/o/r/blob/abc/src/a%20b.py#L3-L9",
+            ),
+            (
+                "https://lab.test/g/r/-/blob/abc/",
+                "a.py",
+                "3-9",
+                "https://lab.test/g/r/-/blob/abc/a.py#L3-9",
+            ),
+            (
+                "https://github.com/o/r/blob/abc/",
+                "a.py",
+                "7",
+                "https://github.com/o/r/blob/abc/a.py#L7",
+            ),
+        ] {
+            assert_eq!(link(url, path, lines).as_deref(), Some(expected));
+        }
+        assert_eq!(link("", "a.py", ""), None);
+    }
+
+    #[test]
+    fn another_commit_is_looked_at_beside_the_first() {
+        let of = |url| files_url_at(url, "def");
+        assert_eq!(
+            of("https://lab.test/g/r/-/blob/abc/"),
+            "https://lab.test/g/r/-/blob/def/"
+        );
+        assert_eq!(of(""), "");
+    }
 }

@@ -7,8 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::Blocker;
 use super::document::Document;
+use crate::plan::evidence::Citation;
 use crate::syntax::cited;
 
 /// The places, commands and criteria that evidence can name.
@@ -16,6 +19,8 @@ use crate::syntax::cited;
 pub struct Known {
     /// The texts of the cited files that exist, see [`cited_paths`].
     pub files: BTreeMap<String, String>,
+    /// The commit that they are of.
+    pub commit: String,
     /// The commands of the document.
     pub commands: Vec<String>,
     /// The criteria by which the work is judged, in their order.
@@ -23,7 +28,7 @@ pub struct Known {
 }
 
 /// A place in a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     pub path: String,
     pub first: u32,
@@ -69,12 +74,34 @@ impl Place {
             last,
         })
     }
+
+    /// Returns the place as a plan cites one.
+    pub fn citation(&self) -> Citation {
+        Citation {
+            path: self.path.clone(),
+            lines: format!("{}-{}", self.first, self.last),
+            why: String::new(),
+        }
+    }
 }
 
 /// Returns the paths that blockers cite, for [`Known::lines`].
 pub fn cited_paths(blockers: &[Blocker]) -> BTreeSet<String> {
     let places = blockers.iter().flat_map(places);
     places.map(|(place, _)| place.path).collect()
+}
+
+/// Returns the places that blockers name and that are there, each once.
+pub fn found(blockers: &[Blocker], known: &Known) -> BTreeSet<Place> {
+    let named = blockers.iter().flat_map(places);
+    let there = named.filter(|(place, text)| is_there(place, text, known));
+    there.map(|(place, _)| place).collect()
+}
+
+/// Returns those of the places that a blocker names.
+pub fn named_by<'p>(blocker: &Blocker, found: &'p BTreeSet<Place>) -> Vec<&'p Place> {
+    let named: BTreeSet<Place> = places(blocker).into_iter().map(|(place, _)| place).collect();
+    found.iter().filter(|place| named.contains(place)).collect()
 }
 
 /// Splits blockers into those that count and those that do not. `earlier` are those that counted in
@@ -106,12 +133,7 @@ pub fn weigh(
 fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
     let mut proofs: BTreeSet<String> = places(blocker)
         .into_iter()
-        .filter(|(place, text)| {
-            known
-                .files
-                .get(&place.path)
-                .is_some_and(|file| holds(file, place, text))
-        })
+        .filter(|(place, text)| is_there(place, text, known))
         .map(|(place, _)| place.path)
         .collect();
     for text in texts(blocker) {
@@ -137,6 +159,11 @@ fn proofs(blocker: &Blocker, known: &Known) -> BTreeSet<String> {
         }
     }
     proofs
+}
+
+fn is_there(place: &Place, text: &str, known: &Known) -> bool {
+    let file = known.files.get(&place.path);
+    file.is_some_and(|file| holds(file, place, text))
 }
 
 /// True if a file has the lines of a place, and near them one of the names that the text about it
@@ -215,6 +242,7 @@ mod tests {
                 ("src/app.py".to_owned(), "x = 1\n".repeat(39) + "greet()\n"),
                 ("a b.txt".to_owned(), "a\nb\nc\n".to_owned()),
             ]),
+            commit: String::new(),
             commands: vec!["make  test".to_owned(), "pytest -q".to_owned(), String::new()],
             criteria: vec!["The report is sorted".to_owned(), "短い基準".to_owned()],
         }
@@ -245,6 +273,20 @@ mod tests {
         ] {
             assert_eq!(Place::read(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn places_are_shown_with_the_blocker_that_names_them_where_they_are_there() {
+        let one = blocker("wrong", &["src/app.py:12, then src/app.py:99", "a b.txt:2-3"]);
+        let other = blocker("see `src/app.py:40`", &["make test"]);
+        let found = found(&[one.clone(), other.clone()], &known());
+        let shown = |blocker: &Blocker| {
+            let places = named_by(blocker, &found).into_iter();
+            places.map(|place| place.citation().place()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&one), ["a b.txt:2-3", "src/app.py:12"]);
+        assert_eq!(shown(&other), ["src/app.py:40"]);
+        assert_eq!(shown(&blocker("none", &["src/app.py:1"])), Vec::<String>::new());
     }
 
     #[test]

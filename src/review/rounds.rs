@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::document::Document;
-use super::evidence::{self, Known};
+use super::evidence::{self, Known, Place};
 use super::score::Score;
 use super::{Blocker, Review};
 use crate::approval::digest::Digest;
@@ -41,6 +41,11 @@ pub struct Round {
     /// Digest of the document's text.
     pub digest: Digest,
     pub opinion: Opinion,
+    /// The places that blockers which count name and that are there, and the commit that has them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub places: BTreeSet<Place>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
     /// Whether the opinion is from an earlier round, on the same document.
     #[serde(default)]
     pub is_repeated: bool,
@@ -169,9 +174,15 @@ impl ReviewLoop {
             }
             Err(why) => Opinion::Missing(why),
         };
+        let places = match &opinion {
+            Opinion::Given { review, .. } => evidence::found(&review.blockers, known),
+            Opinion::Missing(_) => BTreeSet::new(),
+        };
         self.rounds.push(Round {
             digest: document.digest(),
             opinion,
+            places,
+            commit: known.commit.clone(),
             is_repeated: false,
             is_sent_back: false,
         });

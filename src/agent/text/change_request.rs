@@ -56,7 +56,7 @@ pub fn standing(record: &Record, settings: &Settings, closes: Option<u64>, (run,
         said.code(&format!("$ {}\n{}", check.command, check.tail));
         page.details("What the failing check said", said);
     }
-    reviews::result(&mut page, record, settings);
+    reviews::delivered(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);

@@ -5,6 +5,9 @@ use crate::agent::record::Record;
 use crate::agent::services::Settings;
 use crate::agent::text::usage::counted;
 use crate::markdown::compose::{Line, Page};
+use crate::plan::evidence::files_url_at;
+use crate::repository::CommitId;
+use crate::review::evidence;
 use crate::review::rounds::{Opinion, ReviewLoop, Round, Unready};
 use crate::review::score::Score;
 use crate::review::{Blocker, Review};
@@ -19,17 +22,37 @@ const MOST: usize = 10;
 /// Writes the reviews of the plan and those of the result.
 pub(crate) fn reviews(page: &mut Page, record: &Record, settings: &Settings) {
     plan(page, record, settings);
-    result(page, record, settings);
+    let pushed = record
+        .delivered
+        .head
+        .as_ref()
+        .filter(|_| record.delivered.change.is_some());
+    of_result(page, record, settings, pushed);
 }
 
-/// Writes the reviews of the result.
+/// Writes the reviews of a result that is not pushed yet.
 pub(crate) fn result(page: &mut Page, record: &Record, settings: &Settings) {
+    of_result(page, record, settings, None);
+}
+
+/// Writes the reviews of a result that is pushed.
+pub(crate) fn delivered(page: &mut Page, record: &Record, settings: &Settings) {
+    of_result(page, record, settings, record.delivered.head.as_ref());
+}
+
+fn of_result(page: &mut Page, record: &Record, settings: &Settings, pushed: Option<&CommitId>) {
     let target = target(settings.review.config.result.target_score);
+    // Nobody can look at a commit that was not pushed, or to another repository.
+    let pushed = pushed.filter(|_| record.planned.fork.is_none());
+    let files = |round: &Round| {
+        let commit = pushed.map(CommitId::as_str).filter(|commit| *commit == round.commit);
+        commit.map_or_else(String::new, |commit| files_url_at(&record.planned.files_url, commit))
+    };
     rounds(
         page,
         "**Review of the result**",
         "What the reviewer said of the result",
-        (&record.reviewed.result, target),
+        (&record.reviewed.result, target, &files),
         Vec::new(),
     );
 }
@@ -37,6 +60,7 @@ pub(crate) fn result(page: &mut Page, record: &Record, settings: &Settings) {
 /// Writes the reviews of the plan.
 pub(crate) fn plan(page: &mut Page, record: &Record, settings: &Settings) {
     let target = target(settings.review.config.plan.target_score);
+    let files = |round: &Round| files_url_at(&record.planned.files_url, &round.commit);
     let faults = record.reviewed.faults.iter();
     let faults = faults.map(|faults| {
         let found = u32::try_from(faults.len()).unwrap_or(u32::MAX);
@@ -49,7 +73,7 @@ pub(crate) fn plan(page: &mut Page, record: &Record, settings: &Settings) {
         page,
         "**Review of the plan**",
         "What the reviewer said of the plan",
-        (&record.reviewed.plan, target),
+        (&record.reviewed.plan, target, &files),
         faults.collect(),
     );
 }
@@ -63,7 +87,7 @@ fn rounds(
     page: &mut Page,
     heading: &'static str,
     summary: &'static str,
-    (reviews, target): (&ReviewLoop, Score),
+    (reviews, target, files): (&ReviewLoop, Score, &dyn Fn(&Round) -> String),
     mut lines: Vec<Line>,
 ) {
     let all = reviews.rounds();
@@ -82,7 +106,8 @@ fn rounds(
     for (at, round) in all.iter().enumerate().skip(skipped) {
         if let (Opinion::Given { review, unproven }, false) = (&round.opinion, round.is_repeated) {
             words.paragraph(Line::from("**").and(number(at)).and(figures(review, target)).and("**"));
-            said(&mut words, review, unproven);
+            let links = |blocker: &Blocker| links(blocker, round, &files(round));
+            said(&mut words, review, unproven, &links);
         }
     }
     if words != Page::default() {
@@ -120,22 +145,38 @@ fn figures(review: &Review, target: Score) -> Line {
     Line::figures(&text)
 }
 
-/// Writes the reviewer's words.
-fn said(page: &mut Page, review: &Review, unproven: &[Blocker]) {
+/// Returns the addresses of the places that a blocker names and that are there; `files` is the one
+/// of the files of the commit that was judged.
+fn links(blocker: &Blocker, round: &Round, files: &str) -> Vec<String> {
+    let places = evidence::named_by(blocker, &round.places).into_iter();
+    places
+        .filter_map(|place| place.citation().link(files))
+        .take(MOST)
+        .collect()
+}
+
+/// Writes the reviewer's words, with the places of what blocks.
+fn said(page: &mut Page, review: &Review, unproven: &[Blocker], links: &dyn Fn(&Blocker) -> Vec<String>) {
     page.said(&review.conclusion);
     page.said(&review.rationale);
+    let blockers = review.blockers.iter().take(MOST);
+    let linked = blockers.map(|blocker| {
+        let line = Line::from("Blocker: ").and(Line::said(&claim(blocker), LONGEST));
+        let links = links(blocker).into_iter();
+        links.fold(line, |line, link| line.and(" ").and(Line::address(&link)))
+    });
+    let mut items: Vec<Line> = linked.collect();
     let lists = [
-        ("Blocker: ", claims(&review.blockers)),
         ("Weakness: ", texts(&review.analysis.weaknesses)),
         ("Recommendation: ", texts(&review.recommendations)),
         ("Without evidence: ", claims(unproven)),
         ("Strength: ", texts(&review.analysis.strengths)),
     ];
-    let items = lists.into_iter().flat_map(|(what, list)| {
+    items.extend(lists.into_iter().flat_map(|(what, list)| {
         list.into_iter()
             .map(move |text| Line::from(what).and(Line::said(&text, LONGEST)))
-    });
-    page.items(items.collect());
+    }));
+    page.items(items);
     page.said(&review.technical_notes);
 }
 
@@ -144,17 +185,18 @@ fn texts(list: &[String]) -> Vec<String> {
 }
 
 fn claims(blockers: &[Blocker]) -> Vec<String> {
-    let claim = |Blocker { claim, evidence, why }: &Blocker| {
-        let evidence = Some(evidence.join(", ")).filter(|evidence| !evidence.is_empty());
-        let evidence = evidence.map_or_else(String::new, |evidence| format!(" ({evidence})"));
-        let why = if why.is_empty() {
-            String::new()
-        } else {
-            format!(": {why}")
-        };
-        format!("{claim}{evidence}{why}")
-    };
     blockers.iter().take(MOST).map(claim).collect()
+}
+
+fn claim(Blocker { claim, evidence, why }: &Blocker) -> String {
+    let evidence = Some(evidence.join(", ")).filter(|evidence| !evidence.is_empty());
+    let evidence = evidence.map_or_else(String::new, |evidence| format!(" ({evidence})"));
+    let why = if why.is_empty() {
+        String::new()
+    } else {
+        format!(": {why}")
+    };
+    format!("{claim}{evidence}{why}")
 }
 
 /// Says, as the end of a sentence, why something did not pass its review.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::looking::View;
 use crate::index::evidence;
+use crate::markdown::visible;
 use crate::plan::evidence::Citation;
 use crate::review::evidence::named;
 use crate::routing::worker::WorkerOutput;
@@ -36,7 +37,10 @@ impl Evidence {
             }
             let found = evidence::cited(&view.mirror, &view.commit, &citation).await;
             match found.map_err(|error| error.to_string())? {
-                Ok(_) => self.proven.push((place, evidence::link(&view.files_url, &citation))),
+                Ok(_) => {
+                    let link = citation.link(&view.files_url);
+                    self.proven.push((place, link.map(|link| visible::line(&link))));
+                }
                 // A word with a number behind it need not be meant as a file.
                 Err(evidence::Fault::NoFile) if !is_cited && !citation.path.contains('/') => {}
                 Err(fault) => {

@@ -12,10 +12,11 @@ use crate::chat::pictures;
 use crate::chat::session::Session;
 use crate::conversation::decode;
 use crate::conversation::{ToolCall, ToolResult, ToolSpec, excerpt};
-use crate::index::{Index, evidence};
+use crate::index::Index;
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::messenger::place::Incoming;
+use crate::plan::evidence::files_url_of;
 use crate::repository::CommitId;
 use crate::repository::git::address::Remote;
 use crate::repository::mirror::Mirror;
@@ -88,7 +89,7 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
         tools,
         specs: specs.into(),
         path,
-        files_url: evidence::folder(&home, is_gitlab, &commit),
+        files_url: files_url_of(&home, is_gitlab, &commit.to_string()),
         mirror,
         commit,
     })

@@ -19,7 +19,10 @@ async fn a_blocker_counts_if_the_name_that_it_speaks_of_stands_where_it_says() {
         ("README.md:1 is about `widgets`", true),
     ] {
         let team = Team::start(PLANS()).await;
-        let planner = team.planner.plans(good_plan());
+        let base = team.world.github.default_repository().git().resolve("main").unwrap();
+        let planner = team
+            .planner
+            .plans(good_plan().with("evidence", json!([{"path": "README.md", "why": "the heading"}])));
         let reviewer = team.reviewer.says(&blocked(evidence).to_string());
         if counts {
             planner.plans(good_plan().with("comment", json!("The heading stays.")));
@@ -33,12 +36,16 @@ async fn a_blocker_counts_if_the_name_that_it_speaks_of_stands_where_it_says() {
         assert_eq!(ended.code, Some(0), "{ended:?}\n{}", team.world.story());
         assert_eq!(issue.labels(), ["coding agent done"]);
         assert_eq!(team.planner.requests().len(), 1 + usize::from(counts), "{evidence}");
+        let question = &team.questions()[0];
+        assert!(question.contains("\nREADME.md (the heading):\n<data-"), "{question}");
         let told: String = issue.comments_of(team.world.github.bot()).concat();
         assert_eq!(
             told.contains("Without evidence: The heading is wrong"),
             !counts,
             "{told}"
         );
+        // What blocks is shown where it stands, at the commit that was judged.
+        assert_eq!(told.contains(&format!("/blob/{base}/README.md#L1")), counts, "{told}");
         team.finish().await;
     }
 }

@@ -96,9 +96,13 @@ async fn a_result_that_is_not_ready_is_a_draft_that_says_so() {
     team.planner.plans(good_plan());
     changes(&team, "echo Hello > README.md", "Greeted.");
     changes(&team, "echo 'Hello!' > README.md", "Greeted again.");
+    let blocked = json!({
+        "ready_for_implementation": false, "score": 5, "conclusion": "Still not.",
+        "blockers": [{"claim": "Nobody is greeted", "evidence": ["README.md:1", "README.md:90"]}],
+    });
     team.reviewer
         .says(&judged(false, 4.0, "No."))
-        .says(&judged(false, 5.0, "Still not."));
+        .says(&blocked.to_string());
     let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
 
     let ended = team.world.run().await;
@@ -115,6 +119,14 @@ async fn a_result_that_is_not_ready_is_a_draft_that_says_so() {
         last.contains("after 2 rounds its score is 5.0 where 8.0 is needed"),
         "{last}"
     );
+    // What blocks is shown where it stands, at the commit that was pushed.
+    let pull = &team.world.github.pulls()[0];
+    let branches = team.world.github.default_repository().git().branches();
+    let (_, head) = branches.iter().find(|(name, _)| name != "main").unwrap();
+    for text in [issue.comments_of(team.world.github.bot()).concat(), pull.text()] {
+        assert!(text.contains(&format!("/blob/{head}/README.md#L1")), "{text}");
+        assert!(!text.contains("#L90"), "{text}");
+    }
     team.finish().await;
 }
 

@@ -7,8 +7,9 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::record::sections::Evidence;
 use crate::forge::Item;
 use crate::index::evidence;
+use crate::markdown::visible;
 use crate::plan::Plan;
-use crate::plan::evidence::Citation;
+use crate::plan::evidence::files_url_of;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 
@@ -32,7 +33,10 @@ pub(super) async fn check(
         };
         checked.push(Evidence {
             cited: citation.clone(),
-            link: evidence::link(&claim.record.planned.files_url, citation).filter(|_| fault.is_none()),
+            link: citation
+                .link(&claim.record.planned.files_url)
+                .filter(|_| fault.is_none())
+                .map(|link| visible::line(&link)),
             fault,
         });
     }
@@ -60,5 +64,5 @@ pub(super) fn files_url(item: &Item, commit: &CommitId) -> String {
             .or_else(|| Some(item.url.rsplit_once('/')?.0.rsplit_once('/')?.0))
             .unwrap_or_default(),
     };
-    evidence::folder(home, item.url.contains("/-/"), commit)
+    files_url_of(home, item.url.contains("/-/"), &commit.to_string())
 }

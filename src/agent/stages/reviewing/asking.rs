@@ -152,6 +152,7 @@ async fn keep(claim: &mut Claim, matter: &Matter<'_>, answer: Result<Review, Str
     let cited = answer.as_ref().map(|review| evidence::cited_paths(&review.blockers));
     let known = Known {
         files: files(matter.place, cited.unwrap_or_default()).await?,
+        commit: matter.place.1.to_string(),
         commands: matter.commands.clone(),
         criteria: matter.criteria.clone(),
     };
