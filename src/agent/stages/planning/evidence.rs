@@ -8,7 +8,6 @@ use crate::agent::record::sections::Evidence;
 use crate::forge::Item;
 use crate::index::evidence;
 use crate::plan::Plan;
-use crate::plan::evidence::Citation;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 
