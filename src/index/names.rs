@@ -160,8 +160,8 @@ impl Index {
         Ok(clear)
     }
 
-    /// Calls `take` with each content of a commit and the digests of the names that it uses: with all
-    /// contents, or at least with those that use a certain name.
+    /// Calls `take` with each content of a commit and the digests of the names that it uses: with
+    /// all contents, or at least with those that use a certain name.
     async fn each_use(
         &self,
         tree: &Tree,

@@ -113,9 +113,9 @@ impl Client {
         })
     }
 
-    /// Asks again, for at most [`LONGEST_STOP`], while podman says that a container is `stopped`: its
-    /// process has ended, and what it leaves is not put away yet. Docker knows no such state, and
-    /// its client does not read it.
+    /// Asks again, for at most [`LONGEST_STOP`], while podman says that a container is `stopped`:
+    /// its process has ended, and what it leaves is not put away yet. Docker knows no such state,
+    /// and its client does not read it.
     async fn ask_settled<T, F>(&self, call: impl Fn() -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Error>>,

@@ -259,7 +259,8 @@ async fn a_picture_that_is_sent_with_a_request_is_shown_to_the_run_and_forgotten
     slack.sends_file(ALICE, "/code Greet them all", "page.png", "image/png", b"<html></html>");
     let told = slack.until_said("do not go with it").await.text;
     assert!(told.contains("page.png (it is no PNG, JPEG, GIF or WebP)"), "{told}");
-    let second = world.github.items().remove(1);
+    // Behind the first issue and its pull request.
+    let second = world.github.items().remove(2);
     assert!(
         second.text().contains("that nobody is shown: page.png"),
         "{}",

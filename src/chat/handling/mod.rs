@@ -1,6 +1,10 @@
 //! One message, from its route to its answer.
 
+mod noting;
+
 use std::time::{Duration, Instant};
+
+use noting::Told;
 
 use super::desk::Desk;
 use super::phrases::Phrase;
@@ -11,7 +15,7 @@ use super::routes::operating;
 use super::routes::talking::{self, Said};
 use super::session::Session;
 use crate::journal::fact::Fact;
-use crate::journal::fact::chat::{DecidedRoute, EndedRoute, NoWorkerAnswer, OtherRoute, WorkerAnswer};
+use crate::journal::fact::chat::OtherRoute;
 use crate::llm::config::role::Role;
 use crate::messenger::place::{Incoming, Messenger};
 use crate::routing::Route;
@@ -33,17 +37,6 @@ pub(super) struct Handling<'a> {
     /// The model that was named for the work.
     model: Option<String>,
     told: Told,
-}
-
-/// What the journal is told at the end.
-#[derive(Default)]
-struct Told {
-    initial: Option<Route>,
-    last: Option<Route>,
-    classifier: Option<(Route, u8)>,
-    output: Option<WorkerOutput>,
-    stopped: Option<StopReason>,
-    error: String,
 }
 
 impl<'a> Handling<'a> {
@@ -362,71 +355,6 @@ impl<'a> Handling<'a> {
             StopReason::WorkerFailed => self.words(Phrase::NoWorkerAnswer),
         };
         format!("{text}\n\n{told}").trim().to_owned()
-    }
-
-    fn worker_succeeded(&self, route: Route, output: &WorkerOutput, milliseconds: u64) {
-        self.desk.note(Fact::WorkerSucceeded(WorkerAnswer {
-            session: self.name(),
-            route: route.to_string(),
-            confidence: output.confidence,
-            risk: output.risk.as_str().to_owned(),
-            needs_next_loop: output.needs_next_loop,
-            fit: output.fit,
-            milliseconds,
-        }));
-    }
-
-    fn worker_failed(&mut self, route: Route, reason: &str) {
-        reason.clone_into(&mut self.told.error);
-        self.desk.note(Fact::WorkerFailed(NoWorkerAnswer {
-            session: self.name(),
-            route: route.to_string(),
-            reason: reason.to_owned(),
-        }));
-    }
-
-    fn note_decision(&self, decision: &Decision) {
-        self.desk.note(Fact::RouterDecision(DecidedRoute {
-            session: self.name(),
-            messenger: self.incoming.place.messenger.as_str().to_owned(),
-            route: decision.route.to_string(),
-            source: decision.source.as_str().to_owned(),
-            confidence: decision.confidence,
-            reason: decision.reason.clone(),
-            evidence: decision.evidence.clone(),
-            near_only: decision.near_only,
-            is_refused: decision.is_refused,
-            classifier_route: self
-                .told
-                .classifier
-                .map(|(route, _)| route.to_string())
-                .unwrap_or_default(),
-            classifier_confidence: self.told.classifier.map(|(_, confidence)| confidence),
-        }));
-    }
-
-    fn note_end(&self) {
-        let told = &self.told;
-        let route = |route: Option<Route>| route.map(|route| route.to_string()).unwrap_or_default();
-        self.desk.note(Fact::FinalRoute(EndedRoute {
-            session: self.name(),
-            initial_route: route(told.initial),
-            final_route: route(told.last),
-            classifier_route: route(told.classifier.map(|(route, _)| route)),
-            classifier_confidence: told.classifier.map(|(_, confidence)| confidence),
-            worker_calls: self.flow.loops,
-            needs_next_loop: told.output.as_ref().is_some_and(|output| output.needs_next_loop),
-            risk: told
-                .output
-                .as_ref()
-                .map_or("", |output| output.risk.as_str())
-                .to_owned(),
-            fit: told.output.as_ref().and_then(|output| output.fit),
-            reroute_used: self.flow.has_rerouted,
-            stop_reason: told.stopped.map_or("", StopReason::as_str).to_owned(),
-            error_reason: told.error.clone(),
-            milliseconds: self.millis(),
-        }));
     }
 }
 
