@@ -56,7 +56,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         if run.claim.state.is_set_aside() {
             return finishing::set_aside(run).await;
         }
-        let stepped = match stage_when_ready(&mut run, &mut is_ready).await {
+        let stepped = match Box::pin(stage_when_ready(&mut run, &mut is_ready)).await {
             Ok(signal) => step(&mut run, signal).await,
             Err(interruption) => Err(interruption),
         };
@@ -125,7 +125,8 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
         },
         State::Preparing => preparing::prepare(run).await,
         State::Working => working::work(run).await,
-        State::Verifying => match verifying::verify(run).await? {
+        // Boxed, because calls to the engine are large.
+        State::Verifying => match Box::pin(verifying::verify(run)).await? {
             // The last moment at which new comments can still change the result.
             Signal::Finished if run.inbox.has_news().await => Ok(Signal::RepairNeeded),
             Signal::Finished if reviewing::is_due(&run.claim, Judged::Result) => Ok(Signal::ReviewNeeded),

@@ -120,7 +120,8 @@ impl Opening {
     /// Takes over a container of an earlier process, which has the project in it.
     pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedProject, WorkspaceError> {
         let way_out = async { Ok(self.way_out(&container, None, None).await?) };
-        let way_out = self.unless_stopped(way_out).await?;
+        // Boxed, because it has calls to the engine in it, which are large.
+        let way_out = Box::pin(self.unless_stopped(way_out)).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
         let tools = self.tools(&container, None);
         let project = Project::take_over(container, mirror, base, self.run.to_string());

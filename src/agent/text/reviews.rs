@@ -52,7 +52,11 @@ fn of_result(page: &mut Page, record: &Record, settings: &Settings, pushed: Opti
         page,
         "**Review of the result**",
         "What the reviewer said of the result",
-        (&record.reviewed.result, target, &files),
+        &Reviewed {
+            reviews: &record.reviewed.result,
+            target,
+            files: &files,
+        },
         Vec::new(),
     );
 }
@@ -73,7 +77,11 @@ pub(crate) fn plan(page: &mut Page, record: &Record, settings: &Settings) {
         page,
         "**Review of the plan**",
         "What the reviewer said of the plan",
-        (&record.reviewed.plan, target, &files),
+        &Reviewed {
+            reviews: &record.reviewed.plan,
+            target,
+            files: &files,
+        },
         faults.collect(),
     );
 }
@@ -83,14 +91,22 @@ pub(crate) fn target(score: f64) -> Score {
     Score::try_from(score).unwrap_or(Score::EIGHT)
 }
 
+/// The reviews of a plan or of a result.
+struct Reviewed<'a> {
+    reviews: &'a ReviewLoop,
+    target: Score,
+    /// Returns the address below which the files that a round judged can be looked at.
+    files: &'a dyn Fn(&Round) -> String,
+}
+
 fn rounds(
     page: &mut Page,
     heading: &'static str,
     summary: &'static str,
-    (reviews, target, files): (&ReviewLoop, Score, &dyn Fn(&Round) -> String),
+    reviewed: &Reviewed<'_>,
     mut lines: Vec<Line>,
 ) {
-    let all = reviews.rounds();
+    let (all, target) = (reviewed.reviews.rounds(), reviewed.target);
     let number = |at: usize| Line::figures(&format!("Round {}: ", at + 1));
     lines.extend(all.iter().enumerate().map(|(at, round)| {
         let mark = if round.opinion.passes(target) { "✅ " } else { "🔁 " };
@@ -106,8 +122,8 @@ fn rounds(
     for (at, round) in all.iter().enumerate().skip(skipped) {
         if let (Opinion::Given { review, unproven }, false) = (&round.opinion, round.is_repeated) {
             words.paragraph(Line::from("**").and(number(at)).and(figures(review, target)).and("**"));
-            let links = |blocker: &Blocker| links(blocker, round, &files(round));
-            said(&mut words, review, unproven, &links);
+            let addresses = |blocker: &Blocker| links(blocker, round, &(reviewed.files)(round));
+            said(&mut words, review, unproven, &addresses);
         }
     }
     if words != Page::default() {

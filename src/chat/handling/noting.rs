@@ -1,4 +1,4 @@
-//! What the journal is told of a message: how it was routed, what its workers answered, and its end.
+//! What the journal is told of a message: its route, the answers of its workers, and its end.
 
 use super::Handling;
 use crate::journal::fact::Fact;

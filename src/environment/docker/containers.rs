@@ -122,7 +122,9 @@ impl Client {
     {
         let deadline = Instant::now() + LONGEST_STOP;
         loop {
-            let asked = self.ask(async { Ok(call().await) }).await?;
+            // The calls of the client are futures of many kilobytes.
+            let call = Box::pin(call());
+            let asked = self.ask(async { Ok(call.await) }).await?;
             let is_stopping = matches!(&asked,
                 Err(Error::JsonDataError { message, .. }) if message.contains("unknown variant `stopped`"));
             if !is_stopping || Instant::now() >= deadline {

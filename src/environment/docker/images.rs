@@ -63,10 +63,14 @@ impl Client {
                 .changes(&labels.join("\n"))
                 .build()
         };
-        let commit = |pause| self.docker.commit_container(options(pause), ContainerConfig::default());
-        let id = match self.ask(commit(pause)).await {
+        // Boxed, because it is there twice.
+        let commit = |pause| {
+            let commit = self.docker.commit_container(options(pause), ContainerConfig::default());
+            self.ask(Box::pin(commit))
+        };
+        let id = match commit(pause).await {
             // A rootless podman on the older kind of cgroups.
-            Err(Failure::Refused { message, .. }) if message.contains("can not pause") => self.ask(commit(false)).await,
+            Err(Failure::Refused { message, .. }) if message.contains("can not pause") => commit(false).await,
             committed => committed,
         }?
         .id;

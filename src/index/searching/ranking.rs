@@ -94,16 +94,16 @@ pub(super) fn rank(
     per_file: usize,
 ) -> Vec<Ranked> {
     let places = joined(findings);
-    let taken = Taken::of(takes);
+    let files = Taken::of(takes);
     let mut by_file: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for (&(place, content), &score) in &places {
         for (number, file) in tree.with_content(content) {
-            if taken.has(number, file) {
+            if files.has(number, file) {
                 by_file.entry(number).or_default().push((place, score));
             }
         }
     }
-    let mentions = mentions(tree, question, findings, &taken);
+    let mentions = mentions(tree, question, findings, &files);
     for path in mentions.keys() {
         by_file.entry(*path).or_default();
     }
