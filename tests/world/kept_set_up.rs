@@ -103,7 +103,13 @@ async fn parent(engine: &Docker, image: &str) -> String {
     let all = ListImagesOptionsBuilder::default().all(true).build();
     let listed = engine.list_images(Some(all)).await.unwrap();
     let found = listed.into_iter().find(|listed| listed.id == image);
-    found.unwrap().parent_id
+    prefixed(found.unwrap().parent_id)
+}
+
+/// Returns an id as engines take it: podman leaves out the prefix, and does not take the id without
+/// it.
+fn prefixed(id: String) -> String {
+    if id.contains(':') { id } else { format!("sha256:{id}") }
 }
 
 /// Makes an image that has what `image` has and the same labels, and returns its id.
@@ -120,9 +126,7 @@ async fn twin(engine: &Docker, image: &str) -> String {
         .remove_container(&container, None::<RemoveContainerOptions>)
         .await;
     removed.unwrap();
-    let id = made.unwrap().id;
-    // Podman leaves out the prefix, and does not take the id without it.
-    if id.contains(':') { id } else { format!("sha256:{id}") }
+    prefixed(made.unwrap().id)
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Messengers: messages that none of them has sent, that are sent again, that come from people who are
 //! not heard, that only quote commands, and too many of them.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use chrono::Utc;
 use futures_util::future::join_all;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -192,12 +194,15 @@ fn event(entrance: &Entrance, change: &Value) -> String {
     told.to_string()
 }
 
-/// Returns a press of a button with this value, as Slack posts it.
+/// Returns a press of a button with this value, as Slack posts it. Each has a time of its own: one
+/// with the time of another would be taken for the same delivery once more.
 fn press(user: &Value, value: &str) -> String {
+    static PRESSES: AtomicU32 = AtomicU32::new(0);
+    let at = format!("1700000001.{:06}", PRESSES.fetch_add(1, Ordering::Relaxed));
     let payload = json!({
         "type": "block_actions", "user": user, "channel": { "id": CHANNEL },
         "container": { "type": "message", "message_ts": "1700000000.000001", "channel_id": CHANNEL },
-        "actions": [{ "type": "button", "action_id": "answer-0", "value": value, "action_ts": "1700000001.000001" }],
+        "actions": [{ "type": "button", "action_id": "answer-0", "value": value, "action_ts": at }],
     });
     let payload = payload.to_string();
     format!("payload={}", utf8_percent_encode(&payload, NON_ALPHANUMERIC))
