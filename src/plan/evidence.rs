@@ -1,5 +1,6 @@
 //! The places of the repository that a plan rests on, as the planner cites them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -8,6 +9,8 @@ use super::lenient;
 /// Most places that are read; a plan that cites more cites nothing in particular.
 const MOST: usize = 20;
 const LONGEST_WHY: usize = 400;
+/// What stands in another form in the address of a file.
+const IN_ADDRESSES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
 /// A place of the repository, and what it shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -54,15 +57,7 @@ impl Citation {
         if files_url.is_empty() {
             return None;
         }
-        let path: String = self
-            .path
-            .bytes()
-            .map(|byte| match byte {
-                b'/' | b'.' | b'-' | b'_' => char::from(byte).to_string(),
-                byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-                byte => format!("%{byte:02X}"),
-            })
-            .collect();
+        let path = utf8_percent_encode(&self.path, IN_ADDRESSES);
         let separator = if files_url.contains("/-/blob/") { "-" } else { "-L" };
         let lines = match self.lines() {
             Some((first, last)) if first == last => format!("#L{first}"),

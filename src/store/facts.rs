@@ -138,12 +138,7 @@ impl Store {
     /// Returns the number of the newest fact; 0 if there is none.
     pub async fn newest_fact(&self) -> Result<u64, StoreError> {
         let query = Statement::new("SELECT COALESCE(MAX(sequence), 0) FROM facts");
-        let row = self.fetch_first(query).await?;
-        Ok(row
-            .map(|row| row.number(0))
-            .transpose()?
-            .unwrap_or_default()
-            .unsigned_abs())
+        self.fetch_count(query).await
     }
 
     /// Deletes the facts with these numbers.

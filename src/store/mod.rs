@@ -169,6 +169,13 @@ impl Store {
         Ok(self.engine.fetch(statement).await?.into_iter().next())
     }
 
+    /// Runs a query for a count, or for the number of a row; 0 if it has no row.
+    async fn fetch_count(&self, statement: Statement) -> Result<u64, StoreError> {
+        let row = self.fetch_first(statement).await?;
+        let number = row.map(|row| row.number(0)).transpose()?;
+        Ok(number.unwrap_or_default().unsigned_abs())
+    }
+
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
         self.engine.begin(Purpose::Write).await
     }

@@ -56,24 +56,23 @@ impl Client {
             .iter()
             .map(|(name, value)| format!("LABEL {name}={value:?}"))
             .collect();
-        let options = |pause| {
-            CommitContainerOptionsBuilder::default()
+        let changes = labels.join("\n");
+        let commit = |pause| {
+            let options = CommitContainerOptionsBuilder::default()
                 .container(container)
                 .pause(pause)
-                .changes(&labels.join("\n"))
-                .build()
-        };
-        // Boxed, because it is there twice.
-        let commit = |pause| {
-            let commit = self.docker.commit_container(options(pause), ContainerConfig::default());
-            self.ask(Box::pin(commit))
+                .changes(&changes)
+                .build();
+            // Boxed, because it is there twice.
+            self.ask(Box::pin(
+                self.docker.commit_container(options, ContainerConfig::default()),
+            ))
         };
         let id = match commit(pause).await {
             // A rootless podman on the older kind of cgroups.
-            Err(Failure::Refused { message, .. }) if message.contains("can not pause") => commit(false).await,
-            committed => committed,
-        }?
-        .id;
+            Err(Failure::Refused { message, .. }) if message.contains("can not pause") => commit(false).await?.id,
+            committed => committed?.id,
+        };
         // Podman leaves out the prefix, and does not take the id without it.
         Ok(if id.contains(':') { id } else { format!("sha256:{id}") })
     }

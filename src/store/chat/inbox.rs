@@ -54,23 +54,13 @@ impl Store {
     /// Returns how many messages of a conversation wait.
     pub async fn count_open_chat_messages(&self, session: &str) -> Result<u64, StoreError> {
         let query = Statement::new("SELECT COUNT(*) FROM chat_messages WHERE session = $1 AND handled_at IS NULL");
-        let row = self.fetch_first(query.with(session)).await?;
-        Ok(row
-            .map(|row| row.number(0))
-            .transpose()?
-            .unwrap_or_default()
-            .unsigned_abs())
+        self.fetch_count(query.with(session)).await
     }
 
     /// Returns how many messages wait in all conversations.
     pub async fn count_all_open_chat_messages(&self) -> Result<u64, StoreError> {
         let query = Statement::new("SELECT COUNT(*) FROM chat_messages WHERE handled_at IS NULL");
-        let row = self.fetch_first(query).await?;
-        Ok(row
-            .map(|row| row.number(0))
-            .transpose()?
-            .unwrap_or_default()
-            .unsigned_abs())
+        self.fetch_count(query).await
     }
 
     /// Records that a message was answered: what is known of its conversation now, where that
