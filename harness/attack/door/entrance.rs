@@ -33,6 +33,9 @@ pub struct Entrance {
     pub github: GitHub,
     /// Address and port.
     pub host: String,
+    /// The cookie of a session of alice's. An address from which many tokens were guessed may show none
+    /// for a while, also not the right one; a session goes on.
+    session: String,
     installation: Installation,
     child: Child,
     client: Client,
@@ -96,6 +99,7 @@ impl Entrance {
         let child = installation.start(installation.command(&["serve"])?)?;
         let mut entrance = Self {
             host: String::new(),
+            session: String::new(),
             client: Client::builder()
                 .no_proxy()
                 .redirect(reqwest::redirect::Policy::none())
@@ -113,6 +117,7 @@ impl Entrance {
         let url = said.split("the dashboard is at http://").nth(1).context("no address")?;
         let host = url.split_whitespace().next().context("no address")?.to_owned();
         entrance.host = host;
+        entrance.session = entrance.logs_in(ALICE, &[]).await?.1;
         let waiting = || issues.iter().all(|issue| issue.labels() == ["coding agent waiting"]);
         until("all runs wait for approval", waiting).await?;
         Ok(entrance)
@@ -201,8 +206,9 @@ impl Entrance {
 
     /// Returns a document of the API, as alice sees it.
     pub async fn document(&self, path: &str) -> anyhow::Result<Value> {
-        let token = format!("Bearer {ALICE}");
-        Ok(self.get(path, &[("authorization", &token)]).await?.json())
+        let answered = self.get(path, &[("cookie", &self.session)]).await?;
+        anyhow::ensure!(answered.status.is_success(), "{path} was answered with {}", answered.status);
+        Ok(answered.json())
     }
 
     /// Returns the ids of the unfinished runs.
