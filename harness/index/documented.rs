@@ -18,7 +18,7 @@ use super::judge::{HEAD, Score};
 
 /// Most files that are indexed, and questions that are asked of them.
 const MOST_FILES: usize = 3_000;
-const MOST_QUESTIONS: usize = 2_000;
+const MOST_QUESTIONS: usize = 5_000;
 /// Questions that ripgrep is asked, which takes a process for each of their words.
 const MOST_GREPS: usize = 100;
 const LARGEST: u64 = 512 * 1024;

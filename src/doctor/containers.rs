@@ -63,7 +63,8 @@ pub(super) async fn examine(config: &Config, access: &EngineAccess) -> Vec<Findi
     findings
 }
 
-/// Starts a container as a run does, calls the executor in it, and removes it. Only reports the
+/// Starts a container as a run does, calls the executor in it, starts another beside it if there are
+/// services, and removes both. Only reports the
 /// engine if the image of the default environment is missing, or if something that is reported
 /// elsewhere keeps a container from starting.
 async fn container(section: &environment::Config, engine: &Engine, can_start: bool) -> Vec<Finding> {
@@ -76,24 +77,43 @@ async fn container(section: &environment::Config, engine: &Engine, can_start: bo
         return vec![named];
     }
     let begun = Instant::now();
-    match try_container(section, engine, environment).await {
-        Ok(()) => vec![Finding::good(
-            SUBJECT,
-            format!(
-                "{}; a container was started and removed, {:.1} s",
-                engine.describe(),
-                begun.elapsed().as_secs_f64()
-            ),
-        )],
-        Err(error) => vec![named, told_apart("container", error, "look at the Docker engine's log")],
+    let service = match Box::pin(try_containers(section, engine, environment)).await {
+        Ok(service) => service,
+        Err(error) => return vec![named, told_apart("container", error, "look at the Docker engine's log")],
+    };
+    let started = Finding::good(
+        SUBJECT,
+        format!(
+            "{}; a container was started and removed, {:.1} s",
+            engine.describe(),
+            begun.elapsed().as_secs_f64()
+        ),
+    );
+    let faulty = service
+        .err()
+        .map(|error| Finding::bad("services", &error, remedy_of_services(&error)));
+    [Some(started), faulty].into_iter().flatten().collect()
+}
+
+/// Returns what is to be done where an engine starts the containers of runs and not those of services.
+fn remedy_of_services(error: &EnvironmentError) -> &'static str {
+    let said = error.to_string();
+    if said.contains("catatonit") {
+        "install catatonit, which podman takes as the first process of such containers"
+    } else if said.contains("docker-init") {
+        "install docker-init, which is part of Docker's own packages (Debian: tini)"
+    } else {
+        "look at the Docker engine's log"
     }
 }
 
-async fn try_container(
+/// Tries a container of a run. Returns whether one of a service can be started beside it, which is not
+/// tried without services.
+async fn try_containers(
     section: &environment::Config,
     engine: &Engine,
     environment: &Environment,
-) -> Result<(), EnvironmentError> {
+) -> Result<Result<(), EnvironmentError>, EnvironmentError> {
     let (run, executor) = (RunId::new(), engine.find_executor(&environment.image).await?);
     let start = StartRequest {
         task: &TaskId::Local {
@@ -109,10 +129,15 @@ async fn try_container(
     let container = engine.start(&start).await?;
     let called = container.run(&[EXECUTOR, "--version"], tokio::io::empty(), LONGEST_VERSION);
     let called = called.await;
+    let service = if section.services.is_empty() {
+        Ok(())
+    } else {
+        engine.try_service(&start, &container).await
+    };
     container.remove().await?;
     let (_, ending) = called?;
     if ending.exit_code == 0 {
-        return Ok(());
+        return Ok(service);
     }
     let what = format!("starting the executor in a container of {}", environment.image);
     Err(EnvironmentError::Unexpected {

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::config::Environment;
 use super::config::service::Service;
-use super::container::Container;
 use super::container::name::service_container_name;
 use super::container::specification::{self, Holder};
+use super::container::{self, Container};
 use super::engine::{Engine, StartRequest};
 use super::error::EnvironmentError;
 
@@ -29,6 +29,9 @@ const MOST_SHOWN: usize = 1_000;
 
 /// Time limit for reading the log.
 const READING: Duration = Duration::from_secs(5);
+
+/// The name of the service that [`Engine::try_service`] starts.
+const TRIAL: &str = "trial";
 
 /// The services that run beside a container.
 pub struct ServiceContainers<'a> {
@@ -100,6 +103,29 @@ impl Engine {
             .map_err(failed)?;
         self.client.start(&id).await.map_err(failed)?;
         Ok(Container::new(self.client.clone(), id, ANSWER).of_image(base.digest))
+    }
+
+    /// Starts a container beside `main` as those of services are, and removes it. It is of `main`'s own
+    /// image and does nothing. An engine that starts `main` may still lack what only services need:
+    /// an init (podman takes `catatonit`) and the network of another container.
+    pub async fn try_service(&self, start: &StartRequest<'_>, main: &Container) -> Result<(), EnvironmentError> {
+        let service = Service {
+            entrypoint: Some(vec!["sleep".to_owned(), "60".to_owned()]),
+            ..Service::of_image(start.image)
+        };
+        let tried = async {
+            let container = self.start_service(start, main, TRIAL, &service).await?;
+            let ready = until_ready(&container, &service).await;
+            ready.map_err(|reason| EnvironmentError::Unexpected {
+                what: "running a container as those of services are".to_owned(),
+                reason,
+            })
+        };
+        let tried = tried.await;
+        // By its name: one that was created and did not start is removed as well.
+        let name = service_container_name(start.run, start.purpose, TRIAL);
+        container::remove(&self.client, &name).await?;
+        tried
     }
 
     /// Returns the end of a container's log; empty if it cannot be read.

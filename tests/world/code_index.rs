@@ -139,6 +139,57 @@ async fn a_plan_rests_on_places_that_the_program_has_looked_up() {
 }
 
 #[tokio::test]
+async fn planning_begins_with_a_map_of_what_most_files_use() {
+    let world = World::start().await;
+    let using = |number: usize| {
+        let limits = if number < 3 { "    return Limits()\n" } else { "" };
+        let body = "    tick()\n".repeat(60);
+        (
+            format!("net/part_{number}.py"),
+            format!("from clock import now\n\n\ndef part_{number}():\n    now()\n{body}{limits}"),
+        )
+    };
+    let many: Vec<(String, String)> = (0..30).map(using).collect();
+    let mut files: Vec<(&str, &str)> = many.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    files.extend([
+        ("clock.py", "def now():\n    return 0\n\n\ndef never():\n    return 1\n"),
+        ("limits.py", "class Limits:\n    pass\n"),
+        // What is defined in many places says nothing of where to look.
+        ("a/tick.py", "def tick():\n    pass\n"),
+        ("b/tick.py", "def tick():\n    pass\n"),
+        ("c/tick.py", "def tick():\n    pass\n"),
+    ]);
+    let git = world.github.default_repository().git();
+    git.commit("main", "main", "Grow", &files);
+    greets(world.model.script().plans(plan()));
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let first = requests[0].first_user_message();
+    let map = first.split("What most files of the project use:\n").nth(1);
+    let map: Vec<&str> = map.unwrap_or_default().lines().take(4).collect();
+    assert_eq!(
+        map[1..3],
+        [
+            "clock.py:1-2 function now (30 files)",
+            "limits.py:1-2 class Limits (3 files)"
+        ],
+        "{first}"
+    );
+    assert_eq!(
+        map[3],
+        map[0].replace('<', "</"),
+        "the map is data, and nothing more stands in it: {first}"
+    );
+    let work = requests[1].first_user_message();
+    assert!(!work.contains("What most files"), "{work}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn japanese_issues_and_comments_find_japanese_places() {
     let world = World::start().await;
     grown(&world);

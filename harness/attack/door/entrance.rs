@@ -207,7 +207,11 @@ impl Entrance {
     /// Returns a document of the API, as alice sees it.
     pub async fn document(&self, path: &str) -> anyhow::Result<Value> {
         let answered = self.get(path, &[("cookie", &self.session)]).await?;
-        anyhow::ensure!(answered.status.is_success(), "{path} was answered with {}", answered.status);
+        anyhow::ensure!(
+            answered.status.is_success(),
+            "{path} was answered with {}",
+            answered.status
+        );
         Ok(answered.json())
     }
 

@@ -60,6 +60,21 @@ fn usual_memory_limit() -> String {
 }
 
 impl Service {
+    /// Returns a service of this image, with everything else as it is if it is left out.
+    pub(crate) fn of_image(image: &str) -> Self {
+        Self {
+            image: image.to_owned(),
+            env: BTreeMap::new(),
+            entrypoint: None,
+            command: None,
+            user: None,
+            ready: None,
+            ready_seconds: usual_ready_seconds(),
+            memory_limit: usual_memory_limit(),
+            environments: Vec::new(),
+        }
+    }
+
     pub(crate) fn is_for(&self, environment: &str) -> bool {
         self.environments.is_empty() || self.environments.iter().any(|name| name == environment)
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{greeting, greets, left_on, plan, told};
 use crate::fake::engine::{Engine, Machine, USUAL, Version};
 use crate::fake::github::Item;
-use crate::world::World;
+use crate::world::{IMAGE, World};
 
 #[tokio::test]
 async fn the_oldest_supported_engine_is_worked_with() {
@@ -179,6 +179,61 @@ async fn limits_that_an_engine_refuses_without_a_warning_are_left_out() {
         ..Machine::default()
     };
     is_worked_with_unlimited(machine, &["cpu_limit", "pids_limit", "memory_limit"]).await;
+}
+
+#[tokio::test]
+async fn an_engine_that_lacks_what_services_need_is_found_before_a_run() {
+    for (words, remedy) in [
+        (
+            "container-init binary not found on the host: could not find \"catatonit\" in one of [/usr/libexec/podman]",
+            "install catatonit",
+        ),
+        (
+            "failed to create task for container: exec: \"docker-init\": executable file not found in $PATH",
+            "install docker-init",
+        ),
+    ] {
+        let mut world = World::start().await;
+        let machine = Machine {
+            refuses: vec![("Init", words)],
+            ..Machine::default()
+        };
+        let engine = Engine::on(machine, USUAL).await;
+        world.sets("DOCKER_HOST", engine.address());
+
+        let without = world.command(&["doctor"]).await;
+        world.configure(|config| {
+            config["command_executor"]["services"] = json!({ "db": { "image": IMAGE, "command": ["sleep", "60"] } });
+        });
+        let with = world.command(&["doctor"]).await;
+
+        assert_eq!(without.code, Some(0), "no service, nothing to find: {without:?}");
+        assert_eq!(with.code, Some(1), "{with:?}");
+        let told = with.stdout.lines().find(|line| line.starts_with("BAD   services"));
+        assert!(told.is_some_and(|told| told.contains(words)), "{with:?}");
+        assert!(with.stdout.contains(remedy), "{with:?}");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_service_is_tried_beside_a_container_and_nothing_of_it_stays() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["command_executor"]["services"] = json!({ "db": { "image": IMAGE, "command": ["sleep", "60"] } });
+    });
+    let engine = Engine::on(Machine::default(), USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+
+    let doctor = world.command(&["doctor"]).await;
+
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    let asked = engine.asked();
+    let is_start = |asked: &&String| asked.starts_with("POST /containers/") && asked.ends_with("/start");
+    let started = asked.iter().filter(is_start).count();
+    assert_eq!(started, 2, "the run's and the service's: {asked:?}");
+    assert_eq!(world.containers().await, [""; 0]);
+    world.finish().await;
 }
 
 /// A whole run on that machine. Each limit that is left out is warned of. Returns what `doctor` says.

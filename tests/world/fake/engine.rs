@@ -220,7 +220,7 @@ fn refused(machine: &Machine, body: &[u8]) -> Option<&'static str> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let asks_for = |setting: &str| {
         let value = &body["HostConfig"][setting];
-        !value.is_null() && *value != json!(0)
+        ![json!(null), json!(0), json!(false)].contains(value)
     };
     let refused = machine.refuses.iter().find(|(setting, _)| asks_for(setting));
     refused.map(|(_, words)| *words)
