@@ -153,29 +153,35 @@ async fn settle(site: &Site) -> anyhow::Result<usize> {
     Ok(runs?.iter().filter(|run| run.is_finished).count())
 }
 
-/// Notes the memory down when another quarter of the tasks is finished.
+/// Notes the memory down when another tenth of the tasks is finished.
 fn sample(tally: &mut Tally, program: &Child, before: usize, now: usize, count: usize) -> anyhow::Result<()> {
-    for quarter in 1..=4 {
-        let at = count * quarter / 4;
+    for tenth in 1..=10 {
+        let at = count * tenth / 10;
         if (before + 1..=now).contains(&at) {
-            let kilobytes = resident(program)?;
             tally.samples.push(json!({
                 "tasks": at,
                 "tasks_of_this_process": now - tally.before,
-                "resident_megabytes": f64::from(u32::try_from(kilobytes / 102)?) / 10.0,
+                "resident_megabytes": megabytes(program, "VmRSS")?,
+                "own_megabytes": megabytes(program, "RssAnon")?,
             }));
         }
     }
     Ok(())
 }
 
-/// Returns the resident memory of the program, in kilobytes.
-fn resident(program: &Child) -> anyhow::Result<u64> {
+/// Returns the memory of the program that the kernel has under this name: `VmRSS` is all that is
+/// resident, and `RssAnon` is that without the pages of files, such as the program's own.
+fn megabytes(program: &Child, name: &str) -> anyhow::Result<f64> {
     let id = program.id().context("the program has ended")?;
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.trim().strip_suffix("kB"));
-    Ok(number.context("the kernel does not tell VmRSS")?.trim().parse()?)
+    let lines = status.lines().filter_map(|line| line.split_once(':'));
+    let number = lines.into_iter().find(|(found, _)| *found == name);
+    let number = number.and_then(|(_, value)| value.trim().strip_suffix("kB"));
+    let kilobytes: u32 = number
+        .with_context(|| format!("the kernel does not tell {name}"))?
+        .trim()
+        .parse()?;
+    Ok((f64::from(kilobytes) / 102.4).round() / 10.0)
 }
 
 /// Ends the program as its service manager does.
@@ -190,9 +196,10 @@ async fn end(program: &mut Child) -> anyhow::Result<()> {
 }
 
 fn show(count: usize, seed: u64, took: Duration, tally: &Tally, wrong: &[String]) -> anyhow::Result<()> {
-    println!("\n| tasks finished | of them by this process | resident MB |\n|---:|---:|---:|");
+    const KEYS: [&str; 4] = ["tasks", "tasks_of_this_process", "resident_megabytes", "own_megabytes"];
+    println!("\n| tasks finished | of them by this process | resident MB | its own MB |\n|---:|---:|---:|---:|");
     for sample in &tally.samples {
-        let cells = ["tasks", "tasks_of_this_process", "resident_megabytes"].map(|key| sample[key].to_string());
+        let cells = KEYS.map(|key| sample[key].to_string());
         println!("| {} |", cells.join(" | "));
     }
     let minutes = took.as_secs_f64() / 60.0;
