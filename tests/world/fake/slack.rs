@@ -5,27 +5,21 @@
 //! over any connection, a message may be told of as `message` and as `app_mention`, and a limit is a
 //! 429 with `Retry-After`. Its wire types are its own.
 
+mod methods;
+mod socket_mode;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{ConnectInfo, Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use futures_util::{SinkExt, StreamExt};
 use hmac::{Hmac, Mac};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message as Frame;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::fake::server::{Connection, Server, loopback};
+use crate::fake::server::{Server, loopback};
 
 pub const APP_TOKEN: &str = "xapp-1-A0000000-0123456789-app-token-of-the-test";
 pub const BOT_TOKEN: &str = "xoxb-0123456789-bot-token-of-the-test";
@@ -36,8 +30,6 @@ pub const BOT: &str = "UBOT0000";
 pub const CHANNEL: &str = "C0000001";
 
 const PATIENCE: Duration = Duration::from_mins(3);
-/// How long Slack waits for an acknowledgement.
-const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(3);
 
 /// A message in a channel.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,9 +102,9 @@ impl Slack {
             origin,
         });
         let router = Router::new()
-            .route("/api/{method}", post(call).get(ask))
-            .route("/link/", get(link))
-            .route("/files/{name}", get(file))
+            .route("/api/{method}", post(methods::call).get(methods::ask))
+            .route("/link/", get(socket_mode::link))
+            .route("/files/{name}", get(methods::file))
             .with_state(Arc::clone(&shared));
         let slack = Self {
             _server: Server::start(listener, router),
@@ -437,309 +429,4 @@ fn send(inner: &Inner, envelope: &Value) {
     if let Some(socket) = inner.sockets.values().last() {
         let _ = socket.send(Frame::text(envelope.to_string()));
     }
-}
-
-async fn link(State(shared): State<Arc<Shared>>, mut request: Request) -> Response {
-    let key = request.headers().get("sec-websocket-key").cloned();
-    let has_ticket = request.uri().query().is_some_and(|query| query.contains("ticket="));
-    let Some(key) = key.filter(|_| has_ticket) else {
-        return StatusCode::BAD_REQUEST.into_response();
-    };
-    let upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(async move {
-        if let Ok(upgraded) = upgrade.await {
-            let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, None).await;
-            talk(shared, socket).await;
-        }
-    });
-    Response::builder()
-        .status(StatusCode::SWITCHING_PROTOCOLS)
-        .header("connection", "Upgrade")
-        .header("upgrade", "websocket")
-        .header("sec-websocket-accept", derive_accept_key(key.as_bytes()))
-        .body(axum::body::Body::empty())
-        .unwrap()
-}
-
-type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
-
-async fn talk(shared: Arc<Shared>, mut socket: Socket) {
-    let (sender, mut frames) = mpsc::unbounded_channel();
-    let number = {
-        let mut inner = shared.inner.lock().unwrap();
-        inner.connections += 1;
-        let hello = json!({
-            "type": "hello", "num_connections": inner.sockets.len() + 1, "connection_info": { "app_id": "A0000001" },
-            "debug_info": { "host": "applink", "approximate_connection_time": 18060 },
-        });
-        let _ = sender.send(Frame::text(hello.to_string()));
-        let number = inner.connections;
-        inner.sockets.insert(number, sender);
-        number
-    };
-    shared.ring();
-    let mut again = tokio::time::interval(ACKNOWLEDGED_WITHIN);
-    // Its first tick is at once: what was not acknowledged before comes over the new connection.
-    loop {
-        tokio::select! {
-            frame = frames.recv() => match frame {
-                Some(frame) => if socket.send(frame).await.is_err() { break },
-                None => break,
-            },
-            frame = socket.next() => match frame {
-                Some(Ok(Frame::Text(text))) => acknowledge(&shared, text.as_str()),
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => break,
-            },
-            _ = again.tick() => {
-                let mut inner = shared.inner.lock().unwrap();
-                let mut due = Vec::new();
-                for (envelope, times) in inner.open.values_mut() {
-                    *times += 1;
-                    envelope["retry_attempt"] = json!(*times - 1);
-                    envelope["retry_reason"] = json!("timeout");
-                    due.push(envelope.clone());
-                }
-                for envelope in due {
-                    send(&inner, &envelope);
-                }
-            }
-        }
-    }
-    shared.inner.lock().unwrap().sockets.remove(&number);
-}
-
-fn acknowledge(shared: &Shared, text: &str) {
-    let answer: Value = serde_json::from_str(text).expect("a client sends JSON");
-    let id = answer["envelope_id"].as_str().expect("a client acknowledges envelopes");
-    let mut inner = shared.inner.lock().unwrap();
-    inner.open.remove(id);
-    drop(inner);
-    shared.ring();
-}
-
-fn refuse(shared: &Shared, method: &str, error: &str) -> Response {
-    shared.inner.lock().unwrap().refused.push(format!("{method}: {error}"));
-    axum::Json(json!({ "ok": false, "error": error })).into_response()
-}
-
-async fn ask(
-    State(shared): State<Arc<Shared>>,
-    Path(method): Path<String>,
-    Query(arguments): Query<BTreeMap<String, String>>,
-    headers: HeaderMap,
-) -> Response {
-    let fault = shared.fault(&method);
-    if let Some(Fault::Limited(seconds)) = fault {
-        return limited(seconds);
-    }
-    if token(&headers) != Some(BOT_TOKEN) {
-        return refuse(&shared, &method, "invalid_auth");
-    }
-    let channel = arguments.get("channel").cloned().unwrap_or_default();
-    let messages: Vec<Message> = shared.inner.lock().unwrap().messages.clone();
-    let with_metadata = arguments
-        .get("include_all_metadata")
-        .is_some_and(|value| value == "true");
-    let shown = |message: &Message| {
-        let mut shown = json!({
-            "type": "message", "user": message.user, "ts": message.ts, "thread_ts": message.thread, "text": message.text,
-        });
-        if with_metadata && !message.metadata.is_null() {
-            shown["metadata"] = message.metadata.clone();
-        }
-        shown
-    };
-    let found: Vec<Value> = match method.as_str() {
-        "conversations.replies" => {
-            let Some(ts) = arguments.get("ts") else {
-                return refuse(&shared, &method, "invalid_arguments");
-            };
-            if !messages.iter().any(|message| message.ts == *ts) {
-                return refuse(&shared, &method, "thread_not_found");
-            }
-            let belongs = |message: &&Message| {
-                message.channel == channel && (message.ts == *ts || message.thread.as_ref() == Some(ts))
-            };
-            messages.iter().filter(belongs).map(shown).collect()
-        }
-        "conversations.history" => {
-            let belongs = |message: &&Message| message.channel == channel && message.thread.is_none();
-            messages.iter().rev().filter(belongs).map(shown).collect()
-        }
-        _ => return refuse(&shared, &method, "unknown_method"),
-    };
-    axum::Json(json!({ "ok": true, "messages": found, "has_more": false, "response_metadata": { "next_cursor": "" } }))
-        .into_response()
-}
-
-async fn call(
-    State(shared): State<Arc<Shared>>,
-    Path(method): Path<String>,
-    ConnectInfo(connection): ConnectInfo<Connection>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let fault = shared.fault(&method);
-    match fault {
-        Some(Fault::Limited(seconds)) => return limited(seconds),
-        Some(Fault::Broken) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        Some(Fault::Held) => return hold(&shared).await,
-        _ => {}
-    }
-    let wanted = if method == "apps.connections.open" {
-        APP_TOKEN
-    } else {
-        BOT_TOKEN
-    };
-    match token(&headers) {
-        Some(token) if token == wanted => {}
-        Some(APP_TOKEN | BOT_TOKEN) => return refuse(&shared, &method, "not_allowed_token_type"),
-        _ => return refuse(&shared, &method, "invalid_auth"),
-    }
-    let Some(arguments) = read(&headers, &body) else {
-        return refuse(&shared, &method, "invalid_json");
-    };
-    let answer = match method.as_str() {
-        "auth.test" => {
-            Ok(json!({ "ok": true, "user_id": BOT, "user": "agent", "team_id": "T0000001", "team": "Acme" }))
-        }
-        "apps.connections.open" => {
-            Ok(json!({ "ok": true, "url": format!("ws://{}/link/?ticket=t&app_id=A", shared.origin) }))
-        }
-        "chat.postMessage" => post_message(&shared, &arguments),
-        "chat.update" => update(&shared, &arguments),
-        _ => Err("unknown_method"),
-    };
-    match fault {
-        Some(Fault::DoneAndCut) => {
-            connection.cut();
-        }
-        Some(Fault::DoneAndHeld) => return hold(&shared).await,
-        _ => {}
-    }
-    match answer {
-        Ok(answer) => {
-            let scopes = shared.inner.lock().unwrap().scopes.clone();
-            ([("x-oauth-scopes", scopes)], axum::Json(answer)).into_response()
-        }
-        Err(error) => refuse(&shared, &method, error),
-    }
-}
-
-/// Reads arguments in either form; in a form, lists and objects are texts of JSON.
-fn read(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
-    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
-    if !kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded")) {
-        return serde_json::from_slice(body).ok();
-    }
-    let fields = url::form_urlencoded::parse(body).map(|(name, value)| {
-        let value = match name.as_ref() {
-            "blocks" | "metadata" => serde_json::from_str(&value).unwrap_or_default(),
-            _ => Value::String(value.into_owned()),
-        };
-        (name.into_owned(), value)
-    });
-    Some(Value::Object(fields.collect()))
-}
-
-async fn hold(shared: &Shared) -> Response {
-    shared.inner.lock().unwrap().held += 1;
-    shared.ring();
-    std::future::pending().await
-}
-
-/// Serves a file to the bot; whoever has no token is shown the page to sign in, as a good answer.
-async fn file(State(shared): State<Arc<Shared>>, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    if token(&headers) != Some(BOT_TOKEN) {
-        return ([("content-type", "text/html")], "<!DOCTYPE html><title>Sign in</title>").into_response();
-    }
-    let mut inner = shared.inner.lock().unwrap();
-    let Some((kind, bytes)) = inner.files.get(&name).cloned() else {
-        return StatusCode::NOT_FOUND.into_response();
-    };
-    inner.fetched.push(name);
-    ([("content-type", kind)], bytes).into_response()
-}
-
-fn post_message(shared: &Shared, arguments: &Value) -> Result<Value, &'static str> {
-    check(arguments)?;
-    let channel = arguments["channel"].as_str().ok_or("channel_not_found")?;
-    let metadata = &arguments["metadata"];
-    if !metadata.is_null() && (!metadata["event_type"].is_string() || !metadata["event_payload"].is_object()) {
-        return Err("metadata_must_be_sent_from_app");
-    }
-    let text = arguments["text"].as_str().unwrap_or_default();
-    let thread = arguments["thread_ts"].as_str();
-    let ts = shared.keep(
-        BOT,
-        channel,
-        thread,
-        text,
-        arguments["blocks"].clone(),
-        metadata.clone(),
-    );
-    Ok(json!({ "ok": true, "channel": channel, "ts": ts, "message": { "ts": ts, "text": text, "user": BOT } }))
-}
-
-fn update(shared: &Shared, arguments: &Value) -> Result<Value, &'static str> {
-    check(arguments)?;
-    let mut inner = shared.inner.lock().unwrap();
-    let ts = arguments["ts"].as_str().ok_or("invalid_arguments")?;
-    let message = inner
-        .messages
-        .iter_mut()
-        .find(|message| message.ts == ts)
-        .ok_or("message_not_found")?;
-    if message.user != BOT {
-        return Err("cant_update_message");
-    }
-    arguments["text"]
-        .as_str()
-        .unwrap_or_default()
-        .clone_into(&mut message.text);
-    message.blocks = arguments["blocks"].clone();
-    message.edits += 1;
-    drop(inner);
-    shared.ring();
-    Ok(json!({ "ok": true, "channel": arguments["channel"], "ts": ts, "text": arguments["text"] }))
-}
-
-/// Checks what both methods take, within Slack's limits.
-fn check(arguments: &Value) -> Result<(), &'static str> {
-    let text = arguments["text"].as_str().unwrap_or_default();
-    if text.is_empty() && arguments["blocks"].is_null() {
-        return Err("no_text");
-    }
-    if text.chars().count() > 40_000 {
-        return Err("msg_too_long");
-    }
-    for block in arguments["blocks"].as_array().into_iter().flatten() {
-        let section = block["text"]["text"].as_str().map_or(0, |text| text.chars().count());
-        let buttons = block["elements"].as_array().into_iter().flatten();
-        let is_good = |button: &Value| {
-            let length = |value: &Value| value.as_str().map_or(0, |text| text.chars().count());
-            (1..=75).contains(&length(&button["text"]["text"]))
-                && length(&button["value"]) <= 2_000
-                && (1..=255).contains(&length(&button["action_id"]))
-        };
-        if section > 3_000 || (block["type"] == "section" && section == 0) || !buttons.into_iter().all(is_good) {
-            return Err("invalid_blocks");
-        }
-    }
-    Ok(())
-}
-
-fn token(headers: &HeaderMap) -> Option<&str> {
-    headers.get("authorization")?.to_str().ok()?.strip_prefix("Bearer ")
-}
-
-fn limited(seconds: u64) -> Response {
-    let body = axum::Json(json!({ "ok": false, "error": "ratelimited" }));
-    (
-        StatusCode::TOO_MANY_REQUESTS,
-        [("retry-after", seconds.to_string())],
-        body,
-    )
-        .into_response()
 }
