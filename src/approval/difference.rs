@@ -1,10 +1,10 @@
-//! What a result does, read from git's raw difference: never from what a model says of it.
+//! The operations of a result, read from git's raw difference: never from what a model says of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Config, Operation};
 
-/// What happened to a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Added,
@@ -37,7 +37,7 @@ pub struct Difference {
     pub removed: BTreeMap<String, u64>,
 }
 
-/// What else is known of a result.
+/// Facts about a result that its difference does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Circumstances {
     /// The redactor found something.

@@ -256,7 +256,7 @@ pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<String> {
     wait_of(run.state, &record, days)?.digest
 }
 
-/// What somebody may have answered.
+/// The waiting run that an answer is about, as far as it can be told.
 enum Asked {
     Run(Box<Run>),
     Several,

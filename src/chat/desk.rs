@@ -1,4 +1,4 @@
-//! What answering needs.
+//! The desk: the state and the connections that the handling of all messages shares.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use super::session::Session;
 /// The rule that keeps a conversation on near models, for people.
 const NEAR_ONLY: &str = "the conversation is set to /local";
 
-/// What answering needs.
+/// The state and the connections that the handling of all messages shares.
 pub(super) struct Desk {
     pub(super) service: Arc<Service>,
     pub(super) slack: Option<Slack>,

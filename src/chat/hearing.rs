@@ -21,7 +21,7 @@ const MOST_WAITING_IN_ALL: u64 = 400;
 /// People who are not heard that are remembered.
 const MOST_STRANGERS: usize = 1_000;
 
-/// What came of something that somebody said.
+/// The outcome of hearing a message or a press of a button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     /// It is stored and is answered.

@@ -1,7 +1,7 @@
 //! The progress of runs that were asked for in a conversation: one text that is changed in Slack,
 //! few texts in LINE; questions with buttons, or a digest to type; and how it ended.
 //!
-//! What is told is made of the store as it is, and facts only say when to look: so nothing is
+//! The texts are made from the store as it is, and facts only say when to look: so nothing is
 //! missed, and a text that was made twice has the same id and the same words.
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const MOST_STEPS: usize = 15;
 /// Most characters of a line of a model's.
 const LONGEST_LINE: usize = 200;
 
-/// What was told of a task.
+/// A task that a conversation follows, and how much of it was told there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Watched {
     pub(super) place: Place,

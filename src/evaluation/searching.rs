@@ -22,10 +22,10 @@ pub(super) const PRUNE_CODE: &str = "prune_code";
 const PLACES: usize = 8;
 const MOST_PLACES: usize = 50;
 
-/// What is needed to search folders.
+/// The settings for searching folders.
 pub struct Folders {
     pub index: index::Config,
-    /// What reorders places by their meaning, if something does.
+    /// The model that reorders places by their meaning, if one is configured.
     pub reranker: Option<Reranker>,
     pub repository: repository::Config,
     pub state_dir: PathBuf,
@@ -48,7 +48,7 @@ struct SearchCode {
     filters: Filters,
 }
 
-/// What narrows a search.
+/// Filters that narrow a search.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Filters {
@@ -65,7 +65,7 @@ struct IngestCode {
     /// Files, and folders with all that is in them.
     #[serde(default)]
     paths: Vec<String>,
-    /// What changed, in the place of `paths` or beside them.
+    /// The files that changed, instead of `paths` or in addition to them.
     diff: Option<index::Diff>,
 }
 

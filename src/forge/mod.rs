@@ -169,8 +169,8 @@ pub trait CodeHost: Send + Sync {
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
 }
 
-/// What claims on items need, by which installations without a shared store keep from working on
-/// the same ones.
+/// The forge's part in claims on items, by which installations without a shared store keep from
+/// working on the same ones.
 #[async_trait]
 pub trait ClaimHost: Send + Sync {
     /// Returns the time by the forge's clock.

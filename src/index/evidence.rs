@@ -10,7 +10,7 @@ use crate::syntax::cited;
 /// Largest file that is cited.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// What is wrong with a cited place.
+/// The fault of a cited place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     NoFile,

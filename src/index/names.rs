@@ -1,4 +1,5 @@
-//! What a file defines, who uses a name, and what a repository refers to most.
+//! The names in an index: the definitions of a file, the users of a name, and the definitions that
+//! a repository refers to most.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -57,10 +57,10 @@ pub(super) struct Content {
     pub(super) files: Vec<usize>,
 }
 
-/// What the index knows of a content, whatever commits have it.
+/// A content as the index knows it, whatever commits have it.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// That of its first place, in the whole index.
+    /// Number of its first place, in the whole index.
     pub(super) id: u64,
     pub(super) object: String,
     /// Bytes of its text; 0 if it is none.

@@ -1,4 +1,4 @@
-//! What came of a request to a messenger.
+//! The outcome of a request to a messenger.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::http::{self, BodyError};
 /// Pause after a refusal that names none.
 const USUAL_PAUSE: Duration = Duration::from_secs(5);
 
-/// What came of something that was to be said.
+/// The outcome of sending a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The messenger has it, under this name where it gives one.

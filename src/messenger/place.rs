@@ -1,4 +1,4 @@
-//! Where somebody speaks, who, and what.
+//! Messages of people in messengers: the conversation, the author and the content.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What somebody said or pressed.
+/// A message that somebody wrote, or a button that somebody pressed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incoming {
     /// The messenger's name for it: a repeated delivery has the same.
@@ -84,7 +84,7 @@ pub enum Body {
 /// A picture as a messenger tells of it. Nothing of that is believed: its bytes say what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
-    /// What people see of it.
+    /// Its name as people see it.
     pub name: String,
     /// Where it lies: Slack's address, or LINE's name of the message; empty where it lies with
     /// somebody else.

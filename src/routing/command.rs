@@ -3,7 +3,7 @@
 use super::Route;
 use super::text::{folded, own_lines};
 
-/// What a command asks for.
+/// The request of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Route(Route),

@@ -43,7 +43,7 @@ impl Source {
     }
 }
 
-/// What becomes of a message.
+/// The route of a message, with the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub route: Route,

@@ -6,14 +6,14 @@ use super::worker::{Proposal, WorkerOutput};
 /// Confidence in percent below which a step with effects is confirmed by the user first.
 const SURE: u8 = 60;
 
-/// What one message may take.
+/// The limits of the work on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub max_loops: u32,
     pub max_millis: u64,
 }
 
-/// Where a message stands.
+/// The state of a message between its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     limits: Limits,
@@ -22,7 +22,7 @@ pub struct Flow {
     pub has_rerouted: bool,
 }
 
-/// What follows.
+/// The next step after a worker's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The answer is given.

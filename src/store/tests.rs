@@ -31,7 +31,7 @@ use crate::task::state::{Judged, Stage, State};
 
 pub(super) const TTL: Duration = Duration::from_mins(1);
 
-/// What several workers share, a folder say. Everything in it goes with it.
+/// The storage that several workers share, such as a folder. Everything in it is removed with it.
 #[async_trait]
 pub(super) trait Place: Send + Sync {
     /// Opens the store, as another process does.

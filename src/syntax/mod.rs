@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use language::Language;
 
-/// What a place is.
+/// The kind of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

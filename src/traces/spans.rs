@@ -40,14 +40,14 @@ struct Stage {
     begun: DateTime<Utc>,
 }
 
-/// What is the same in all spans of a fact.
+/// The properties that all spans of a fact share.
 #[derive(Clone, Copy)]
 struct Place {
     run: RunId,
     ended: DateTime<Utc>,
 }
 
-/// What is told of a span besides its place.
+/// The properties of a span besides its place.
 struct Told {
     name: String,
     kind: SpanKind,

@@ -38,7 +38,7 @@ pub(super) struct SearchCode {
     filters: Filters,
 }
 
-/// What narrows a search.
+/// Filters that narrow a search.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Filters {
@@ -64,7 +64,7 @@ pub(super) struct IngestCode {
     /// Files, and folders with all that is in them.
     #[serde(default)]
     paths: Vec<String>,
-    /// What changed, in the place of `paths` or beside them.
+    /// The files that changed, instead of `paths` or in addition to them.
     #[serde(default)]
     diff: Option<Diff>,
 }

@@ -60,7 +60,7 @@ pub(super) struct Meters {
     since: Mutex<HashMap<RunId, (DateTime<Utc>, RunState)>>,
 }
 
-/// What models are asked and use.
+/// The meters of models: calls, reply times, tokens and cost.
 struct ModelMeters {
     calls: IntCounterVec,
     replies: HistogramVec,
@@ -68,7 +68,7 @@ struct ModelMeters {
     cost: CounterVec,
 }
 
-/// What the engine of the containers says.
+/// The meters of the container engine.
 struct EngineMeters {
     up: IntGauge,
     containers: IntGauge,

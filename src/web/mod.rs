@@ -44,10 +44,10 @@ use reading::statistics::Reports;
 /// Where `dashboard` listens unless the configuration or the command line says otherwise.
 pub const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8420);
 
-/// What all requests share.
+/// The state that all requests share.
 struct Web {
     service: Arc<Service>,
-    /// What `doctor` knows of the machine.
+    /// Properties of the machine, for `doctor`.
     host: Host,
     examination: Examination,
     access: Access,

@@ -1,4 +1,5 @@
-//! What a request gets that cannot be met: a problem document (RFC 9457), or a page that says it.
+//! The answer to a request that cannot be met: a problem document (RFC 9457), or a page that says
+//! it.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

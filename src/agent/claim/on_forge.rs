@@ -31,7 +31,7 @@ const LOOK_AGAIN: TimeDelta = TimeDelta::minutes(2);
 /// How often the claim is tried that others set at the same moment.
 const MOST_TRIES: usize = 5;
 
-/// What an installation wants to work on.
+/// The work for which an installation claims an item.
 #[derive(Debug, Clone)]
 pub struct Asking {
     pub task: TaskId,

@@ -25,7 +25,7 @@ const ASK_PEOPLE: &str = "ask_people";
 /// Does what the others do.
 const TELL_PROGRAM: &str = "tell_program";
 
-/// What can be told, with what is told of it.
+/// The requests that `tell_program` takes, each with a description of its argument.
 const WISHES: [(&str, &str); 4] = [
     (FINISH_SUBTASK, "its id"),
     (REVISE_PLAN, "why"),

@@ -1,5 +1,5 @@
-//! What reviewer, planner and worker read of a review: the document that is judged, and what came
-//! of it.
+//! Prompts about a review, for reviewer, planner and worker: the document that is judged, and the
+//! outcome.
 
 use std::fmt::Write as _;
 

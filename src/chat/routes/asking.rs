@@ -25,7 +25,7 @@ pub(in crate::chat) struct Order {
     pub(in crate::chat) repository: String,
     /// The account on its forge.
     pub(in crate::chat) login: String,
-    /// What is to be done.
+    /// The work that is asked for.
     pub(in crate::chat) request: String,
     /// Pictures that belong to it.
     pub(in crate::chat) pictures: Vec<Attached>,

@@ -14,7 +14,7 @@ use crate::routing::worker::WorkerOutput;
 const MOST: usize = 40;
 const MOST_SHOWN: usize = 10;
 
-/// What became of the places that the workers of one message named.
+/// The places that the workers of one message named, as far as they were looked up.
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Evidence {
     /// Places that exist, as `path:first-last`, with their addresses where people can look at them.

@@ -38,7 +38,7 @@ const LONGEST_OUTPUT: usize = 12 * 1024;
 /// Longest wait for the code index; without it the worker searches by words.
 const INDEXING: Duration = Duration::from_mins(1);
 
-/// What every worker is told.
+/// The beginning of every worker's system prompt.
 const PROMPT: &str = include_str!("worker.txt");
 
 /// A repository that is looked at.
@@ -110,14 +110,14 @@ async fn index(desk: &Desk, mirror: &Mirror, commit: &CommitId, files: &Files) -
     }
 }
 
-/// What a worker is asked.
+/// A request to a worker, with its context.
 #[derive(Clone, Copy)]
 pub(in crate::chat) struct Asked<'a> {
     pub(in crate::chat) incoming: &'a Incoming,
     pub(in crate::chat) session: &'a Session,
     pub(in crate::chat) route: Route,
     pub(in crate::chat) request: &'a str,
-    /// What workers before found.
+    /// The findings of earlier workers for the same message.
     pub(in crate::chat) before: &'a [String],
     /// When it has to come to its answer, before its time is over.
     pub(in crate::chat) answer_from: Instant,

@@ -110,7 +110,7 @@ pub(crate) struct Pull {
     pub(crate) html_url: String,
     pub(crate) head: Side,
     pub(crate) base: Side,
-    /// What the GraphQL API knows it by.
+    /// Its id in the GraphQL API.
     #[serde(default)]
     pub(crate) node_id: String,
     pub(crate) draft: Option<bool>,

@@ -18,7 +18,7 @@ pub(crate) struct Meter {
     left: Mutex<BTreeMap<String, u64>>,
 }
 
-/// What was asked of a forge so far.
+/// The requests to a forge so far, and how many it still takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// HTTP requests that were sent, repeats included.

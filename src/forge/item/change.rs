@@ -56,7 +56,7 @@ pub struct NewChange {
     pub is_draft: bool,
 }
 
-/// What is to become of a pull/merge request's title and text; `None` leaves one as it is.
+/// The new title and text of a pull/merge request; `None` leaves one as it is.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeEdit {
     /// With the mark of a draft, where the platform has drafts by their titles.

@@ -16,7 +16,7 @@ const OF_STEM: f64 = 0.06;
 /// Letters of the shortest name of a file that is no word of every day.
 const SHORTEST: usize = 4;
 
-/// What a question names.
+/// The names in a question, arranged to be looked up for each path and definition.
 pub(super) struct Mentions<'q> {
     /// Paths by the names of their files.
     paths: HashMap<&'q str, Vec<&'q str>>,

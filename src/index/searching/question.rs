@@ -1,4 +1,4 @@
-//! What a question names: words, identifiers, paths and modules.
+//! The names in a question: words, identifiers, paths and modules.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const FILE_ENDS: [&str; 25] = [
     "yaml", "yml", "toml", "json", "cfg", "ini", "sh",
 ];
 
-/// What a question names.
+/// The words and names in a question.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Question {
     /// How often each word stands in it, in the form in which it is searched for.

@@ -11,15 +11,15 @@ use crate::syntax::Language;
 // The weights were chosen on one half of real issues and confirmed on the other, which is in
 // docs/performance.md; `make bench-index` shows what becomes of another choice.
 
-/// What the second, third ... best place of a file adds to its best.
+/// Weights of the best, second-best ... place of a file in the file's score by words.
 const FURTHER_PLACES: [f64; 4] = [1.0, 0.5, 0.35, 0.15];
-/// What mentions of names are worth beside the words of the best file, which count 1.
+/// Weights of mentions of names, where the words of the best file weigh 1.
 const OF_DEFINITION: f64 = 0.2;
 const MOST_OF_DEFINITIONS: f64 = 0.5;
 const OF_PATH_WORDS: f64 = 0.25;
-/// What a place gets that defines a name of the question, beside the best place by words.
+/// Weight of defining a name of the question, where the best place by words weighs 1.
 const OF_DEFINING: f64 = 0.2;
-/// What the words of the first line are worth beside those of the whole question.
+/// Weight of the words of the first line, beside those of the whole question.
 const OF_TITLE: f64 = 0.75;
 /// How much a file of tests, or of prose, is worth beside one of code, unless it is asked for.
 const TESTS: f64 = 0.4;
@@ -44,7 +44,7 @@ pub(super) struct Defined {
     pub(super) content: usize,
 }
 
-/// What was found for a question.
+/// The places, definitions and paths that were found for a question.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Places by the words of the whole question, best first.

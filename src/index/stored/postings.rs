@@ -1,7 +1,8 @@
-//! In which places a word stands, and how often: words in order, in blocks of about the same size.
+//! Posting lists: in which places a word stands, and how often. Words are in order, in blocks of
+//! about the same size.
 //!
-//! What a word shares with the one before is not repeated, and places are told by their distance. A
-//! word whose places do not fit into a block goes on in the next.
+//! The beginning that a word shares with the one before is not repeated, and places are told by
+//! their distance. A word whose places do not fit into a block goes on in the next.
 
 use super::bytes::{Reader, put, put_text};
 

@@ -1,4 +1,4 @@
-//! What became of a message in a messenger.
+//! Facts about a message in a messenger.
 
 use serde::{Deserialize, Serialize};
 

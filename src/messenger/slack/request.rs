@@ -1,4 +1,4 @@
-//! What Slack sends over HTTP, where no socket is used: signed with `X-Slack-Signature`.
+//! Slack's requests over HTTP, where no socket is used: signed with `X-Slack-Signature`.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
@@ -18,7 +18,7 @@ pub enum NotTaken {
     Malformed,
 }
 
-/// What a request is.
+/// The content of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     /// Slack asks whether the address is right; this is what it wants to hear.

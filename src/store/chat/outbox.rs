@@ -1,4 +1,4 @@
-//! What is to be said in a conversation, and how far that is.
+//! The outbox of conversations: texts to be said, and how far each is.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;

@@ -25,12 +25,12 @@ pub use token::{TOKEN_FILE, own_token};
 /// Interval at which somebody who stays is looked for among the sessions that were ended.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
-/// Whoever sent a request that was let in.
+/// The sender of a request that was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Visitor {
     pub(super) name: String,
     pub(super) may: May,
-    /// What forms of this session carry; `None` for a script with a token.
+    /// The token that forms of this session carry; `None` for a script with a token.
     pub(super) form_token: Option<String>,
     /// The session of a browser.
     session: Option<InBrowser>,

@@ -1,5 +1,5 @@
-//! For scripts: what there is, as a table of which both the routes and the OpenAPI document are
-//! made, so that neither has what the other has not.
+//! The API for scripts, as a table from which both the routes and the OpenAPI document are made, so
+//! that neither has what the other has not.
 
 mod asked; // what a request asks for, read and checked
 mod answers; // the answers
@@ -38,7 +38,7 @@ struct Endpoint {
 /// Makes the schema of a type.
 type Described = fn(&mut SchemaGenerator) -> Schema;
 
-/// What an endpoint answers with.
+/// The form of an endpoint's answer.
 #[derive(Clone, Copy)]
 enum Answers {
     Json(Described),
@@ -49,7 +49,7 @@ fn described<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// What an action came to.
+/// The outcome of an action.
 #[derive(Debug, serde::Serialize, JsonSchema)]
 struct Acted {
     /// In a few words.
@@ -70,7 +70,7 @@ struct Switch {
 #[derive(Debug, serde::Serialize, JsonSchema)]
 struct History {
     runs: Vec<RunSummary>,
-    /// What `before` is for the next page; null at the end.
+    /// The value of `before` for the next page; null at the end.
     next: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Webhooks of the forges and of messengers. Whether a forge's delivery is real is decided on its
 //! bytes as they came, and all that a real one does is to have the forges looked at.
 //!
-//! What it says is not believed, so a delivery that somebody repeats or makes up with a stolen
-//! secret causes a look and nothing else. The answer does not wait for the look.
+//! The content of a delivery is not believed, so one that somebody repeats or makes up with a
+//! stolen secret causes a look and nothing else. The answer does not wait for the look.
 
 mod body; // what was sent, within bounds
 mod github;

@@ -121,7 +121,7 @@ impl Pages {
     }
 }
 
-/// What every page shows.
+/// The parts that every page shows.
 struct Frame {
     language: Language,
     visitor: Option<Visitor>,

@@ -27,7 +27,7 @@ pub(in crate::web) struct RunDetail {
     pub(in crate::web) criteria: Vec<String>,
     pub(in crate::web) steps: Vec<Step>,
     pub(in crate::web) environment: Option<String>,
-    /// What the model says that it does.
+    /// The model's own account of its current work.
     pub(in crate::web) doing: String,
     pub(in crate::web) checks: Vec<CheckView>,
     pub(in crate::web) reviews: Vec<ReviewView>,
@@ -80,7 +80,7 @@ pub(in crate::web) struct UsageView {
     pub(in crate::web) cost_usd: Option<f64>,
 }
 
-/// What the run may use; what is null has no limit.
+/// The limits of the run; null stands for no limit.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct BudgetView {
     pub(in crate::web) tokens: Option<u64>,

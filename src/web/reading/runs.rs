@@ -26,7 +26,7 @@ pub(in crate::web) struct RunSummary {
     pub(in crate::web) finished_at: Option<String>,
 }
 
-/// What a run waits for.
+/// A run's wait for people.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct Wait {
     pub(in crate::web) what: String,
@@ -43,14 +43,14 @@ pub(in crate::web) struct Unfinished {
     #[serde(flatten)]
     pub(in crate::web) run: RunSummary,
     pub(in crate::web) waits_for: Option<Wait>,
-    /// What the model says that it does.
+    /// The model's own account of its current work.
     pub(in crate::web) doing: String,
     pub(in crate::web) steps_finished: usize,
     pub(in crate::web) steps: usize,
     pub(in crate::web) cost_usd: Option<f64>,
 }
 
-/// What is going on now.
+/// The present state: unfinished runs, the pause of all runs, automatic approval.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct Status {
     /// Whether another process works on this store.

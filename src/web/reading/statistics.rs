@@ -18,7 +18,7 @@ use crate::service::Service;
 use crate::store::{FactFilter, StoreError};
 use crate::task::id::RunId;
 
-/// So long a report counts.
+/// Time for which a report counts.
 const FRESH: Duration = Duration::from_secs(15);
 /// Facts that are read at once.
 const PAGE: u32 = 1_000;
@@ -46,7 +46,7 @@ pub(in crate::web) struct Day {
     pub(in crate::web) p95_seconds: Option<i64>,
 }
 
-/// What a model in a role used.
+/// The usage of a model in a role.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::web) struct ModelCost {
     pub(in crate::web) model: String,
@@ -60,7 +60,7 @@ pub(in crate::web) struct ModelCost {
 /// When figures were made, and the figures, by the days of their period.
 type Kept = HashMap<Option<u32>, (Instant, Arc<Figures>)>;
 
-/// What was made last.
+/// The reports that were made last, by the days of their period.
 #[derive(Default)]
 pub(in crate::web) struct Reports {
     kept: Mutex<Kept>,

@@ -49,7 +49,7 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
     }
 }
 
-/// What is shown.
+/// The data of the report, from the store and the configuration.
 struct Found {
     runs: Vec<Run>,
     is_served: bool,

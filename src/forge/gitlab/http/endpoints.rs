@@ -94,11 +94,11 @@ impl Endpoint for OfItem<'_> {
 
 impl Pageable for OfItem<'_> {}
 
-/// What lies below a project, of which the crate has another type for each.
+/// A request for something below a project. The crate has a type of its own for each such endpoint.
 pub(crate) struct OfProject<'a> {
     method: Method,
     project: &'a str,
-    /// Below the project, with the `/` before it.
+    /// The path below the project, with the `/` before it.
     part: &'static str,
     parameters: Vec<(&'static str, &'a str)>,
 }

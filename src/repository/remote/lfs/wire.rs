@@ -65,7 +65,7 @@ pub(super) struct ObjectError {
     pub(super) message: String,
 }
 
-/// What a server says that refuses a request.
+/// The body of an answer that refuses a request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Complaint {
     pub(super) message: String,

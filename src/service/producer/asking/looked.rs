@@ -1,4 +1,5 @@
-//! What one look for mentions and assignments leaves to the next, also to that of another process.
+//! The memory of looks for mentions and assignments, which also the next look of another process
+//! uses.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ use crate::service::producer::AdmitError;
 use crate::store::Store;
 use crate::task::id::TaskId;
 
-/// What happened longer ago than this before the first look counts for nothing, nor does what could
-/// not be looked at for so long.
+/// The furthest that a look goes back, be it the first one or one after a time without looks. Older
+/// events count for nothing.
 const FURTHEST_BACK: TimeDelta = TimeDelta::days(1);
 /// Lists may be some seconds old, and clocks differ by some minutes.
 const OVERLAP: TimeDelta = TimeDelta::minutes(10);
@@ -24,11 +25,11 @@ const REMEMBERED: TimeDelta = TimeDelta::days(90);
 /// More wishes than people have in that time. The oldest are forgotten first.
 const MOST: usize = 2_000;
 
-/// What was looked at and acted on, as it is stored.
+/// The items that were looked at and the wishes that were acted on, as they are stored.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Looked {
-    /// What happened before this was looked at.
+    /// The time up to which everything was looked at.
     until: Option<DateTime<Utc>>,
     /// The items that were looked at, by task.
     items: BTreeMap<String, Seen>,

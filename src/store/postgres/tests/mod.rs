@@ -1,4 +1,4 @@
-//! What is PostgreSQL's own: sessions, lost connections, claims that would run side by side. All
+//! PostgreSQL's own behaviour: sessions, lost connections, claims that would run side by side. All
 //! else is in the suite of the store, which `make test-postgres` plays with a server too.
 
 mod server; // the server they need

@@ -1,5 +1,5 @@
-//! What is `SQLite`'s own: a file, its locks, and what its errors mean. All else is in the suite of
-//! the store.
+//! `SQLite`'s own behaviour: a file, its locks, and what its errors mean. All else is in the suite
+//! of the store.
 
 mod growth;
 mod opening;
