@@ -43,7 +43,8 @@ struct Unfit {
     what: String,
     /// The remedy for the operator; `None` if the server does not answer.
     hint: Option<String>,
-    /// It has loaded the model with another window than is wanted, and does so again.
+    /// Whether the server has loaded the model with another window than is wanted, and would do so
+    /// again.
     is_window: bool,
 }
 

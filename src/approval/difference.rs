@@ -29,9 +29,9 @@ pub struct Change {
 /// All that a result would push.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Between base and result.
+    /// Changes between base and result.
     pub changes: Vec<Change>,
-    /// Of each commit: what one adds and another takes away is pushed as well.
+    /// Changes of each commit: what one adds and another takes away is pushed as well.
     pub steps: Vec<Change>,
     /// Lines that are removed from files, by their path.
     pub removed: BTreeMap<String, u64>,
@@ -42,7 +42,7 @@ pub struct Difference {
 pub struct Circumstances {
     /// The redactor found something.
     pub has_secrets: bool,
-    /// Not certain to be private.
+    /// The repository is not certain to be private.
     pub is_public: bool,
     pub is_over_cost_limit: bool,
 }

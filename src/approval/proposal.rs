@@ -164,7 +164,7 @@ pub fn expected_tokens(subtasks: usize, window: u64) -> (u64, u64) {
     /// Turns for each subtask, and some for the checks.
     const TURNS_EACH: u64 = 6;
     const TURNS_MORE: u64 = 2;
-    /// Usual input and output of a turn.
+    /// Usual input and output of a turn, in tokens.
     const INPUT: u64 = 12_000;
     const OUTPUT: u64 = 500;
     let subtasks = u64::try_from(subtasks).unwrap_or(u64::MAX);

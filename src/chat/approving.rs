@@ -182,7 +182,7 @@ struct Taken {
     digest: String,
     login: String,
     is_yes: bool,
-    /// The number of the newest fact before it.
+    /// Number of the newest fact before the answer.
     since: u64,
 }
 
@@ -260,7 +260,7 @@ pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<String> {
 enum Asked {
     Run(Box<Run>),
     Several,
-    /// Something waits, under another digest.
+    /// Runs wait, but under other digests.
     Other,
     Nothing,
 }

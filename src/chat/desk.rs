@@ -25,7 +25,7 @@ pub(super) struct Desk {
     pub(super) service: Arc<Service>,
     pub(super) slack: Option<Slack>,
     pub(super) line: Option<Line>,
-    /// People who are not heard, and of whom the journal was told.
+    /// People without access of whom the journal was told.
     pub(super) strangers: Mutex<HashSet<String>>,
     /// Held while a picture is decoded.
     pub(super) decoding: tokio::sync::Mutex<()>,

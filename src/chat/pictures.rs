@@ -58,7 +58,7 @@ pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached
 #[derive(Default)]
 pub(super) struct Handed {
     pub(super) pictures: Vec<Picture>,
-    /// Those that are not, each with the reason.
+    /// The pictures that cannot be handed over, each with the reason.
     pub(super) missing: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Session {
-    /// Only models that are near are asked.
+    /// Whether only models on this machine or in a private network are asked.
     pub(super) near_only: bool,
     /// The route of the last message.
     pub(super) route: Option<Route>,

@@ -18,7 +18,7 @@ pub(super) const SEARCH_CODE: &str = "search_code";
 pub(super) const INGEST_CODE: &str = "ingest_code";
 pub(super) const PRUNE_CODE: &str = "prune_code";
 
-/// Places of an answer that names no number, and of any.
+/// Number of places in an answer: by default, and at most.
 const PLACES: usize = 8;
 const MOST_PLACES: usize = 50;
 
@@ -41,7 +41,7 @@ struct SearchCode {
     project_path: Option<PathBuf>,
     /// Number of places; 8 when left out.
     top_k: Option<usize>,
-    /// Only files whose paths begin so.
+    /// Only files whose paths begin with this.
     path_prefix: Option<String>,
     /// The same, as the HTTP API has it.
     #[serde(default)]
@@ -52,7 +52,7 @@ struct SearchCode {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Filters {
-    /// Only files whose paths begin so.
+    /// Only files whose paths begin with this.
     path_prefix: String,
 }
 

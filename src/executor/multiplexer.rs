@@ -57,7 +57,7 @@ pub enum Channel {
     /// [`ScriptEnding`]; its stdout is thrown away.
     Script {
         command: Vec<String>,
-        /// As `NAME=value`.
+        /// Environment variables, each as `NAME=value`.
         environment: Vec<String>,
     },
 }
@@ -66,7 +66,7 @@ pub enum Channel {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScriptEnding {
     pub exit_code: i64,
-    /// The last 64 KiB.
+    /// The last 64 KiB of the script's stderr.
     pub stderr: String,
 }
 

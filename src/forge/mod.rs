@@ -111,7 +111,7 @@ pub trait TaskSource: Send + Sync {
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError>;
 }
 
-/// Who the bot is, and who may have it work.
+/// The bot's account, and the rights of the people who have it work.
 #[async_trait]
 pub trait Permissions: Send + Sync {
     /// Returns the name of the bot's account.
@@ -181,7 +181,7 @@ pub trait ClaimHost: Send + Sync {
     async fn home(&self, task: &TaskId) -> Result<(String, GitCredentials), ForgeError>;
 }
 
-/// The examination by `doctor`.
+/// The forge's part in the examination by `doctor`.
 #[async_trait]
 pub trait Diagnostics: Send + Sync {
     /// Checks the token, its rights on each configured repository and the labels.

@@ -1,4 +1,5 @@
-//! Whether the places that a plan cites exist at a commit, and hold the names that it speaks of.
+//! The check of the places that a plan cites: whether they exist at a commit, and hold the names
+//! that it speaks of.
 
 use std::fmt;
 

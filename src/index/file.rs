@@ -22,7 +22,7 @@ const NAME: &str = "code-index";
 
 /// Longest wait for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// One that writes and one that reads meanwhile.
+/// Number of connections: one that writes, and one that reads meanwhile.
 const CONNECTIONS: u32 = 2;
 
 /// The tables, whose `BLOB` columns hold bytes as `stored` writes them. The id of a content is that

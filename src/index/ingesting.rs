@@ -48,7 +48,7 @@ pub struct Renamed {
 pub struct Ingested {
     /// The files that were named, or lie in folders that were.
     pub files: Vec<TakenIn>,
-    /// Paths that were named and are not there: nothing is found in them any more.
+    /// Paths that were named and do not exist: nothing is found in them any more.
     pub gone: Vec<String>,
     /// Files whose content was new, and was parsed.
     pub parsed: usize,

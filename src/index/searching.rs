@@ -38,7 +38,7 @@ const MOST_BYTES: usize = 4 * 1024;
 pub struct Wanted<'w> {
     pub question: &'w str,
     pub top_k: usize,
-    /// Only paths that begin so; empty for all.
+    /// Only paths that begin with this; empty for all.
     pub path_prefix: &'w str,
     /// Which files may be shown.
     pub takes: &'w (dyn Fn(&str) -> bool + Send + Sync),

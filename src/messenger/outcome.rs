@@ -17,13 +17,13 @@ const USUAL_PAUSE: Duration = Duration::from_secs(5);
 pub enum Outcome {
     /// The messenger has it, under this name where it gives one.
     Taken(Option<String>),
-    /// It certainly has it not, and may be asked again after the pause.
+    /// The messenger certainly does not have it, and may be asked again after the pause.
     Later { pause: Duration, reason: String },
-    /// Nobody knows whether it has it.
+    /// It is not known whether the messenger has it.
     Unknown { reason: String },
-    /// It will never take it.
+    /// The messenger will never take it.
     Refused { reason: String },
-    /// The token for a free answer is worth nothing any more; it has not been said.
+    /// The token for a free answer is not valid any more; the text was not sent.
     NotAsReply,
 }
 

@@ -7,7 +7,7 @@ use super::text::{folded, own_lines};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Route(Route),
-    /// From now on only models that are near are asked.
+    /// From now on only models on this machine or in a private network are asked.
     NearOnly,
     /// Models elsewhere may be asked again.
     Anywhere,

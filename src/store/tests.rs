@@ -37,7 +37,7 @@ pub(super) trait Place: Send + Sync {
     /// Opens the store, as another process does.
     async fn open(&self) -> Store;
 
-    /// Leaves what a killed process leaves.
+    /// Ends a worker as the death of its process does.
     async fn kill(&self, store: Store);
 
     /// Returns a worker of which only the expiry of its lease tells whether it is alive.

@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// A definition, or whatever else has a name and lines in a file.
+/// A definition, section or key: something with a name and lines in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Definition {
     name: String,

@@ -34,7 +34,7 @@ pub(super) struct Weaver {
     scope: InstrumentationScope,
 }
 
-/// The stage that a run is in: the span that has what happens meanwhile within it.
+/// The stage that a run is in: the span that encloses all that happens meanwhile.
 struct Stage {
     id: SpanId,
     begun: DateTime<Utc>,

@@ -5,8 +5,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// Why a request is not met, for whoever sent it. Holds nothing of the request as it came, but for
-/// what was checked to be harmless.
+/// The reason why a request is not met, for its sender. It holds nothing of the request as it came,
+/// except for parts that were checked to be harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,

@@ -22,7 +22,7 @@ const FINISH_SUBTASK: &str = "finish_subtask";
 const REVISE_PLAN: &str = "revise_plan";
 const ADD_SET_UP: &str = "add_set_up";
 const ASK_PEOPLE: &str = "ask_people";
-/// Does what the others do.
+/// Name of the tool that stands for all the others.
 const TELL_PROGRAM: &str = "tell_program";
 
 /// The requests that `tell_program` takes, each with a description of its argument.

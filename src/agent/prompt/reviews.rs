@@ -22,11 +22,11 @@ const MOST_TOLD: usize = 12 * 1024;
 pub(crate) struct PlanToReview<'a> {
     pub fence: &'a str,
     pub task: &'a str,
-    /// As indented JSON.
+    /// The plan as indented JSON.
     pub plan: &'a str,
     /// Blocks with the files that the plan names.
     pub excerpts: &'a str,
-    /// Most bytes of the whole.
+    /// Most bytes of the whole document.
     pub room: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct ResultToReview<'a> {
     pub criteria: &'a [String],
     pub checks: &'a [Checked],
     pub difference: &'a str,
-    /// Most bytes of the whole.
+    /// Most bytes of the whole document.
     pub room: usize,
 }
 

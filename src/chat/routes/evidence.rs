@@ -19,7 +19,7 @@ const MOST_SHOWN: usize = 10;
 pub(in crate::chat) struct Evidence {
     /// Places that exist, as `path:first-last`, with their addresses where people can look at them.
     proven: Vec<(String, Option<String>)>,
-    /// Places that do not, with what is wrong with them.
+    /// Places that do not exist or do not hold what was said, each with its fault.
     doubtful: Vec<(String, String)>,
 }
 

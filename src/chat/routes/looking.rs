@@ -33,7 +33,7 @@ const MOST_TURNS: usize = 12;
 const MOST_CALLS: usize = 8;
 /// Answers that are asked for again because they cannot be read.
 const MOST_UNREAD: u32 = 2;
-/// Most bytes of what one call gives.
+/// Most bytes of one call's output.
 const LONGEST_OUTPUT: usize = 12 * 1024;
 /// Longest wait for the code index; without it the worker searches by words.
 const INDEXING: Duration = Duration::from_mins(1);
@@ -119,7 +119,7 @@ pub(in crate::chat) struct Asked<'a> {
     pub(in crate::chat) request: &'a str,
     /// The findings of earlier workers for the same message.
     pub(in crate::chat) before: &'a [String],
-    /// When it has to come to its answer, before its time is over.
+    /// Time from which the worker is to answer, some time before it is ended.
     pub(in crate::chat) answer_from: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! The chat model: it answers, or delegates by a call of a tool.
+//! CHAT: the chat model answers, or delegates by a call of a tool.
 
 use std::sync::Arc;
 

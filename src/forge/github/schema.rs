@@ -154,7 +154,7 @@ pub(crate) struct Event {
     pub(crate) actor: Option<User>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) label: Option<Label>,
-    /// Of `assigned`: to whom, and by whom. The actor is told as either of them.
+    /// Of `assigned`: to whom, and by whom. GitHub names the actor as either of them.
     pub(crate) assignee: Option<User>,
     pub(crate) assigner: Option<User>,
 }

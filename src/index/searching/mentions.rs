@@ -13,7 +13,7 @@ const OF_PATH: f64 = 0.32;
 const OF_FILE_NAME: f64 = 0.2;
 const OF_MODULE: f64 = 0.28;
 const OF_STEM: f64 = 0.06;
-/// Letters of the shortest name of a file that is no word of every day.
+/// Fewest letters of a file's name that counts by itself: shorter ones are everyday words.
 const SHORTEST: usize = 4;
 
 /// The names in a question, arranged to be looked up for each path and definition.

@@ -9,7 +9,7 @@ use crate::syntax::words;
 const LONGEST: usize = 24 * 1024;
 /// Most names of each kind that are looked up.
 const MOST_NAMES: usize = 200;
-/// Ends of the names of files; a word with another dot in it is a module or a member.
+/// File extensions; a word with another dot in it is a module or a member.
 const FILE_ENDS: [&str; 25] = [
     "py", "pyi", "js", "jsx", "ts", "tsx", "java", "go", "rs", "c", "h", "cc", "cpp", "hpp", "rb", "md", "rst", "txt",
     "yaml", "yml", "toml", "json", "cfg", "ini", "sh",

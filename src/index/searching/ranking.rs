@@ -1,4 +1,4 @@
-//! Which files and places answer a question best, from what the words and the names of it found.
+//! The ranking of files and places that answer a question, from what its words and names found.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,16 +21,16 @@ const OF_PATH_WORDS: f64 = 0.25;
 const OF_DEFINING: f64 = 0.2;
 /// Weight of the words of the first line, beside those of the whole question.
 const OF_TITLE: f64 = 0.75;
-/// How much a file of tests, or of prose, is worth beside one of code, unless it is asked for.
+/// Factors for files of tests and of prose, where code has 1, unless the question asks for them.
 const TESTS: f64 = 0.4;
 const PROSE: f64 = 0.5;
-/// How much a file beside the program is worth: of examples, benchmarks, scripts of the project.
+/// Factor for a file beside the program: an example, a benchmark, a script of the project.
 const BESIDE: f64 = 0.7;
 
 /// A place that has words of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
-    /// Its number in the commit, and that of the content that it is of.
+    /// Number of the place in the commit, and number of the content that it belongs to.
     pub(super) place: usize,
     pub(super) content: usize,
     pub(super) score: f64,

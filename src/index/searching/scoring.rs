@@ -26,7 +26,7 @@ const COMMON: f64 = 1e-6;
 /// A word of a question, and how often it counts.
 pub(super) type Word<'q> = (&'q str, usize);
 
-/// In which places of the index some words stand.
+/// Posting lists of some words: the places of the index in which each stands.
 #[derive(Default)]
 pub(super) struct Lists {
     of: HashMap<String, Vec<List>>,

@@ -8,7 +8,7 @@ use super::bytes::{Reader, put, put_text};
 
 /// Bytes of a block: four of them fill a page of the database, which has 4,096.
 const BLOCK: usize = 984;
-/// Room that is too small to begin a word in.
+/// Bytes at the end of a block that are too few to begin a word in.
 const SCANT: usize = 48;
 /// How often a word counts in a place at most: in its lines, and in its name.
 pub(in crate::index) const MOST_IN_BODY: u8 = 5;

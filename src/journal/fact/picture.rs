@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::picture::Picture;
 
-/// A picture that was about to be shown to a model, or was not.
+/// A picture that was to be shown to a model, whether it was or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shown {

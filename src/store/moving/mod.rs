@@ -108,7 +108,7 @@ async fn copy(source: &Store, target: &Store, table: &'static Table) -> Result<u
     }
 }
 
-/// Counts the rows and sums up what is in them.
+/// Counts the rows of a table and computes a digest of their values.
 async fn sum(store: &Store, table: &'static Table) -> Result<(u64, [u8; 32]), StoreError> {
     let (mut rows, mut digest, mut key) = (0, Sha256::new(), first(table));
     loop {

@@ -36,8 +36,8 @@ const SESSION: &str = "SET default_transaction_isolation = 'read committed';
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pool: PgPool,
-    /// For what is asked while a transaction of the other connections is open: with one pool for
-    /// both as many transactions as it has connections would wait for one another.
+    /// Connections for queries while a transaction of the others is open: with one pool for both,
+    /// as many transactions as it has connections would wait for one another.
     looks: PgPool,
     options: PgConnectOptions,
     name: Arc<str>,

@@ -29,7 +29,7 @@ const FORM_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Bounds the time of every request, and puts on every answer what browsers are to keep to.
+/// Bounds the time of every request, and adds the headers that restrict browsers to every answer.
 pub(in crate::web) async fn frame(request: Request, next: Next) -> Response {
     let mut response = match tokio::time::timeout(LONGEST, next.run(request)).await {
         Ok(response) => response,

@@ -23,7 +23,7 @@ use super::reading::runs::{RunSummary, Status};
 use crate::index::{Ingested, Pruned};
 pub(super) use asked::{Asked, run_id};
 
-/// One of the things that scripts can ask for.
+/// An endpoint of the API.
 struct Endpoint {
     is_post: bool,
     path: &'static str,
@@ -52,7 +52,7 @@ fn described<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 /// The outcome of an action.
 #[derive(Debug, serde::Serialize, JsonSchema)]
 struct Acted {
-    /// In a few words.
+    /// The outcome in a few words.
     outcome: String,
 }
 
@@ -61,7 +61,7 @@ struct Acted {
 #[serde(deny_unknown_fields)]
 struct Switch {
     on: bool,
-    /// For so long; without it as long as the configuration allows.
+    /// Minutes for which it is switched on; if left out, as long as the configuration allows.
     #[serde(default)]
     minutes: Option<u32>,
 }
@@ -78,7 +78,7 @@ struct History {
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTask {
-    /// Such as `github:owner/repo` or `gitlab:group/project`.
+    /// The repository, such as `github:owner/repo` or `gitlab:group/project`.
     pub(super) repository: String,
     pub(super) title: String,
     #[serde(default)]
@@ -88,7 +88,7 @@ pub(super) struct NewTask {
 /// The issue that was opened for a task.
 #[derive(Debug, Clone, serde::Serialize, JsonSchema)]
 pub(super) struct Opened {
-    /// Such as `github:owner/repo#12`.
+    /// The task, such as `github:owner/repo#12`.
     pub(super) task: String,
     pub(super) url: String,
 }

@@ -32,7 +32,7 @@ const LONGEST_ID: usize = 100;
 
 /// A delivery that was shown to be real.
 struct Delivery {
-    /// By which a repetition is told.
+    /// The forge's id, by which a repetition is recognized.
     id: String,
     /// Whether it is of a kind that can mean work.
     is_of_interest: bool,

@@ -10,7 +10,7 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 160.0;
 /// Widest bar.
 const WIDEST: f64 = 40.0;
-/// Days and models in a picture.
+/// Most days, or models, in a picture.
 const MOST: usize = 31;
 /// Columns that have their names below them.
 const MOST_LABELS: usize = 6;

@@ -1,4 +1,4 @@
-//! All of one run.
+//! The document about one run.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(in crate::web) struct RunDetail {
     pub(in crate::web) failure: Option<String>,
     /// The address of the pull or merge request.
     pub(in crate::web) change: Option<String>,
-    /// The number of the newest fact: `GET /api/events` goes on behind it.
+    /// Number of the newest fact. `GET /api/events` continues after it.
     pub(in crate::web) newest_fact: u64,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::web) struct CheckView {
 pub(in crate::web) struct ReviewView {
     /// `plan` or `result`.
     pub(in crate::web) what: String,
-    /// From 0 to 10, by round; null where no review came of it.
+    /// The score of each round, from 0 to 10; null for a round without a review.
     pub(in crate::web) scores: Vec<Option<f64>>,
 }
 

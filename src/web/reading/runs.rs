@@ -18,11 +18,11 @@ pub(in crate::web) struct RunSummary {
     pub(in crate::web) id: String,
     pub(in crate::web) task: String,
     pub(in crate::web) title: String,
-    /// Such as `working`, `awaiting_approval:preparing`, `done`.
+    /// The state, such as `working`, `awaiting_approval:preparing`, `done`.
     pub(in crate::web) state: String,
     pub(in crate::web) created_at: String,
     pub(in crate::web) updated_at: String,
-    /// Null while it is unfinished.
+    /// The end of the run; null while it is unfinished.
     pub(in crate::web) finished_at: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub(in crate::web) struct Status {
     pub(in crate::web) automatic_approval: AutomaticApproval,
     /// Runs that wait for people first.
     pub(in crate::web) runs: Vec<Unfinished>,
-    /// The number of the newest fact: `GET /api/events` goes on behind it.
+    /// Number of the newest fact. `GET /api/events` continues after it.
     pub(in crate::web) newest_fact: u64,
 }
 

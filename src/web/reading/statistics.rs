@@ -41,7 +41,7 @@ pub(in crate::web) struct Day {
     pub(in crate::web) done: usize,
     pub(in crate::web) failed: usize,
     pub(in crate::web) stopped: usize,
-    /// In seconds; null where none ended.
+    /// Median of the durations in seconds; null where no run ended.
     pub(in crate::web) p50_seconds: Option<i64>,
     pub(in crate::web) p95_seconds: Option<i64>,
 }
@@ -106,7 +106,7 @@ async fn read(service: &Service, since: Option<DateTime<Utc>>) -> Result<Figures
     })
 }
 
-/// Collects what pictures are drawn of.
+/// Collects the data of the charts.
 #[derive(Default)]
 struct Pictures {
     begun: HashMap<RunId, DateTime<Utc>>,

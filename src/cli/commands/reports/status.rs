@@ -1,4 +1,4 @@
-//! `status`: what is queued, active and finished.
+//! The command `status`, which lists the runs that are queued, active and finished.
 
 use std::path::Path;
 use std::process::ExitCode;

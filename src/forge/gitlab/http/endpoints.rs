@@ -10,8 +10,8 @@ use gitlab::api::endpoint_prelude::{BodyError, Endpoint, FormParams, Method, Pag
 use crate::forge::item::address::ItemAddress;
 use crate::task::id::ItemKind;
 
-/// Something that issues and merge requests both have, at the same path below the item and with the
-/// same parameters. The crate has two types for each, without a common trait.
+/// A request for something that issues and merge requests both have, at the same path below the
+/// item and with the same parameters. The crate has two types for each, without a common trait.
 pub(crate) struct OfItem<'a> {
     method: Method,
     item: ItemAddress<'a>,

@@ -31,7 +31,7 @@ pub(super) struct Object {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
-    /// Left out, it is the basic one.
+    /// The transfer adapter; `basic` if left out.
     pub(super) transfer: Option<String>,
     pub(super) objects: Vec<Answered>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Actions {
     pub(super) verify: Option<Action>,
 }
 
-/// A request that the server asks for.
+/// A request that the server asks the client to make.
 #[derive(Debug, Deserialize)]
 pub(super) struct Action {
     pub(super) href: String,

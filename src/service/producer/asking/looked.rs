@@ -19,10 +19,11 @@ const FURTHEST_BACK: TimeDelta = TimeDelta::days(1);
 const OVERLAP: TimeDelta = TimeDelta::minutes(10);
 /// GitLab does not say of a comment within a minute after another change that something changed.
 const UNREST: TimeDelta = TimeDelta::minutes(2);
-/// An item whose wish was acted on so long ago is not found any more without a run that has read
-/// it, or another wish.
+/// Time for which a wish that was acted on is remembered. Its item is not found after that without
+/// a run that has read it, or another wish.
 const REMEMBERED: TimeDelta = TimeDelta::days(90);
-/// More wishes than people have in that time. The oldest are forgotten first.
+/// Most wishes that are remembered, more than people have in that time. The oldest are forgotten
+/// first.
 const MOST: usize = 2_000;
 
 /// The items that were looked at and the wishes that were acted on, as they are stored.
@@ -94,7 +95,7 @@ impl Looked {
         self.items.len() + self.wishes.len() < before
     }
 
-    /// Ends a look that began then. One that could not read everything is done again.
+    /// Ends the look that began at `began`. One that could not read everything is done again.
     pub(super) fn end(&mut self, began: DateTime<Utc>, is_whole: bool) {
         let until = if is_whole { began - OVERLAP } else { self.since(began) };
         self.until = Some(until);

@@ -88,7 +88,7 @@ impl Place for Schema {
         pool.close().await;
     }
 
-    /// One whose session is there.
+    /// Returns a worker whose session is there.
     async fn distant_worker(&self) -> Uuid {
         let store = self.open().await;
         let worker = store.worker();

@@ -47,7 +47,7 @@ impl Place for Folder {
         std::fs::write(file, "").unwrap();
     }
 
-    /// One without a file here, as those of other machines are.
+    /// Returns a worker without a file here, as those of other machines are.
     async fn distant_worker(&self) -> Uuid {
         Uuid::new_v4()
     }
