@@ -51,7 +51,7 @@ pub struct Plan {
     /// Whether the planner takes it that people should approve.
     #[serde(deserialize_with = "lenient::words", skip_serializing_if = "String::is_empty")]
     pub need_approval: String,
-    /// What the planner takes the work to cost.
+    /// The planner's estimate of the cost of the work.
     #[serde(deserialize_with = "lenient::words", skip_serializing_if = "String::is_empty")]
     pub cost_hint: String,
     #[serde(deserialize_with = "lenient::text")]

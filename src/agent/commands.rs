@@ -17,7 +17,7 @@ use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
 use crate::secret::Clean;
 
-/// What people said to the model.
+/// A message from people to the model.
 pub(crate) struct Told {
     pub(crate) text: Clean,
     /// The pictures in it.

@@ -22,11 +22,12 @@ use crate::store::StoreError;
 /// Characters of a digest that the model is shown: the same plan is made for the same pictures.
 const SHORT: usize = 16;
 
-/// What a model gets of pictures.
+/// The pictures that a model is shown, and the words about them.
 #[derive(Default)]
 pub(crate) struct Sight {
     pub(crate) pictures: Vec<Picture>,
-    /// What is said of them; empty where there are none.
+    /// Sentences for the prompt that name the pictures that are shown and those that are not; empty
+    /// if there are none.
     pub(crate) words: String,
 }
 

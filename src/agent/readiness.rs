@@ -20,10 +20,10 @@ use crate::tool::program::Program;
 /// Pause between two looks at a server that is coming back.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What came of making a model ready.
+/// The outcome of making a model ready.
 #[derive(Debug, Default)]
 pub struct Readiness {
-    /// What was done, for the journal.
+    /// The action that was taken, for the journal.
     pub done: Option<String>,
     /// Why the model is not ready.
     pub missing: Option<NotReady>,
@@ -38,12 +38,13 @@ pub enum NotReady {
     Passes(String),
 }
 
-/// What is wrong with a model's server.
+/// A fault of a model's server.
 struct Unfit {
     what: String,
-    /// What the operator is to do, where the server answers.
+    /// The remedy for the operator; `None` if the server does not answer.
     hint: Option<String>,
-    /// It has loaded the model with another window than is wanted, and does so again.
+    /// Whether the server has loaded the model with another window than is wanted, and would do so
+    /// again.
     is_window: bool,
 }
 

@@ -43,7 +43,7 @@ pub struct ReviewSettings {
     pub config: reviewer::config::Config,
     /// The reviewer's prompt, with a place for the document.
     pub prompt: Arc<str>,
-    /// What a reviewer that is a program needs to be run.
+    /// The paths that a reviewer program needs to run.
     pub place: Place,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What people are asked to allow before the program goes on.
+/// The steps that people are asked to allow before the program goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -15,9 +15,10 @@ pub struct Config {
     pub plan: Option<bool>,
     /// Which results wait before they are delivered; `guarded` if left out.
     pub result: Option<Results>,
-    /// What may pass without a person while an operator has switched that on.
+    /// The limits of automatic approval, which passes runs without a person while an operator has
+    /// switched it on.
     pub auto_approve: AutoApprove,
-    /// What a person must allow even then.
+    /// Operations that a person must allow even while automatic approval is switched on.
     pub hard_require: BTreeSet<Operation>,
     /// Number of existing files above which their change is a broad overwrite.
     pub broad_overwrite_files: usize,
@@ -42,7 +43,7 @@ pub enum Results {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutoApprove {
-    /// Whether it may be switched on at all.
+    /// Whether automatic approval may be switched on at all.
     pub enabled: bool,
     /// Kinds of tasks whose results may pass.
     pub task_types: BTreeSet<TaskType>,
@@ -67,7 +68,7 @@ pub enum TaskType {
     Local,
 }
 
-/// What a result does, as its difference shows.
+/// An operation of a result that may need a person's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {

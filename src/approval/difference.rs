@@ -1,10 +1,10 @@
-//! What a result does, read from git's raw difference: never from what a model says of it.
+//! The operations of a result, read from git's raw difference: never from what a model says of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Config, Operation};
 
-/// What happened to a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Added,
@@ -29,20 +29,20 @@ pub struct Change {
 /// All that a result would push.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Between base and result.
+    /// Changes between base and result.
     pub changes: Vec<Change>,
-    /// Of each commit: what one adds and another takes away is pushed as well.
+    /// Changes of each commit: what one adds and another takes away is pushed as well.
     pub steps: Vec<Change>,
     /// Lines that are removed from files, by their path.
     pub removed: BTreeMap<String, u64>,
 }
 
-/// What else is known of a result.
+/// Facts about a result that its difference does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Circumstances {
     /// The redactor found something.
     pub has_secrets: bool,
-    /// Not certain to be private.
+    /// The repository is not certain to be private.
     pub is_public: bool,
     pub is_over_cost_limit: bool,
 }

@@ -20,7 +20,7 @@ pub enum Part {
     Environment,
     /// The hosts that its programs may reach.
     Egress,
-    /// What the run may use by the configuration.
+    /// The limits that the configuration sets for the run.
     Budget,
     /// The tokens that a person has allowed beyond it.
     Allowance,
@@ -68,7 +68,7 @@ pub struct HeldPlan {
     pub question: Question,
     pub bound: Bound,
     pub reason: Reason,
-    /// What changed since an approval, or a question, that is void now.
+    /// The parts that changed since an approval, or a question, that is void now.
     pub changed: Vec<Part>,
     /// Whether an approval became void.
     pub is_void: bool,
@@ -88,7 +88,7 @@ pub struct HeldPlan {
     pub estimate: Estimate,
 }
 
-/// What programs in the container may reach.
+/// The network access of programs in the container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "mode")]
 pub enum Egress {
@@ -100,7 +100,7 @@ pub enum Egress {
     },
 }
 
-/// What the work on a plan may take, roughly.
+/// A rough estimate of the tokens and the cost of the work on a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub tokens: u64,
@@ -164,7 +164,7 @@ pub fn expected_tokens(subtasks: usize, window: u64) -> (u64, u64) {
     /// Turns for each subtask, and some for the checks.
     const TURNS_EACH: u64 = 6;
     const TURNS_MORE: u64 = 2;
-    /// Usual input and output of a turn.
+    /// Usual input and output of a turn, in tokens.
     const INPUT: u64 = 12_000;
     const OUTPUT: u64 = 500;
     let subtasks = u64::try_from(subtasks).unwrap_or(u64::MAX);

@@ -182,7 +182,7 @@ struct Taken {
     digest: String,
     login: String,
     is_yes: bool,
-    /// The number of the newest fact before it.
+    /// Number of the newest fact before the answer.
     since: u64,
 }
 
@@ -256,11 +256,11 @@ pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<String> {
     wait_of(run.state, &record, days)?.digest
 }
 
-/// What somebody may have answered.
+/// The waiting run that an answer is about, as far as it can be told.
 enum Asked {
     Run(Box<Run>),
     Several,
-    /// Something waits, under another digest.
+    /// Runs wait, but under other digests.
     Other,
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! What answering needs.
+//! The desk: the state and the connections that the handling of all messages shares.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ use super::session::Session;
 /// The rule that keeps a conversation on near models, for people.
 const NEAR_ONLY: &str = "the conversation is set to /local";
 
-/// What answering needs.
+/// The state and the connections that the handling of all messages shares.
 pub(super) struct Desk {
     pub(super) service: Arc<Service>,
     pub(super) slack: Option<Slack>,
     pub(super) line: Option<Line>,
-    /// People who are not heard, and of whom the journal was told.
+    /// People without access of whom the journal was told.
     pub(super) strangers: Mutex<HashSet<String>>,
     /// Held while a picture is decoded.
     pub(super) decoding: tokio::sync::Mutex<()>,

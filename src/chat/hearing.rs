@@ -1,4 +1,5 @@
-//! Whose words are taken: people whom the configuration names, where they speak to the bot.
+//! The admission of messages: from people whom the configuration names, where they speak to the
+//! bot.
 
 use std::sync::PoisonError;
 
@@ -16,12 +17,13 @@ use crate::store::StoreError;
 
 /// Messages of one conversation that may wait for their answers.
 const MOST_WAITING: u64 = 20;
-/// Messages of all conversations that may: whoever begins one after the other is no less a flood.
+/// Messages of all conversations that may wait: a person who begins one conversation after the
+/// other is no less a flood.
 const MOST_WAITING_IN_ALL: u64 = 400;
-/// People who are not heard that are remembered.
+/// Most people without access who are remembered.
 const MOST_STRANGERS: usize = 1_000;
 
-/// What came of something that somebody said.
+/// The outcome of hearing a message or a press of a button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     /// It is stored and is answered.
@@ -33,7 +35,7 @@ pub enum Heard {
 }
 
 impl Desk {
-    /// Hears what Slack tells; returns whether it is safely kept, or need not be.
+    /// Takes an event of Slack; returns whether it is safely kept, or need not be.
     pub(super) async fn hear(&self, payload: &Value) -> bool {
         let Some(slack) = &self.slack else { return false };
         let own = match slack.own().await {

@@ -10,7 +10,7 @@ use crate::llm::model::Model;
 use crate::messenger::place::{Attached, Incoming, Messenger};
 use crate::picture::{MOST, Picture, prepared};
 
-/// What a model gets of pictures.
+/// The pictures that a model is shown, and a sentence about those that it is not shown.
 #[derive(Default)]
 pub(super) struct Sight {
     pub(super) pictures: Vec<Picture>,
@@ -18,8 +18,8 @@ pub(super) struct Sight {
     pub(super) words: String,
 }
 
-/// Returns what a model gets of the pictures that were sent. A model that takes none has none
-/// fetched.
+/// Returns the pictures that were sent, as the model is shown them. None is fetched for a model
+/// that takes no pictures.
 pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached], model: &Model, role: Role) -> Sight {
     let mut sight = Sight::default();
     let mut missing = Vec::new();
@@ -58,7 +58,7 @@ pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached
 #[derive(Default)]
 pub(super) struct Handed {
     pub(super) pictures: Vec<Picture>,
-    /// Those that are not, each with the reason.
+    /// The pictures that cannot be handed over, each with the reason.
     pub(super) missing: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use crate::store::NewSaying;
 /// Most parts of one text; what is longer is cut.
 const MOST_PARTS: usize = 10;
 
-/// What the outbox keeps of a text.
+/// A text as the outbox keeps it, with the conversation that it goes to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parcel {
     pub(super) place: Place,
@@ -23,8 +23,8 @@ pub(super) struct Parcel {
     pub(super) reply: Option<(String, DateTime<Utc>)>,
 }
 
-/// What is to be said because of one cause, in its order. Made again for the same cause, it has the
-/// same ids, so that it is said once.
+/// The texts to be said because of one cause, in their order. Made again for the same cause, they
+/// have the same ids, so that each is said once.
 pub(super) struct Draft<'a> {
     desk: &'a Desk,
     place: &'a Place,

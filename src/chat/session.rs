@@ -1,4 +1,4 @@
-//! What is known of a conversation: its settings, and a short memory of what was said.
+//! The state of a conversation: its settings, and a short memory of what was said.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use crate::routing::Route;
 /// Most entries of the memory, and most characters of one.
 const MOST: usize = 12;
 const LONGEST: usize = 2_000;
-/// Messages behind a picture with which it is shown again.
+/// Number of messages after a picture with which it is shown again.
 const PICTURE_FOR: u8 = 3;
-/// What is read of a message that is nothing but pictures.
+/// The text that stands for a message of nothing but pictures.
 pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 
 /// A conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Session {
-    /// Only models that are near are asked.
+    /// Whether only models on this machine or in a private network are asked.
     pub(super) near_only: bool,
     /// The route of the last message.
     pub(super) route: Option<Route>,
@@ -28,7 +28,7 @@ pub(super) struct Session {
     pub(super) shown_for: u8,
 }
 
-/// What somebody said.
+/// A message of the bot or of a person, as the conversation remembers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Remembered {
     pub(super) by_bot: bool,

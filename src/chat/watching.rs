@@ -1,7 +1,7 @@
 //! The progress of runs that were asked for in a conversation: one text that is changed in Slack,
 //! few texts in LINE; questions with buttons, or a digest to type; and how it ended.
 //!
-//! What is told is made of the store as it is, and facts only say when to look: so nothing is
+//! The texts are made from the store as it is, and facts only say when to look: so nothing is
 //! missed, and a text that was made twice has the same id and the same words.
 
 use serde::{Deserialize, Serialize};
@@ -16,14 +16,14 @@ use crate::messenger::words::{Button, Words};
 use crate::store::{ChatWatch, FactFilter, NewSaying, Run, StoreError};
 use crate::task::state::State;
 
-/// Tasks that are looked at together.
+/// Most tasks that are looked at together.
 const MOST: u32 = 500;
 /// Most steps of a plan that are shown.
 const MOST_STEPS: usize = 15;
-/// Most characters of a line of a model's.
+/// Most characters of a line that a model wrote.
 const LONGEST_LINE: usize = 200;
 
-/// What was told of a task.
+/// A task that a conversation follows, and how much of it was told there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Watched {
     pub(super) place: Place,
@@ -32,9 +32,9 @@ pub(super) struct Watched {
     pub(super) is_japanese: bool,
     /// The number of the newest fact that was looked at.
     pub(super) seen: u64,
-    /// The digests that were asked about.
+    /// The digests that people in the conversation were asked to approve.
     pub(super) asked: Vec<String>,
-    /// Other waits that were told.
+    /// The other waits that people in the conversation were told of.
     pub(super) waits: Vec<String>,
 }
 

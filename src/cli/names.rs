@@ -1,5 +1,5 @@
-//! What a program linked statically with glibc says where the machine looks names up in a way that
-//! may end it.
+//! The warning of a program linked statically with glibc where the machine looks names up in a way
+//! that may end it.
 //!
 //! glibc reads `/etc/hosts` and asks DNS by itself. For every other way that `nsswitch.conf` names
 //! it loads a library of the machine, which brings a second glibc: of another version, that ends

@@ -16,13 +16,13 @@ use crate::routing::rules::Rules;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chat {
-    /// The repository that is meant where none is named, such as `github:owner/repo`.
+    /// The repository of messages that name none, such as `github:owner/repo`.
     pub default_repository: Option<String>,
     pub slack: Slack,
     pub line: Line,
-    /// What the chat model is told of itself, joined in this order.
+    /// Files that tell the chat model who it is and how it behaves, joined in this order.
     pub persona_files: PersonaFiles,
-    /// How it is decided what becomes of a message.
+    /// How the route of a message is decided.
     pub routing: Routing,
     /// The commands of `/ops`, by name. Nothing else is ever run.
     pub ops: BTreeMap<String, OpsCommand>,
@@ -38,15 +38,15 @@ pub struct Chat {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersonaFiles {
-    /// Who it is, and how it speaks.
+    /// Who the chat model is, and how it speaks.
     pub chat: Option<PathBuf>,
-    /// What it keeps to.
+    /// The rules that the chat model keeps to.
     pub policy: Option<PathBuf>,
-    /// What holds here, or for now.
+    /// Additions for this installation, or for the time being.
     pub overlay: Option<PathBuf>,
 }
 
-/// How it is decided what becomes of a message.
+/// How the route of a message is decided.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Routing {
@@ -59,11 +59,11 @@ pub struct Routing {
     pub max_millis: u64,
 }
 
-/// What the classifier must be sure of, from 0 to 1.
+/// The confidence that the classifier must have, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Classifier {
-    /// Below it a message goes to CHAT.
+    /// Confidence below which a message goes to CHAT.
     pub min_confidence: f64,
     /// The same for CODE, which also needs the message's own words as evidence.
     pub min_confidence_for_code: f64,
@@ -75,12 +75,12 @@ pub struct Classifier {
 pub struct OpsCommand {
     /// The program and its arguments; no shell reads them, and nothing is added.
     pub command: Vec<String>,
-    /// What it does, for people.
+    /// A description of the command, for people.
     pub description: String,
     /// Its environment variables; it gets no others.
     #[schemars(with = "BTreeMap<String, String>")]
     pub env: BTreeMap<String, SecretString>,
-    /// How long it may take.
+    /// Time limit of the command, in seconds.
     pub timeout_seconds: u64,
 }
 

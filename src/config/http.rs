@@ -15,30 +15,30 @@ pub struct Http {
     /// Address and port, such as 127.0.0.1:8420. Without it `serve` has no HTTP server. Any address
     /// that is not of this machine alone needs `users`.
     pub listen: Option<String>,
-    /// Who may come in, by name. Without any the program makes a token of its own, and listens on
-    /// this machine alone.
+    /// Users by name. Without any the program makes a token of its own, and listens on this machine
+    /// alone.
     pub users: BTreeMap<String, User>,
     /// The address under which people open the dashboard where that is another one than `listen`,
     /// for instance that of a proxy with TLS.
     pub public_url: Option<String>,
-    /// What the forges send when something happens.
+    /// Secrets of the forges' webhooks.
     pub webhooks: Webhooks,
     /// Whether `/metrics` has the figures for Prometheus.
     pub metrics: bool,
 }
 
-/// Somebody who may come in.
+/// A user of the HTTP server.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct User {
-    /// What this user shows: at least 16 characters that nobody can guess.
+    /// The user's secret token: at least 16 characters that nobody can guess.
     #[schemars(with = "Option<String>")]
     pub token: Option<SecretString>,
     /// `view` only looks; `approve` also decides, and starts, pauses and stops runs.
     pub can: May,
 }
 
-/// What a user may do.
+/// The rights of a user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum May {
@@ -47,7 +47,8 @@ pub enum May {
     View,
 }
 
-/// What is known to the forges alone, so that their deliveries can be told from others'.
+/// Secrets that only the forges know besides this program, so that their deliveries can be told
+/// from others'.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Webhooks {

@@ -57,7 +57,7 @@ pub struct Config {
     pub llm: llm::config::Config,
     /// Most model turns in one run.
     pub max_llm_process_num: u32,
-    /// What one run may use.
+    /// The limits of one run, and of all runs on one day.
     pub budget: Budget,
     /// Tools besides the built-in ones.
     pub mcp_servers: Vec<McpServerConfig>,
@@ -71,13 +71,13 @@ pub struct Config {
     pub index: index::Config,
     /// Reviews of plans and results by a second model.
     pub review: reviewer::config::Config,
-    /// What people are asked to allow before the program goes on.
+    /// The steps that people are asked to allow before the program goes on.
     pub approval: approval::config::Config,
     /// How people are heard while a run works, and how long a run waits.
     pub steering: Steering,
-    /// What the pull/merge requests get that the program opens.
+    /// The labels, assignees, reviewers and texts of the pull/merge requests that the program opens.
     pub change_requests: ChangeRequests,
-    /// What happens after a pull/merge request was opened.
+    /// The work on a pull/merge request after it was opened.
     pub follow_up: FollowUp,
     /// How commits are made and what they may hold.
     pub git: repository::Config,
@@ -93,7 +93,7 @@ pub struct Config {
     pub store: store::config::Config,
     /// The log files and the journal.
     pub logs: LogConfig,
-    /// What is kept from models.
+    /// Data besides secrets that is kept from models.
     pub secret: Secret,
     /// Files that hold secrets, the configuration file among them if it does.
     #[serde(skip)]
@@ -122,16 +122,16 @@ pub enum TaskSource {
     Gitlab,
 }
 
-/// What is kept from models besides secrets.
+/// Data besides secrets that is kept from models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Secret {
-    /// What happens to personal data before a model that is not on this machine or in a private
-    /// network.
+    /// The treatment of personal data that would be sent to a model which is not on this machine or
+    /// in a private network.
     pub pii: PersonalData,
 }
 
-/// What happens to addresses of e-mail, telephone numbers, numbers of cards and My Numbers.
+/// The treatment of e-mail addresses, telephone numbers, card numbers and My Numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PersonalData {

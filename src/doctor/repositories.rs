@@ -1,4 +1,4 @@
-//! What git can do with each configured repository: fetch it, and set claims in it.
+//! Checks of git's rights in each configured repository: to fetch it, and to set claims in it.
 
 use super::told_apart;
 use crate::agent::claim::git_login::login;

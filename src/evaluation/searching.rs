@@ -18,14 +18,14 @@ pub(super) const SEARCH_CODE: &str = "search_code";
 pub(super) const INGEST_CODE: &str = "ingest_code";
 pub(super) const PRUNE_CODE: &str = "prune_code";
 
-/// Places of an answer that names no number, and of any.
+/// Number of places in an answer: by default, and at most.
 const PLACES: usize = 8;
 const MOST_PLACES: usize = 50;
 
-/// What is needed to search folders.
+/// The settings for searching folders.
 pub struct Folders {
     pub index: index::Config,
-    /// What reorders places by their meaning, if something does.
+    /// The model that reorders places by their meaning, if one is configured.
     pub reranker: Option<Reranker>,
     pub repository: repository::Config,
     pub state_dir: PathBuf,
@@ -41,18 +41,18 @@ struct SearchCode {
     project_path: Option<PathBuf>,
     /// Number of places; 8 when left out.
     top_k: Option<usize>,
-    /// Only files whose paths begin so.
+    /// Only files whose paths begin with this.
     path_prefix: Option<String>,
     /// The same, as the HTTP API has it.
     #[serde(default)]
     filters: Filters,
 }
 
-/// What narrows a search.
+/// Filters that narrow a search.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Filters {
-    /// Only files whose paths begin so.
+    /// Only files whose paths begin with this.
     path_prefix: String,
 }
 
@@ -65,7 +65,7 @@ struct IngestCode {
     /// Files, and folders with all that is in them.
     #[serde(default)]
     paths: Vec<String>,
-    /// What changed, in the place of `paths` or beside them.
+    /// The files that changed, instead of `paths` or in addition to them.
     diff: Option<index::Diff>,
 }
 

@@ -26,9 +26,9 @@ use crate::process::ending::end_descendants;
 /// The line with which this end begins.
 pub const GREETING: &str = "multiplexing";
 
-/// What the container's first process writes once this program has ended. The engine keeps the
-/// stream open then, and the worker would wait for answers: more bytes than the longest frame, none
-/// of which can begin a frame, end the connection at once.
+/// The bytes that the container's first process writes once this program has ended. The engine
+/// keeps the stream open then, and the worker would wait for answers: more bytes than the longest
+/// frame, none of which can begin a frame, end the connection at once.
 pub static BROKEN: [u8; 32 * 1024] = [0xff; 32 * 1024];
 
 /// Most channels at a time; the worker opens three.
@@ -57,7 +57,7 @@ pub enum Channel {
     /// [`ScriptEnding`]; its stdout is thrown away.
     Script {
         command: Vec<String>,
-        /// As `NAME=value`.
+        /// Environment variables, each as `NAME=value`.
         environment: Vec<String>,
     },
 }
@@ -66,7 +66,7 @@ pub enum Channel {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScriptEnding {
     pub exit_code: i64,
-    /// The last 64 KiB.
+    /// The last 64 KiB of the script's stderr.
     pub stderr: String,
 }
 

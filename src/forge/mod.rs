@@ -111,7 +111,7 @@ pub trait TaskSource: Send + Sync {
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError>;
 }
 
-/// Who the bot is, and who may have it work.
+/// The bot's account, and the rights of the people who have it work.
 #[async_trait]
 pub trait Permissions: Send + Sync {
     /// Returns the name of the bot's account.
@@ -169,8 +169,8 @@ pub trait CodeHost: Send + Sync {
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
 }
 
-/// What claims on items need, by which installations without a shared store keep from working on
-/// the same ones.
+/// The forge's part in claims on items, by which installations without a shared store keep from
+/// working on the same ones.
 #[async_trait]
 pub trait ClaimHost: Send + Sync {
     /// Returns the time by the forge's clock.
@@ -181,7 +181,7 @@ pub trait ClaimHost: Send + Sync {
     async fn home(&self, task: &TaskId) -> Result<(String, GitCredentials), ForgeError>;
 }
 
-/// The examination by `doctor`.
+/// The forge's part in the examination by `doctor`.
 #[async_trait]
 pub trait Diagnostics: Send + Sync {
     /// Checks the token, its rights on each configured repository and the labels.

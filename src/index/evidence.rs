@@ -1,4 +1,5 @@
-//! Whether the places that a plan cites exist at a commit, and hold the names that it speaks of.
+//! The check of the places that a plan cites: whether they exist at a commit, and hold the names
+//! that it speaks of.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use crate::syntax::cited;
 /// Largest file that is cited.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// What is wrong with a cited place.
+/// The fault of a cited place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     NoFile,

@@ -22,12 +22,13 @@ const NAME: &str = "code-index";
 
 /// Longest wait for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// One that writes and one that reads meanwhile.
+/// Number of connections: one that writes, and one that reads meanwhile.
 const CONNECTIONS: u32 = 2;
 
-/// What is in them is bytes, see `stored`. The id of a content is that of its first place, and no
-/// id is given twice: words are kept in segments, one for each time that files were read, and say
-/// in which places they stand. The text is nowhere in it, because the repository has it.
+/// The tables, whose `BLOB` columns hold bytes as `stored` writes them. The id of a content is that
+/// of its first place, and no id is given twice: words are kept in segments, one for each time that
+/// files were read, with the ids of the places that they stand in. The text is in none of them,
+/// because the repository has it.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS blob (
     id INTEGER PRIMARY KEY, object BLOB NOT NULL, language INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,

@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 3;
 /// Bytes of files that are read before they are written.
 const GROUP: u64 = 8 * 1024 * 1024;
 
-/// What was done.
+/// How many files it took to bring the index up to a commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Files of the commit.

@@ -25,7 +25,7 @@ pub struct FolderIndex {
     pub index: Index,
     pub commit: CommitId,
     pub folder: PathBuf,
-    /// What it took to bring it up to date.
+    /// How many files it took to bring the index up to date.
     pub filled: Filled,
 }
 

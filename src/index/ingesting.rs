@@ -1,4 +1,4 @@
-//! What other programs ask of an index path by path: take these in, leave these out.
+//! Requests by other programs to take paths into an index or to leave them out.
 //!
 //! Which files there are is read from git, never from the caller: a path that is named and not
 //! there is answered as gone, a file that only moved is not parsed again. So a caller that forgets
@@ -21,11 +21,11 @@ use crate::repository::CommitId;
 pub struct Ingest {
     /// Files, and folders with all that is in them.
     pub paths: Vec<String>,
-    /// What changed, in the place of `paths` or beside them.
+    /// The files that changed, instead of `paths` or in addition to them.
     pub diff: Option<Diff>,
 }
 
-/// What changed.
+/// The files that differ between two states, by kind of change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Diff {
@@ -43,12 +43,12 @@ pub struct Renamed {
     pub to: String,
 }
 
-/// What the index has of the paths now.
+/// The requested files as the index has them now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ingested {
     /// The files that were named, or lie in folders that were.
     pub files: Vec<TakenIn>,
-    /// Paths that were named and are not there: nothing is found in them any more.
+    /// Paths that were named and do not exist: nothing is found in them any more.
     pub gone: Vec<String>,
     /// Files whose content was new, and was parsed.
     pub parsed: usize,
@@ -62,7 +62,7 @@ pub struct TakenIn {
     pub places: usize,
 }
 
-/// What is left out from now on, until it is taken in again.
+/// The paths that are left out from now on, until they are taken in again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pruned {
     pub paths: Vec<String>,

@@ -1,4 +1,5 @@
-//! What a file defines, who uses a name, and what a repository refers to most.
+//! The names in an index: the definitions of a file, the users of a name, and the definitions that
+//! a repository refers to most.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +13,7 @@ use super::{Index, IndexError};
 use crate::repository::CommitId;
 use crate::syntax::Kind;
 
-/// Files that use a name and are looked through, and lines that are shown.
+/// Most files with uses of a name that are looked through, and most lines that are shown.
 const MOST_FILES: usize = 60;
 const MOST_USES: usize = 60;
 const LONGEST_LINE: usize = 200;

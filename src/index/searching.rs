@@ -34,11 +34,11 @@ const PER_FILE: usize = 3;
 const MOST_LINES: usize = 60;
 const MOST_BYTES: usize = 4 * 1024;
 
-/// What is wanted of a search.
+/// The parameters of a search.
 pub struct Wanted<'w> {
     pub question: &'w str,
     pub top_k: usize,
-    /// Only paths that begin so; empty for all.
+    /// Only paths that begin with this; empty for all.
     pub path_prefix: &'w str,
     /// Which files may be shown.
     pub takes: &'w (dyn Fn(&str) -> bool + Send + Sync),
@@ -54,7 +54,7 @@ pub struct Hit {
     pub first: usize,
     #[serde(skip)]
     pub last: usize,
-    /// What is defined there, with the class around it; empty for lines outside of definitions.
+    /// Name of the definition, with the class around it; empty for lines outside of definitions.
     pub name: String,
     pub kind: String,
     pub score: f64,

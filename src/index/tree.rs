@@ -20,7 +20,7 @@ const KEPT: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) files: Vec<File>,
-    /// In the order of their ids.
+    /// The contents, in the order of their ids.
     pub(super) contents: Vec<Content>,
     /// The places of each content, in the same order.
     pub(super) ranges: Vec<Range>,
@@ -43,7 +43,7 @@ pub(super) struct Range {
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) path: String,
-    /// Which of the contents it has; `None` for a file that was not read.
+    /// Number of its content; `None` for a file that was not read.
     pub(super) content: Option<usize>,
 }
 
@@ -57,10 +57,10 @@ pub(super) struct Content {
     pub(super) files: Vec<usize>,
 }
 
-/// What the index knows of a content, whatever commits have it.
+/// A content as the index knows it, whatever commits have it.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// That of its first place, in the whole index.
+    /// Number of its first place, in the whole index.
     pub(super) id: u64,
     pub(super) object: String,
     /// Bytes of its text; 0 if it is none.

@@ -49,8 +49,8 @@ pub(super) struct Connection {
     pub(super) masks_personal_data: bool,
     /// Whether pictures are sent. Nobody can mask personal data in them.
     pub(super) takes_pictures: bool,
-    /// What decides on the replies besides the prompt, where the same prompt is to give the same
-    /// reply.
+    /// All settings that decide on the replies besides the prompt; `None` where the same prompt may
+    /// give another reply each time.
     pub(super) reproducible: Option<String>,
     /// Fields that are merged into each request for a reply.
     extra_body: Arc<Map<String, Value>>,

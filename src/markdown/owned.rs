@@ -24,7 +24,7 @@ const END: &str = "<!-- coding-agent:end -->";
 /// The beginnings of titles that make a merge request a draft, or say that a request is one.
 const DRAFT_MARKS: [&str; 3] = ["draft:", "[draft]", "(draft)"];
 
-/// What the program did last to a change request.
+/// The state in which the program last left a change request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub is_draft: bool,

@@ -1,4 +1,4 @@
-//! What came of a request to a messenger.
+//! The outcome of a request to a messenger.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::http::{self, BodyError};
 /// Pause after a refusal that names none.
 const USUAL_PAUSE: Duration = Duration::from_secs(5);
 
-/// What came of something that was to be said.
+/// The outcome of sending a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The messenger has it, under this name where it gives one.
     Taken(Option<String>),
-    /// It certainly has it not, and may be asked again after the pause.
+    /// The messenger certainly does not have it, and may be asked again after the pause.
     Later { pause: Duration, reason: String },
-    /// Nobody knows whether it has it.
+    /// It is not known whether the messenger has it.
     Unknown { reason: String },
-    /// It will never take it.
+    /// The messenger will never take it.
     Refused { reason: String },
-    /// The token for a free answer is worth nothing any more; it has not been said.
+    /// The token for a free answer is not valid any more; the text was not sent.
     NotAsReply,
 }
 

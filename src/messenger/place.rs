@@ -1,4 +1,4 @@
-//! Where somebody speaks, who, and what.
+//! Messages of people in messengers: the conversation, the author and the content.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What somebody said or pressed.
+/// A message that somebody wrote, or a button that somebody pressed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incoming {
     /// The messenger's name for it: a repeated delivery has the same.
@@ -63,7 +63,7 @@ pub struct Incoming {
     /// Pictures that were sent with it, or as far as the messenger says so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<Attached>,
-    /// With which LINE takes one answer for free, for a short time.
+    /// The token with which LINE takes one answer for free, for a short time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_token: Option<String>,
 }
@@ -84,17 +84,16 @@ pub enum Body {
 /// A picture as a messenger tells of it. Nothing of that is believed: its bytes say what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
-    /// What people see of it.
+    /// Its name as people see it.
     pub name: String,
-    /// Where it lies: Slack's address, or LINE's name of the message; empty where it lies with
-    /// somebody else.
+    /// Address in Slack, or the message's name in LINE; empty if the file lies elsewhere.
     pub place: String,
 }
 
 /// Most pictures of one message that are remembered.
 pub(super) const MOST_ATTACHED: usize = 10;
 
-/// Somebody or something that is no plain name of the messenger, such as `U0123ABCD`.
+/// True for a plain name of the messenger, such as `U0123ABCD`: 1 to 64 letters and digits.
 pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -28,12 +28,12 @@ const LONGEST_NAME: usize = 80;
 /// A picture without metadata.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// What people call it, on one line.
+    /// The name that people know it by, on one line.
     pub name: String,
     pub kind: Kind,
     pub width: u32,
     pub height: u32,
-    /// What it was made of.
+    /// The picture that it was made from.
     pub original: Original,
     #[serde(serialize_with = "as_base64", deserialize_with = "from_base64")]
     bytes: Arc<[u8]>,

@@ -9,7 +9,7 @@ use super::lenient;
 /// Most places that are read; a plan that cites more cites nothing in particular.
 const MOST: usize = 20;
 const LONGEST_WHY: usize = 400;
-/// What stands in another form in the address of a file.
+/// The characters that are percent-encoded in the address of a file.
 const IN_ADDRESSES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
 /// A place of the repository, and what it shows.

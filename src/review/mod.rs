@@ -47,7 +47,7 @@ pub struct Review {
     pub technical_notes: String,
 }
 
-/// What the reviewer likes and what not.
+/// The strengths and weaknesses that the reviewer sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Analysis {
@@ -60,7 +60,7 @@ pub struct Analysis {
 #[serde(default)]
 pub struct Blocker {
     pub claim: String,
-    /// What the reviewer names as evidence: places, commands, criteria.
+    /// The evidence that the reviewer names: places, commands, criteria.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -35,7 +35,8 @@ pub struct PlanReview {
     pub target_score: f64,
     /// How often a plan is reviewed.
     pub max_rounds: usize,
-    /// What follows if it still did not pass.
+    /// The action if the plan still has not passed after the last round: people are asked, the run
+    /// fails, or the plan is carried out and the comment says so.
     pub on_unready: OnUnreadyPlan,
 }
 
@@ -48,11 +49,12 @@ pub struct ResultReview {
     pub target_score: f64,
     /// How often a result is reviewed.
     pub max_rounds: usize,
-    /// What follows if it still did not pass.
+    /// The action if the result still has not passed after the last round: it is delivered as a
+    /// draft that says so, people are asked, or the run fails.
     pub on_unready: OnUnreadyResult,
 }
 
-/// What follows a plan that did not pass.
+/// The action after a plan that did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnreadyPlan {
@@ -64,7 +66,7 @@ pub enum OnUnreadyPlan {
     Proceed,
 }
 
-/// What follows a result that did not pass.
+/// The action after a result that did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnreadyResult {

@@ -58,7 +58,7 @@ pub struct Reviewer {
     pub redactor: Arc<Redactor>,
 }
 
-/// What programs need to be run, see [`Program::new`].
+/// The paths that programs need to run, see [`Program::new`].
 #[derive(Debug, Clone, Default)]
 pub struct Place {
     pub guard: PathBuf,

@@ -17,7 +17,7 @@ const MOST_EVIDENCE: usize = 5;
 /// Most characters of a reason.
 const LONGEST_REASON: usize = 300;
 
-/// What the classifier must be sure of, in percent.
+/// The confidence that the classifier must have, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
     pub least: u8,

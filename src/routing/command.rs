@@ -3,11 +3,11 @@
 use super::Route;
 use super::text::{folded, own_lines};
 
-/// What a command asks for.
+/// The request of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Route(Route),
-    /// From now on only models that are near are asked.
+    /// From now on only models on this machine or in a private network are asked.
     NearOnly,
     /// Models elsewhere may be asked again.
     Anywhere,

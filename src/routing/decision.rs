@@ -20,7 +20,7 @@ pub struct Incoming<'a> {
     pub enters_as_chat: bool,
 }
 
-/// Who decided.
+/// The way in which the route was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Command,
@@ -43,7 +43,7 @@ impl Source {
     }
 }
 
-/// What becomes of a message.
+/// The route of a message, with the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub route: Route,
@@ -62,7 +62,7 @@ pub struct Decision {
     pub model: Option<String>,
 }
 
-/// The first three ways to decide have an answer, or the classifier is to be asked.
+/// The outcome of the first three ways to decide: a decision, or a question to the classifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Decided(Decision),

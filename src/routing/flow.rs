@@ -6,23 +6,23 @@ use super::worker::{Proposal, WorkerOutput};
 /// Confidence in percent below which a step with effects is confirmed by the user first.
 const SURE: u8 = 60;
 
-/// What one message may take.
+/// The limits of the work on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub max_loops: u32,
     pub max_millis: u64,
 }
 
-/// Where a message stands.
+/// The state of a message between its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     limits: Limits,
-    /// Workers that were asked.
+    /// Number of workers that were asked.
     pub loops: u32,
     pub has_rerouted: bool,
 }
 
-/// What follows.
+/// The next step after a worker's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The answer is given.
@@ -35,7 +35,7 @@ pub enum Next {
     Stop(StopReason),
 }
 
-/// Why a message goes on no more.
+/// Why the work on a message stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     MaxLoops,
@@ -91,8 +91,8 @@ impl Flow {
         self.bounded(millis).map_or(Next::Again, Next::Stop)
     }
 
-    /// Decides about a proposal of the chat model: it counts where nothing was rerouted yet, and
-    /// where it is sure of a step with effects.
+    /// Decides about a proposal of the chat model. It counts if nothing was rerouted yet and, for a
+    /// step with effects, if the model is sure of it.
     pub fn proposed(&mut self, proposal: &Proposal, now: Route, millis: u64) -> Next {
         if self.has_rerouted || proposal.route == now {
             return Next::Answer;

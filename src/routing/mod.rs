@@ -1,4 +1,4 @@
-//! What a message from a chat asks for: one of six routes, and who decided on it.
+//! The routing of messages from a chat: which of six routes a message takes, and who decided on it.
 //!
 //! Pure and driven by data. Of four ways to decide the first that has an answer counts: a command
 //! at the beginning of a line; the dictionary of rules, which holds strong evidence alone; one
@@ -23,7 +23,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a message.
+/// The route of a message: who works on it, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Route {

@@ -1,6 +1,7 @@
-//! What a worker answers, and what the chat model may propose: one JSON object each.
+//! The answer of a worker, and the proposal of the chat model: one JSON object each.
 //!
-//! Fields that are missing or of another kind make the answer unreadable. What is too long is cut.
+//! Fields that are missing or of another kind make the answer unreadable. Texts that are too long
+//! are cut.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

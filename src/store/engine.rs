@@ -100,7 +100,7 @@ pub(super) trait Liveness: Debug + Send + Sync {
     async fn bury(&self, worker: Uuid);
 }
 
-/// What is known about the life of a worker.
+/// Whether a worker is alive, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alive {
     Yes,

@@ -1,4 +1,4 @@
-//! What must take effect once, whichever process hears of it, and however often.
+//! Entries for effects that must happen once, whichever process hears of them, and however often.
 
 use chrono::{DateTime, Utc};
 

@@ -31,13 +31,13 @@ use crate::task::state::{Judged, Stage, State};
 
 pub(super) const TTL: Duration = Duration::from_mins(1);
 
-/// What several workers share, a folder say. Everything in it goes with it.
+/// The storage that several workers share, such as a folder. Everything in it is removed with it.
 #[async_trait]
 pub(super) trait Place: Send + Sync {
     /// Opens the store, as another process does.
     async fn open(&self) -> Store;
 
-    /// Leaves what a killed process leaves.
+    /// Ends a worker as the death of its process does.
     async fn kill(&self, store: Store);
 
     /// Returns a worker of which only the expiry of its lease tells whether it is alive.

@@ -1,4 +1,4 @@
-//! What a definition is in each language, by the kinds of nodes in its grammar.
+//! The definitions of each language, by the kinds of nodes in its grammar.
 //!
 //! The tables are the program's own: the queries that grammars ship differ from version to version,
 //! and one that does not fit its grammar fails at run time.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use language::Language;
 
-/// What a place is.
+/// The kind of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// A definition, or whatever else has a name and lines in a file.
+/// A definition, section or key: something with a name and lines in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Definition {
     name: String,

@@ -20,7 +20,8 @@ const DEEPEST: usize = 400;
 const MOST_DEFINITIONS: usize = 4_000;
 const MOST_REFERENCES: usize = 2_000;
 
-/// What is around a node: what it ends with, and what it makes of functions in it.
+/// A definition around the current node: where it ends, its name, and its kind, by which a function
+/// in it is a method or not.
 struct Around<'t> {
     end: usize,
     name: &'t str,

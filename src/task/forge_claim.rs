@@ -20,7 +20,7 @@ const SERVERS_DIFFER: TimeDelta = TimeDelta::seconds(30);
 /// The first line, for people who find the commit.
 const HEADING: &str = "A claim of coding-agent, which works on this item or has worked on it.";
 
-/// What the commit of a claim says.
+/// The content of a claim's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeClaim {
     /// The installation: all workers that share one store.
@@ -37,7 +37,7 @@ pub struct ForgeClaim {
     pub is_over: bool,
 }
 
-/// What a claim means for an installation that wants to work on the item.
+/// The state of a claim, as seen by an installation that wants to work on the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// Nobody holds it.

@@ -21,7 +21,8 @@ use crate::conversation::ToolSpec;
 pub(super) const DESCRIBE: &str = "agent/describe_tools";
 /// Longest first sentence of a description in the list.
 const LONGEST_BRIEF: usize = 80;
-/// What a schema says of an argument besides its type.
+/// Keywords of an argument's schema besides its type. Requests list the program's own tools without
+/// them.
 const LIMITS: [&str; 7] = [
     "default",
     "description",

@@ -34,20 +34,20 @@ pub(super) struct Weaver {
     scope: InstrumentationScope,
 }
 
-/// The stage that a run is in: the span that has what happens meanwhile within it.
+/// The stage that a run is in: the span that encloses all that happens meanwhile.
 struct Stage {
     id: SpanId,
     begun: DateTime<Utc>,
 }
 
-/// What is the same in all spans of a fact.
+/// The properties that all spans of a fact share.
 #[derive(Clone, Copy)]
 struct Place {
     run: RunId,
     ended: DateTime<Utc>,
 }
 
-/// What is told of a span besides its place.
+/// The properties of a span besides its place.
 struct Told {
     name: String,
     kind: SpanKind,

@@ -1,4 +1,5 @@
-//! What people do: the ways that commands of the command line go, under the name of the user.
+//! The actions of people, which go the ways of commands of the command line, under the name of the
+//! user.
 
 use axum::http::StatusCode;
 use chrono::TimeDelta;
@@ -17,13 +18,13 @@ use crate::task::id::RunId;
 /// Most characters of a reason.
 const LONGEST_REASON: usize = 2_000;
 
-/// What comes with an action.
+/// The details of an action.
 #[derive(Debug, Clone, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Details {
     /// Of `approve`: the beginning of the digest that was looked at, 8 to 64 hexadecimal digits.
     pub(super) digest: Option<String>,
-    /// Of `deny`.
+    /// Of `deny`: the reason.
     pub(super) reason: Option<String>,
     /// Of `budget`: tokens from now on, such as 500000, 500k or 2M.
     pub(super) tokens: Option<String>,

@@ -14,7 +14,7 @@ use crate::index::{Diff, Filled, Hit, Index, IndexError, Ingest, Ingested, NotDo
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 
-/// Places of an answer that names no number, and of any.
+/// Number of places in an answer: by default, and at most.
 const PLACES: usize = 8;
 const MOST_PLACES: usize = 50;
 /// Most characters of a question.
@@ -26,7 +26,7 @@ const LONGEST: usize = 20_000;
 pub(super) struct SearchCode {
     /// Such as `github:owner/repo` or `gitlab:group/project`.
     repository: String,
-    /// Without it the main branch, else the one that changed last.
+    /// The branch; if left out, the main branch, else the one that changed last.
     #[serde(default)]
     branch: Option<String>,
     /// Words, names, or the whole question.
@@ -38,11 +38,11 @@ pub(super) struct SearchCode {
     filters: Filters,
 }
 
-/// What narrows a search.
+/// Filters that narrow a search.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Filters {
-    /// Only files whose paths begin so.
+    /// Only files whose paths begin with this.
     path_prefix: String,
 }
 
@@ -58,13 +58,13 @@ pub(super) struct Chunks {
 pub(super) struct IngestCode {
     /// Such as `github:owner/repo` or `gitlab:group/project`.
     repository: String,
-    /// Without it the main branch, else the one that changed last.
+    /// The branch; if left out, the main branch, else the one that changed last.
     #[serde(default)]
     branch: Option<String>,
     /// Files, and folders with all that is in them.
     #[serde(default)]
     paths: Vec<String>,
-    /// What changed, in the place of `paths` or beside them.
+    /// The files that changed, instead of `paths` or in addition to them.
     #[serde(default)]
     diff: Option<Diff>,
 }

@@ -35,7 +35,7 @@ const STAGE_SECONDS: [f64; 10] = [1.0, 5.0, 15.0, 30.0, 60.0, 180.0, 600.0, 1_80
 const REPLY_SECONDS: [f64; 9] = [0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0];
 /// Runs whose stage is remembered at once; of the rest the stage that they are in is not measured.
 const MOST_RUNS: usize = 10_000;
-/// So long counts what the engine said, and so long it is waited for.
+/// Time for which an answer of the engine counts, and longest wait for one.
 const ENGINE_FRESH: Duration = Duration::from_secs(5);
 const ENGINE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -60,7 +60,7 @@ pub(super) struct Meters {
     since: Mutex<HashMap<RunId, (DateTime<Utc>, RunState)>>,
 }
 
-/// What models are asked and use.
+/// The meters of models: calls, reply times, tokens and cost.
 struct ModelMeters {
     calls: IntCounterVec,
     replies: HistogramVec,
@@ -68,11 +68,11 @@ struct ModelMeters {
     cost: CounterVec,
 }
 
-/// What the engine of the containers says.
+/// The meters of the container engine.
 struct EngineMeters {
     up: IntGauge,
     containers: IntGauge,
-    /// When it was asked last.
+    /// Time at which the engine was asked last.
     last: tokio::sync::Mutex<Option<Instant>>,
 }
 

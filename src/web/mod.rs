@@ -44,10 +44,10 @@ use reading::statistics::Reports;
 /// Where `dashboard` listens unless the configuration or the command line says otherwise.
 pub const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8420);
 
-/// What all requests share.
+/// The state that all requests share.
 struct Web {
     service: Arc<Service>,
-    /// What `doctor` knows of the machine.
+    /// Properties of the machine, for `doctor`.
     host: Host,
     examination: Examination,
     access: Access,
@@ -55,9 +55,9 @@ struct Web {
     pages: Pages,
     reports: Reports,
     meters: Meters,
-    /// The room for webhooks that are being read.
+    /// The room for webhooks whose bodies are being read.
     deliveries: hooks::Room,
-    /// Where people in messengers are heard, if one is configured.
+    /// The chat with people in messengers, if one is configured.
     chat: Option<Chat>,
     /// The requests for tasks under way: those with one key go one after the other.
     asking: tokio::sync::Mutex<()>,
@@ -74,7 +74,7 @@ pub struct Server {
     web: Arc<Web>,
 }
 
-/// Why there is no server.
+/// Why the server cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum NotServed {
     #[error(

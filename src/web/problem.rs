@@ -1,11 +1,12 @@
-//! What a request gets that cannot be met: a problem document (RFC 9457), or a page that says it.
+//! The answer to a request that cannot be met: a problem document (RFC 9457), or a page that says
+//! it.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// Why a request is not met, for whoever sent it. Holds nothing of the request as it came, but for
-/// what was checked to be harmless.
+/// The reason why a request is not met, for its sender. It holds nothing of the request as it came,
+/// except for parts that were checked to be harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,

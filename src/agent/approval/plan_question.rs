@@ -21,7 +21,7 @@ use crate::task::state::{Signal, State};
 /// Number of denials after which another one ends the run.
 const MOST_DENIALS: usize = 1;
 
-/// What follows a denial that counts.
+/// The effect of a denial that counts.
 pub(crate) enum Denied {
     /// The run ends.
     Ends,

@@ -1,5 +1,5 @@
-//! What the approval of a plan covers, and what people are told of it, as the record and the
-//! configuration have it now.
+//! The parts of a run that a plan's approval covers, and their description for people, from the
+//! record and the configuration as they are now.
 
 use serde_json::Value;
 

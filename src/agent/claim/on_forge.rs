@@ -24,14 +24,15 @@ use crate::task::forge_claim::{ForgeClaim, LONGEST, Standing};
 use crate::task::id::{RunId, TaskId};
 use crate::task::labels::Labels;
 
-/// A claim that holds for less is renewed before something is shown that cannot be taken back.
+/// A claim that holds for a shorter time is renewed before something is shown that cannot be taken
+/// back.
 const SAFE: TimeDelta = TimeDelta::minutes(10);
-/// Longest time until a run looks again that another installation keeps from its item.
+/// Longest time until a run looks again at an item that another installation holds.
 const LOOK_AGAIN: TimeDelta = TimeDelta::minutes(2);
-/// How often the claim is tried that others set at the same moment.
+/// Number of attempts to set a claim while others set it at the same moment.
 const MOST_TRIES: usize = 5;
 
-/// What an installation wants to work on.
+/// The work for which an installation claims an item.
 #[derive(Debug, Clone)]
 pub struct Asking {
     pub task: TaskId,
@@ -68,7 +69,7 @@ pub enum Taken {
     Own,
     /// The forge takes no claims.
     Unguarded,
-    /// Another installation holds it; if it does not renew it, until then, by the forge's clock.
+    /// Another installation holds it, until then by the forge's clock unless it is renewed.
     Held {
         by: String,
         until: DateTime<Utc>,

@@ -22,10 +22,10 @@ const FINISH_SUBTASK: &str = "finish_subtask";
 const REVISE_PLAN: &str = "revise_plan";
 const ADD_SET_UP: &str = "add_set_up";
 const ASK_PEOPLE: &str = "ask_people";
-/// Does what the others do.
+/// Name of the tool that stands for all the others.
 const TELL_PROGRAM: &str = "tell_program";
 
-/// What can be told, with what is told of it.
+/// The requests that `tell_program` takes, each with a description of its argument.
 const WISHES: [(&str, &str); 4] = [
     (FINISH_SUBTASK, "its id"),
     (REVISE_PLAN, "why"),

@@ -1,4 +1,4 @@
-//! What the model reads after people did not approve a plan.
+//! Prompts for planner and worker after people did not approve a plan.
 
 use crate::agent::prompt::subtasks;
 use crate::approval::proposal::Denial;

@@ -1,5 +1,5 @@
-//! What the code index knows of a project, as the model first sees it: what most files refer to,
-//! and the best places for the task; and the places that a plan rests on, as the worker sees them.
+//! Prompts with places of a project: a map of what most files refer to and the best places for the
+//! task, for the planner; the places that a plan rests on, for the worker.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! What reviewer, planner and worker read of a review: the document that is judged, and what came
-//! of it.
+//! Prompts about a review, for reviewer, planner and worker: the document that is judged, and the
+//! outcome.
 
 use std::fmt::Write as _;
 
@@ -22,11 +22,11 @@ const MOST_TOLD: usize = 12 * 1024;
 pub(crate) struct PlanToReview<'a> {
     pub fence: &'a str,
     pub task: &'a str,
-    /// As indented JSON.
+    /// The plan as indented JSON.
     pub plan: &'a str,
     /// Blocks with the files that the plan names.
     pub excerpts: &'a str,
-    /// Most bytes of the whole.
+    /// Most bytes of the whole document.
     pub room: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct ResultToReview<'a> {
     pub criteria: &'a [String],
     pub checks: &'a [Checked],
     pub difference: &'a str,
-    /// Most bytes of the whole.
+    /// Most bytes of the whole document.
     pub room: usize,
 }
 

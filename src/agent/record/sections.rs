@@ -27,8 +27,8 @@ use crate::rules::Rules;
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::Dependencies;
 
-/// What was asked, by whom, and how the work on it is restricted. Written by the producer and by
-/// planning.
+/// The request: what was asked for, who asked, and how the work on it is restricted. Written by the
+/// producer and by planning.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestRecord {
@@ -135,7 +135,8 @@ pub struct Evidence {
     pub cited: Citation,
     /// Where people can look at it.
     pub link: Option<String>,
-    /// What is wrong with it: it does not exist, or does not hold what is said of it.
+    /// The reason why the place is doubtful: it does not exist, or does not hold what is said of
+    /// it.
     pub fault: Option<String>,
 }
 
@@ -218,7 +219,7 @@ pub struct VerificationRecord {
 pub struct ReviewRecord {
     pub plan: ReviewLoop,
     pub result: ReviewLoop,
-    /// What the program itself found wrong with each plan that it sent back, oldest first.
+    /// The faults that the program itself found in each plan that it sent back, oldest first.
     pub faults: Vec<Vec<String>>,
     /// Whether the planner is making a better plan because of the last of `faults`.
     pub is_plan_faulty: bool,
@@ -286,7 +287,7 @@ impl WaitingRecord {
     }
 }
 
-/// What was said on the item, in both directions.
+/// The conversation on the item, in both directions.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThreadRecord {

@@ -119,7 +119,7 @@ struct Comment {
     shown_at: Option<Instant>,
     /// Time of the next edit, if there is something new to show.
     due: Option<Instant>,
-    /// What is arriving at the moment: a long reply, or a large repository.
+    /// Description of the transfer in progress: of a long reply, or of a large repository.
     arriving: Option<String>,
 }
 

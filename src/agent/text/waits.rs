@@ -1,4 +1,4 @@
-//! What a run waits for, whose answer, and until when: for lists of runs.
+//! A run's wait for people, for lists of runs: for what, for whose answer, and until when.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -6,17 +6,17 @@ use serde::Serialize;
 use crate::agent::record::{PausedBy, Record};
 use crate::task::state::State;
 
-/// Those who can answer in the thread.
+/// The people who can answer in the thread.
 const WRITERS: &str = "somebody who may write to the repository";
-/// Whoever has the command line.
+/// The person who has the command line.
 const OPERATOR: &str = "the operator";
 
 /// A run that waits for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wait {
-    /// What must come.
+    /// The event that ends the wait, such as "approval of its plan".
     pub what: &'static str,
-    /// Whose word it is.
+    /// The people whose answer counts.
     pub whom: &'static str,
     /// When the run is closed without it; `None` for a pause of all runs.
     pub until: Option<DateTime<Utc>>,

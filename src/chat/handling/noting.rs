@@ -1,4 +1,4 @@
-//! What the journal is told of a message: its route, the answers of its workers, and its end.
+//! Facts for the journal about a message: its route, the answers of its workers, and its end.
 
 use super::Handling;
 use crate::journal::fact::Fact;
@@ -8,7 +8,7 @@ use crate::routing::decision::Decision;
 use crate::routing::flow::StopReason;
 use crate::routing::worker::WorkerOutput;
 
-/// What the journal is told at the end.
+/// The details that are recorded at the end of a message.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) initial: Option<Route>,

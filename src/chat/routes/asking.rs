@@ -18,16 +18,16 @@ use crate::store::{ChatWatch, StoreError};
 /// Most characters of a title.
 const LONGEST_TITLE: usize = 120;
 
-/// Where something is to be done, and for whom.
+/// An order for work: where it is to be done, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::chat) struct Order {
-    /// Such as `github:owner/repo`.
+    /// The repository, such as `github:owner/repo`.
     pub(in crate::chat) repository: String,
-    /// The account on its forge.
+    /// The person's account on the repository's forge.
     pub(in crate::chat) login: String,
-    /// What is to be done.
+    /// The work that is asked for.
     pub(in crate::chat) request: String,
-    /// Pictures that belong to it.
+    /// Pictures that belong to the request.
     pub(in crate::chat) pictures: Vec<Attached>,
 }
 

@@ -14,12 +14,12 @@ use crate::routing::worker::WorkerOutput;
 const MOST: usize = 40;
 const MOST_SHOWN: usize = 10;
 
-/// What became of the places that the workers of one message named.
+/// The places that the workers of one message named, as far as they were looked up.
 #[derive(Debug, Default)]
 pub(in crate::chat) struct Evidence {
     /// Places that exist, as `path:first-last`, with their addresses where people can look at them.
     proven: Vec<(String, Option<String>)>,
-    /// Places that do not, with what is wrong with them.
+    /// Places that do not exist or do not hold what was said, each with its fault.
     doubtful: Vec<(String, String)>,
 }
 

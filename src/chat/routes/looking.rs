@@ -33,12 +33,12 @@ const MOST_TURNS: usize = 12;
 const MOST_CALLS: usize = 8;
 /// Answers that are asked for again because they cannot be read.
 const MOST_UNREAD: u32 = 2;
-/// Most bytes of what one call gives.
+/// Most bytes of one call's output.
 const LONGEST_OUTPUT: usize = 12 * 1024;
 /// Longest wait for the code index; without it the worker searches by words.
 const INDEXING: Duration = Duration::from_mins(1);
 
-/// What every worker is told.
+/// The beginning of every worker's system prompt.
 const PROMPT: &str = include_str!("worker.txt");
 
 /// A repository that is looked at.
@@ -110,16 +110,16 @@ async fn index(desk: &Desk, mirror: &Mirror, commit: &CommitId, files: &Files) -
     }
 }
 
-/// What a worker is asked.
+/// A request to a worker, with its context.
 #[derive(Clone, Copy)]
 pub(in crate::chat) struct Asked<'a> {
     pub(in crate::chat) incoming: &'a Incoming,
     pub(in crate::chat) session: &'a Session,
     pub(in crate::chat) route: Route,
     pub(in crate::chat) request: &'a str,
-    /// What workers before found.
+    /// The findings of earlier workers for the same message.
     pub(in crate::chat) before: &'a [String],
-    /// When it has to come to its answer, before its time is over.
+    /// Time from which the worker is to answer, some time before it is ended.
     pub(in crate::chat) answer_from: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! What each route does.
+//! The routes of messages, a module for each kind of work.
 
 pub(super) mod asking; // CODE: issues
 pub(super) mod operating; // OPS: commands of the configured list

@@ -1,4 +1,4 @@
-//! The chat model: it answers, or delegates by a call of a tool.
+//! CHAT: the chat model answers, or delegates by a call of a tool.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::messenger::place::Incoming;
 use crate::routing::Route;
 use crate::tool::own_spec;
 
-/// What every chat model is told, before the operator's own words.
+/// The instructions for every chat model, which follow the operator's own words.
 const PROMPT: &str = include_str!("prompt.txt");
 const SERVER: &str = "chat";
 const DELEGATE: &str = "delegate";
@@ -31,7 +31,7 @@ struct Delegate {
     task: String,
 }
 
-/// What the chat model said.
+/// The chat model's reply: an answer, or the wish to delegate the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::chat) enum Said {
     Answer(String),

@@ -1,5 +1,5 @@
-//! What a package ships beside the program and the program writes itself: completion scripts for
-//! shells, and manual pages.
+//! Files that a package ships beside the program and that the program writes itself: completion
+//! scripts for shells, and manual pages.
 
 use std::fs::{self, Permissions};
 use std::io;

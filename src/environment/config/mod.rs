@@ -38,7 +38,7 @@ pub struct Config {
     pub environments: BTreeMap<String, Environment>,
     /// The environment of a plan that names none, or one that does not exist.
     pub default_environment: String,
-    /// What projects may choose for themselves in their rules.
+    /// The settings that projects may choose for themselves in their rules.
     pub by_rules: ByRules,
     pub resources: Resources,
     pub network: Network,
@@ -68,7 +68,7 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
     pub image: String,
-    /// What the environment is good for, as the model is told.
+    /// The kinds of work that the environment is good for, as the model is told.
     pub recommended_for: String,
     /// How to install libraries in it, for the system prompt.
     pub libraries: String,
@@ -92,7 +92,8 @@ pub struct Build {
     pub args: BTreeMap<String, String>,
 }
 
-/// What projects may choose for themselves, in the section `environment` of their rules.
+/// The settings that projects may choose for themselves, in the section `environment` of their
+/// rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ByRules {

@@ -16,7 +16,7 @@ use super::{Build, Environment, shipped};
 struct Section {
     /// The image's name, with its tag.
     image: String,
-    /// What the environment is good for, as the model is told.
+    /// The kinds of work that the environment is good for, as the model is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     recommended_for: String,
     /// How to install libraries in it, for the system prompt.

@@ -34,7 +34,7 @@ pub struct Config {
     /// People who are obeyed and heard as if they could write to the repositories: logins, or
     /// `id:12345`, which stays with its account.
     pub allowed_users: Vec<String>,
-    /// What starts work.
+    /// The events that start work on an item besides the label.
     pub trigger: Trigger,
     /// Names of the labels.
     pub labels: Labels,

@@ -110,7 +110,7 @@ pub(crate) struct Pull {
     pub(crate) html_url: String,
     pub(crate) head: Side,
     pub(crate) base: Side,
-    /// What the GraphQL API knows it by.
+    /// Its id in the GraphQL API.
     #[serde(default)]
     pub(crate) node_id: String,
     pub(crate) draft: Option<bool>,
@@ -154,7 +154,7 @@ pub(crate) struct Event {
     pub(crate) actor: Option<User>,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) label: Option<Label>,
-    /// Of `assigned`: to whom, and by whom. The actor is told as either of them.
+    /// Of `assigned`: to whom, and by whom. GitHub names the actor as either of them.
     pub(crate) assignee: Option<User>,
     pub(crate) assigner: Option<User>,
 }

@@ -30,11 +30,11 @@ pub struct Config {
     /// People who are obeyed and heard as if they had the role Developer: user names, or
     /// `id:12345`, which stays with its account.
     pub allowed_users: Vec<String>,
-    /// What happens to a confidential issue in a project that more people can read: `refuse` leaves
-    /// it alone and says so on it, `neutral_names` works on it and shows only the changed files and
-    /// the issue's number.
+    /// The treatment of a confidential issue in a project that more people can read: `refuse`
+    /// leaves it alone and says so on it, `neutral_names` works on it and shows only the changed
+    /// files and the issue's number.
     pub confidential_issues: ConfidentialIssues,
-    /// What starts work.
+    /// The events that start work on an item besides the label.
     pub trigger: Trigger,
     /// Names of the labels.
     pub labels: Labels,
@@ -46,7 +46,7 @@ pub struct Config {
     pub trust: Trust,
 }
 
-/// What happens to a confidential issue in a project that more people can read.
+/// The treatment of a confidential issue in a project that more people can read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfidentialIssues {

@@ -1,4 +1,4 @@
-//! What claims on items need of a forge: its clock, and the repository that the item lives in.
+//! The forge's part in claims on items: its clock, and the repository that the item lives in.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

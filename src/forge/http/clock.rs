@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use http::header::{AGE, DATE};
 
-/// What the forge said last of the time, and when that was heard.
+/// The newest reading of the forge's clock, and when it was heard.
 #[derive(Debug, Default)]
 pub struct Clock {
     heard: Mutex<Option<(DateTime<Utc>, Instant)>>,

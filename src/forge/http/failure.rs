@@ -68,7 +68,7 @@ impl Failure {
 pub(crate) struct Attempt<'a> {
     /// The platform, with the configured name where there is one.
     pub(crate) platform: &'a str,
-    /// What was tried, such as "reading owner/repo#12".
+    /// The attempt in words, such as "reading owner/repo#12".
     pub(crate) what: &'a str,
     /// The remedy if the forge refuses: the missing right, and where to grant it.
     pub(crate) remedy: &'a str,

@@ -1,4 +1,4 @@
-//! How much was asked of a forge, and how much more it says that it takes.
+//! Counts of the requests to a forge, and of those that it still takes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use http::HeaderMap;
 
 /// Kinds of requests with a limit of their own that are remembered.
 const MOST_KINDS: usize = 16;
-/// The kind where a forge names none.
+/// The kind of a limit that the forge does not name.
 const ONLY: &str = "all";
 
 /// Counts the requests to a forge.
@@ -18,7 +18,7 @@ pub(crate) struct Meter {
     left: Mutex<BTreeMap<String, u64>>,
 }
 
-/// What was asked of a forge so far.
+/// The requests to a forge so far, and how many it still takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// HTTP requests that were sent, repeats included.
@@ -33,7 +33,7 @@ impl Meter {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes down what an answer says of limits.
+    /// Records the limits that an answer tells.
     pub(crate) fn answered(&self, headers: &HeaderMap) {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let left = text("x-ratelimit-remaining").or_else(|| text("ratelimit-remaining"));

@@ -56,10 +56,10 @@ pub struct NewChange {
     pub is_draft: bool,
 }
 
-/// What is to become of a pull/merge request's title and text; `None` leaves one as it is.
+/// The new title and text of a pull/merge request; `None` leaves one as it is.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeEdit {
-    /// With the mark of a draft, where the platform has drafts by their titles.
+    /// The title, with the mark of a draft where the platform has drafts by their titles.
     pub title: Option<Clean>,
     pub body: Option<Clean>,
 }
@@ -68,7 +68,7 @@ pub struct ChangeEdit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     pub change: Change,
-    /// False where it was open before.
+    /// Whether it was opened now; false if it was open before.
     pub is_new: bool,
 }
 

@@ -21,8 +21,7 @@ pub use comment::{Comment, CommentId, Place, Post, Reaction};
 pub use comment_key::{CommentKey, CommentKind};
 pub use event::{Edit, EditedPart, ItemEvent};
 
-/// What a search brought. A source that cannot be read does not hide the items
-/// of the others.
+/// The result of a search. A source that cannot be read does not hide the items of the others.
 #[derive(Debug, Default)]
 pub struct Search {
     pub items: Vec<FoundItem>,
@@ -86,7 +85,7 @@ pub struct OpenedIssue {
     pub url: String,
 }
 
-/// What may be shown of an item to people who can read the repository, but not the item.
+/// How much of an item may be shown to people who can read the repository, but not the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Discretion {
     /// Everything: whoever can read the repository can read the item.
@@ -115,7 +114,7 @@ impl Item {
     }
 }
 
-/// What git needs to reach a repository.
+/// The address of a repository and the credentials that git needs for it.
 #[derive(Debug, Clone)]
 pub struct GitRemote {
     /// The repository with its platform, for people.

@@ -1,11 +1,11 @@
-//! What starts work on an item.
+//! The events that start work on an item besides the label.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::task::labels::Labels;
 
-/// What starts work on an item. The label always does.
+/// The events that start work on an item besides the label, which always does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trigger {

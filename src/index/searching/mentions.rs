@@ -13,10 +13,10 @@ const OF_PATH: f64 = 0.32;
 const OF_FILE_NAME: f64 = 0.2;
 const OF_MODULE: f64 = 0.28;
 const OF_STEM: f64 = 0.06;
-/// Letters of the shortest name of a file that is no word of every day.
+/// Fewest letters of a file's name that counts by itself: shorter ones are everyday words.
 const SHORTEST: usize = 4;
 
-/// What a question names.
+/// The names in a question, arranged to be looked up for each path and definition.
 pub(super) struct Mentions<'q> {
     /// Paths by the names of their files.
     paths: HashMap<&'q str, Vec<&'q str>>,

@@ -1,4 +1,4 @@
-//! What a question names: words, identifiers, paths and modules.
+//! The names in a question: words, identifiers, paths and modules.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use crate::syntax::words;
 const LONGEST: usize = 24 * 1024;
 /// Most names of each kind that are looked up.
 const MOST_NAMES: usize = 200;
-/// Ends of the names of files; a word with another dot in it is a module or a member.
+/// File extensions; a word with another dot in it is a module or a member.
 const FILE_ENDS: [&str; 25] = [
     "py", "pyi", "js", "jsx", "ts", "tsx", "java", "go", "rs", "c", "h", "cc", "cpp", "hpp", "rb", "md", "rst", "txt",
     "yaml", "yml", "toml", "json", "cfg", "ini", "sh",
 ];
 
-/// What a question names.
+/// The words and names in a question.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Question {
     /// How often each word stands in it, in the form in which it is searched for.

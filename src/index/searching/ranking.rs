@@ -1,4 +1,4 @@
-//! Which files and places answer a question best, from what the words and the names of it found.
+//! The ranking of files and places that answer a question, from what its words and names found.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,26 +11,26 @@ use crate::syntax::Language;
 // The weights were chosen on one half of real issues and confirmed on the other, which is in
 // docs/performance.md; `make bench-index` shows what becomes of another choice.
 
-/// What the second, third ... best place of a file adds to its best.
+/// Weights of the best, second-best ... place of a file in the file's score by words.
 const FURTHER_PLACES: [f64; 4] = [1.0, 0.5, 0.35, 0.15];
-/// What mentions of names are worth beside the words of the best file, which count 1.
+/// Weights of mentions of names, where the words of the best file weigh 1.
 const OF_DEFINITION: f64 = 0.2;
 const MOST_OF_DEFINITIONS: f64 = 0.5;
 const OF_PATH_WORDS: f64 = 0.25;
-/// What a place gets that defines a name of the question, beside the best place by words.
+/// Weight of defining a name of the question, where the best place by words weighs 1.
 const OF_DEFINING: f64 = 0.2;
-/// What the words of the first line are worth beside those of the whole question.
+/// Weight of the words of the first line, beside those of the whole question.
 const OF_TITLE: f64 = 0.75;
-/// How much a file of tests, or of prose, is worth beside one of code, unless it is asked for.
+/// Factors for files of tests and of prose, where code has 1, unless the question asks for them.
 const TESTS: f64 = 0.4;
 const PROSE: f64 = 0.5;
-/// How much a file beside the program is worth: of examples, benchmarks, scripts of the project.
+/// Factor for a file beside the program: an example, a benchmark, a script of the project.
 const BESIDE: f64 = 0.7;
 
 /// A place that has words of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
-    /// Its number in the commit, and that of the content that it is of.
+    /// Number of the place in the commit, and number of the content that it belongs to.
     pub(super) place: usize,
     pub(super) content: usize,
     pub(super) score: f64,
@@ -44,7 +44,7 @@ pub(super) struct Defined {
     pub(super) content: usize,
 }
 
-/// What was found for a question.
+/// The places, definitions and paths that were found for a question.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Places by the words of the whole question, best first.

@@ -13,7 +13,7 @@ use crate::secret::Redactor;
 
 /// Places that are reordered.
 pub(super) const MOST: usize = 50;
-/// What the meaning is worth beside the words, of which the best place has 1.
+/// Weight of the meaning, where the words of the best place weigh 1.
 const OF_MEANING: f64 = 0.5;
 /// Most characters of a question and of a place that the model gets: those of small models end
 /// at 512 tokens.

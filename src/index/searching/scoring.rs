@@ -1,8 +1,8 @@
 //! The places that have words of a question, by BM25: rare words count for more than common ones,
 //! and long places for less than short ones.
 //!
-//! What a commit has alone decides: how rare a word is in others, or in what was read for them,
-//! does not change an answer.
+//! Only the commit's own places decide: how rare a word is in other commits, or in what was read
+//! for them, does not change an answer.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,15 +18,15 @@ use crate::index::{Index, IndexError};
 /// The usual constants of BM25: how soon repetition stops to count, and how much length counts.
 const REPETITION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
-/// What a word in the name of a place counts beside one in its lines.
+/// Weight of a word in the name of a place, beside one in its lines.
 const IN_NAME: f64 = 3.0;
-/// What a word counts that most places have.
+/// Rarity of a word that most places have.
 const COMMON: f64 = 1e-6;
 
 /// A word of a question, and how often it counts.
 pub(super) type Word<'q> = (&'q str, usize);
 
-/// In which places of the index some words stand.
+/// Posting lists of some words: the places of the index in which each stands.
 #[derive(Default)]
 pub(super) struct Lists {
     of: HashMap<String, Vec<List>>,
@@ -38,7 +38,7 @@ struct List {
     bytes: Vec<u8>,
 }
 
-/// What words weigh in each place of a commit that has them.
+/// The weights of words in each place of a commit that has them.
 #[derive(Default)]
 pub(super) struct Weights<'w> {
     of: HashMap<&'w str, Vec<(usize, f64)>>,

@@ -1,13 +1,14 @@
-//! In which places a word stands, and how often: words in order, in blocks of about the same size.
+//! Posting lists: in which places a word stands, and how often. Words are in order, in blocks of
+//! about the same size.
 //!
-//! What a word shares with the one before is not repeated, and places are told by their distance. A
-//! word whose places do not fit into a block goes on in the next.
+//! The beginning that a word shares with the one before is not repeated, and places are told by
+//! their distance. A word whose places do not fit into a block goes on in the next.
 
 use super::bytes::{Reader, put, put_text};
 
 /// Bytes of a block: four of them fill a page of the database, which has 4,096.
 const BLOCK: usize = 984;
-/// Room that is too small to begin a word in.
+/// Bytes at the end of a block that are too few to begin a word in.
 const SCANT: usize = 48;
 /// How often a word counts in a place at most: in its lines, and in its name.
 pub(in crate::index) const MOST_IN_BODY: u8 = 5;

@@ -1,4 +1,4 @@
-//! What the file of an index holds: bytes that are damaged, what other commits have, its size.
+//! The file of an index: damaged bytes, the contents of other commits, its size.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What became of a message in a messenger.
+//! Facts about a message in a messenger.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct DecidedRoute {
     pub classifier_confidence: Option<u8>,
 }
 
-/// Another route than the one that was decided on.
+/// A change to another route than the one that was decided on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherRoute {
     pub session: String,

@@ -1,10 +1,10 @@
-//! What became of a picture that somebody sent. The picture itself is never here.
+//! Facts about a picture that somebody sent. The picture itself is never here.
 
 use serde::{Deserialize, Serialize};
 
 use crate::picture::Picture;
 
-/// A picture that was about to be shown to a model, or was not.
+/// A picture that was to be shown to a model, whether it was or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shown {
@@ -15,9 +15,9 @@ pub struct Shown {
     pub name: String,
     /// SHA-256 of the bytes as they came; empty where none came.
     pub digest: String,
-    /// Their number.
+    /// Number of bytes as they came.
     pub bytes: u64,
-    /// What they are, such as `image/png`.
+    /// Their media type, such as `image/png`.
     pub kind: String,
     pub width: u32,
     pub height: u32,

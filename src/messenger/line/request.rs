@@ -1,4 +1,4 @@
-//! What LINE sends: signed with `X-Line-Signature`, several events at once.
+//! Bodies of LINE's webhooks: signed with `X-Line-Signature`, several events at once.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! What Slack tells: messages and presses of buttons, in the envelopes of Socket Mode and in
-//! requests alike.
+//! Slack's events: messages and presses of buttons, in the envelopes of Socket Mode and in requests
+//! alike.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What Slack sends over HTTP, where no socket is used: signed with `X-Slack-Signature`.
+//! Slack's requests over HTTP, where no socket is used: signed with `X-Slack-Signature`.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
@@ -8,7 +8,7 @@ use url::form_urlencoded;
 
 use crate::signature::{from_hex, is_signed};
 
-/// How far the time of a request may be from that of this machine.
+/// Largest difference between the time of a request and that of this machine.
 const LATEST: TimeDelta = TimeDelta::minutes(5);
 
 /// Why a request is not taken.
@@ -18,10 +18,10 @@ pub enum NotTaken {
     Malformed,
 }
 
-/// What a request is.
+/// The content of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
-    /// Slack asks whether the address is right; this is what it wants to hear.
+    /// Slack's check of the address, with the text that it wants as the answer.
     Challenge(String),
     Payload(Value),
 }

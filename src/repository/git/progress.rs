@@ -1,4 +1,4 @@
-//! What git says on its standard error: lines about the progress, and complaints.
+//! Git's standard error: lines about the progress, and complaints.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 

@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Files of one turn. Their ids fit into the pipe to git, so that writing them never waits for it.
 const TURN: usize = 256;
-/// What git may keep of the objects that others are differences to.
+/// Git's setting for the size of its cache of objects that others are stored as differences to.
 const CACHE: &str = "core.deltaBaseCacheLimit=16m";
 
 /// Reads contents of files of one mirror. Its clones share one git.

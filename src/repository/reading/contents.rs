@@ -25,7 +25,7 @@ use crate::repository::mirror::{Mirror, accepted_ref};
 pub(in crate::repository) const INDEX: &str = "index-";
 /// Beginning of the names of contents that are not whole yet.
 const UNFINISHED: &str = "tmp-";
-/// What a killed process left is removed after this time; a living one writes meanwhile.
+/// Age at which the leftovers of a killed process are removed; a living one writes meanwhile.
 const ABANDONED: Duration = Duration::from_hours(1);
 
 /// Why a content was not kept.

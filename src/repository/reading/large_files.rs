@@ -27,12 +27,12 @@ pub struct LargeFile {
     pub pointer: Pointer,
 }
 
-/// What a commit has to do with Git LFS.
+/// A commit's use of Git LFS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LargeFiles {
     /// True if some file may be kept there, by the attributes.
     pub is_used: bool,
-    /// The files that are, in the order of their paths.
+    /// The files that are kept there, in the order of their paths.
     pub pointers: Vec<LargeFile>,
     /// Attributes, in git's form, for files that should be kept there and whose contents stand in
     /// the commit. With these they stay as they are.

@@ -6,7 +6,7 @@ use crate::repository::mirror::Mirror;
 use crate::repository::remote::claiming::Fence;
 use crate::repository::{CommitId, RepositoryError, branch_name};
 
-/// What git says of a server that cannot change several refs in one step.
+/// Git's words about a server that cannot change several refs in one step.
 const NOT_TOGETHER: &str = "does not support --atomic";
 
 /// An accepted commit that can be pushed to one repository and no other.
@@ -22,7 +22,7 @@ pub struct Pushable {
     fence: Option<Fence>,
 }
 
-/// What has to be so on the remote for a push to do anything.
+/// Conditions that must hold on the remote for a push to do anything.
 #[derive(Clone, Copy, Default)]
 struct Conditions<'a> {
     /// The commit that the branch is at.

@@ -1,4 +1,4 @@
-//! What is forgotten goes, and what somebody takes in at the same moment stays.
+//! Pruning: forgotten objects go, and those that somebody takes in at the same moment stay.
 
 use std::time::Duration;
 

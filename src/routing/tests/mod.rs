@@ -195,7 +195,7 @@ proptest! {
         prop_assert_eq!(found.map(|hit| hit.route), first.map(|(_, route, _)| Route::ALL[*route]));
     }
 
-    /// What stands in quotations or code changes nothing.
+    /// Commands in quotations or code change nothing.
     #[test]
     fn what_is_quoted_decides_nothing(quoted in "[^\n\r`~\u{0}]{0,80}", fence in prop::bool::ANY) {
         let text = if fence { format!("```\n/code {quoted}\n```\nhm") } else { format!("> /code fix the bug {quoted}\nhm") };

@@ -1,4 +1,4 @@
-//! What is to be said in a conversation, and how far that is.
+//! The outbox of conversations: texts to be said, and how far each is.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::store::sql::{Row, Statement};
 use crate::store::{Store, StoreError};
 
-/// Something to be said. Of the same id the first is kept.
+/// A text to be said. Of several with the same id, the first is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewSaying {
     pub id: Uuid,
@@ -15,7 +15,7 @@ pub struct NewSaying {
     pub document: Value,
 }
 
-/// Something that was not said yet, or not in its last form.
+/// A text that was not sent yet, or not in its last form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saying {
     pub id: Uuid,
@@ -25,9 +25,9 @@ pub struct Saying {
     pub wanted: u64,
     /// Whether somebody began to send it, and nobody knows what came of it.
     pub is_begun: bool,
-    /// It is not sent before.
+    /// Time before which it is not sent.
     pub not_before: DateTime<Utc>,
-    /// The messenger's name for it, where it was said before.
+    /// The messenger's name for the message, if the text was sent before.
     pub message: Option<String>,
 }
 

@@ -12,10 +12,10 @@ use super::sql::{Cell, Row, Statement};
 use super::{Store, StoreError};
 use tables::{Kind, TABLES, Table};
 
-/// What says in the target that a copy was begun, and of which source.
+/// Name of the entry in the target that says that a copy was begun, and of which source.
 const BEGUN: &str = "moved from";
 
-/// What was copied.
+/// The result of copying a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     /// Names of tables, with the rows that both stores have in each.
@@ -108,7 +108,7 @@ async fn copy(source: &Store, target: &Store, table: &'static Table) -> Result<u
     }
 }
 
-/// Counts the rows and sums up what is in them.
+/// Counts the rows of a table and computes a digest of their values.
 async fn sum(store: &Store, table: &'static Table) -> Result<(u64, [u8; 32]), StoreError> {
     let (mut rows, mut digest, mut key) = (0, Sha256::new(), first(table));
     loop {

@@ -23,9 +23,9 @@ const CONNECTIONS: u32 = 5;
 /// The channel on which workers wake one another.
 pub(super) const CHANNEL: &str = "coding_agent";
 
-/// What every connection asks of the server. A worker that falls silent must not hold a
-/// transaction, and with it the claims of all, for long; how long its session stays is the
-/// business of [`super::session`].
+/// The settings of every connection. A worker that falls silent must not hold a transaction, and
+/// with it the claims of all, for long; how long its session stays is the business of
+/// [`super::session`].
 const SESSION: &str = "SET default_transaction_isolation = 'read committed';
      SET default_transaction_read_only = off; SET bytea_output = 'hex';
      SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '12s'; SET statement_timeout = '60s';
@@ -36,8 +36,8 @@ const SESSION: &str = "SET default_transaction_isolation = 'read committed';
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pool: PgPool,
-    /// For what is asked while a transaction of the other connections is open: with one pool for
-    /// both as many transactions as it has connections would wait for one another.
+    /// Connections for queries while a transaction of the others is open: with one pool for both,
+    /// as many transactions as it has connections would wait for one another.
     looks: PgPool,
     options: PgConnectOptions,
     name: Arc<str>,

@@ -1,4 +1,4 @@
-//! What few do at once.
+//! Turns, which only a few workers have at once.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What must take effect once, and runs as people list them.
+//! Entries that take effect once, and runs as people list them.
 
 use chrono::{TimeDelta, Utc};
 

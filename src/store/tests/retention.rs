@@ -1,4 +1,4 @@
-//! What is kept no longer.
+//! Retention: the deletion of finished work.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};

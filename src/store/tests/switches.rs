@@ -1,4 +1,4 @@
-//! What holds for the whole installation.
+//! Switches that hold for the whole installation.
 
 use super::place;
 

@@ -1,5 +1,5 @@
-//! What every request passes: the host that it names, who sends it, and whether they may do what it
-//! asks for.
+//! The gate that every request passes, which checks the host that it names, who sends it, and
+//! whether they may do what it asks for.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ const LONGEST: Duration = Duration::from_mins(1);
 const FORM_FIELD: &str = "form_token";
 const FORM_HEADER: HeaderName = HeaderName::from_static("x-form-token");
 
-/// What a page may load and do: nothing but what this server itself serves, and no script that
-/// stands in a page.
+/// The content policy of every page: it loads nothing but what this server itself serves, and runs
+/// no script that stands in it.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Bounds the time of every request, and puts on every answer what browsers are to keep to.
+/// Bounds the time of every request, and adds the headers that restrict browsers to every answer.
 pub(in crate::web) async fn frame(request: Request, next: Next) -> Response {
     let mut response = match tokio::time::timeout(LONGEST, next.run(request)).await {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! Who may come in, and with what: tokens, sessions, and what keeps other sites from acting through
+//! Access control: tokens, sessions, and the protection against other sites that act through
 //! somebody's browser.
 
 mod attempts; // how often somebody may be wrong
@@ -22,15 +22,15 @@ pub(super) use host::Addresses;
 use token::Users;
 pub use token::{TOKEN_FILE, own_token};
 
-/// Interval at which somebody who stays is looked for among the sessions that were ended.
+/// Interval at which the session of an open connection is checked for its end.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
-/// Whoever sent a request that was let in.
+/// The sender of a request that was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Visitor {
     pub(super) name: String,
     pub(super) may: May,
-    /// What forms of this session carry; `None` for a script with a token.
+    /// The token that forms of this session carry; `None` for a script with a token.
     pub(super) form_token: Option<String>,
     /// The session of a browser.
     session: Option<InBrowser>,
@@ -38,7 +38,7 @@ pub(super) struct Visitor {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InBrowser {
-    /// Its name in the store where it was ended.
+    /// Name under which the store records that it was ended.
     key: String,
     expires: DateTime<Utc>,
 }
@@ -58,14 +58,14 @@ pub(super) struct Access {
     ended: watch::Sender<()>,
 }
 
-/// Why somebody is not let in.
+/// Why a request is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is no token, or session.
+    /// It has neither a token nor a session.
     Nothing,
-    /// There is one that is not good, any more.
+    /// Its token or session is not valid, or not any more.
     Wrong,
-    /// Too many were wrong of late.
+    /// Too many attempts from the same address failed of late.
     TooOften,
 }
 

@@ -1,5 +1,5 @@
-//! What a request asks for, read and checked. Everything unexpected is refused by name, so that a
-//! misspelt filter does not answer with everything.
+//! The parameters and the body of a request, read and checked. Everything unexpected is refused by
+//! name, so that a misspelt filter does not answer with everything.
 
 use std::collections::BTreeMap;
 

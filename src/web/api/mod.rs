@@ -1,5 +1,5 @@
-//! For scripts: what there is, as a table of which both the routes and the OpenAPI document are
-//! made, so that neither has what the other has not.
+//! The API for scripts, as a table from which both the routes and the OpenAPI document are made, so
+//! that neither has what the other has not.
 
 mod asked; // what a request asks for, read and checked
 mod answers; // the answers
@@ -23,7 +23,7 @@ use super::reading::runs::{RunSummary, Status};
 use crate::index::{Ingested, Pruned};
 pub(super) use asked::{Asked, run_id};
 
-/// One of the things that scripts can ask for.
+/// An endpoint of the API.
 struct Endpoint {
     is_post: bool,
     path: &'static str,
@@ -38,7 +38,7 @@ struct Endpoint {
 /// Makes the schema of a type.
 type Described = fn(&mut SchemaGenerator) -> Schema;
 
-/// What an endpoint answers with.
+/// The form of an endpoint's answer.
 #[derive(Clone, Copy)]
 enum Answers {
     Json(Described),
@@ -49,10 +49,10 @@ fn described<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// What an action came to.
+/// The outcome of an action.
 #[derive(Debug, serde::Serialize, JsonSchema)]
 struct Acted {
-    /// In a few words.
+    /// The outcome in a few words.
     outcome: String,
 }
 
@@ -61,7 +61,7 @@ struct Acted {
 #[serde(deny_unknown_fields)]
 struct Switch {
     on: bool,
-    /// For so long; without it as long as the configuration allows.
+    /// Minutes for which it is switched on; if left out, as long as the configuration allows.
     #[serde(default)]
     minutes: Option<u32>,
 }
@@ -70,7 +70,7 @@ struct Switch {
 #[derive(Debug, serde::Serialize, JsonSchema)]
 struct History {
     runs: Vec<RunSummary>,
-    /// What `before` is for the next page; null at the end.
+    /// The value of `before` for the next page; null at the end.
     next: Option<String>,
 }
 
@@ -78,7 +78,7 @@ struct History {
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTask {
-    /// Such as `github:owner/repo` or `gitlab:group/project`.
+    /// The repository, such as `github:owner/repo` or `gitlab:group/project`.
     pub(super) repository: String,
     pub(super) title: String,
     #[serde(default)]
@@ -88,7 +88,7 @@ pub(super) struct NewTask {
 /// The issue that was opened for a task.
 #[derive(Debug, Clone, serde::Serialize, JsonSchema)]
 pub(super) struct Opened {
-    /// Such as `github:owner/repo#12`.
+    /// The task, such as `github:owner/repo#12`.
     pub(super) task: String,
     pub(super) url: String,
 }

@@ -1,5 +1,5 @@
-//! What messengers send: judged by its signature on the bytes as they came, and stored before it is
-//! answered. A repetition is told by the messenger's name for the message.
+//! Webhooks of messengers: judged by the signature on the bytes as they came, and stored before
+//! they are answered. A repetition is told by the messenger's name for the message.
 
 use std::sync::Arc;
 

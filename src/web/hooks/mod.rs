@@ -1,8 +1,8 @@
 //! Webhooks of the forges and of messengers. Whether a forge's delivery is real is decided on its
 //! bytes as they came, and all that a real one does is to have the forges looked at.
 //!
-//! What it says is not believed, so a delivery that somebody repeats or makes up with a stolen
-//! secret causes a look and nothing else. The answer does not wait for the look.
+//! The content of a delivery is not believed, so one that somebody repeats or makes up with a
+//! stolen secret causes a look and nothing else. The answer does not wait for the look.
 
 mod body; // what was sent, within bounds
 mod github;
@@ -32,7 +32,7 @@ const LONGEST_ID: usize = 100;
 
 /// A delivery that was shown to be real.
 struct Delivery {
-    /// By which a repetition is told.
+    /// The forge's id, by which a repetition is recognized.
     id: String,
     /// Whether it is of a kind that can mean work.
     is_of_interest: bool,

@@ -10,7 +10,7 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 160.0;
 /// Widest bar.
 const WIDEST: f64 = 40.0;
-/// Days and models in a picture.
+/// Most days, or models, in a picture.
 const MOST: usize = 31;
 /// Columns that have their names below them.
 const MOST_LABELS: usize = 6;
@@ -20,10 +20,10 @@ const MOST_LABELS: usize = 6;
 pub(super) struct Bars {
     width: f64,
     height: f64,
-    /// What the tallest bar stands for.
+    /// The value that the height of the picture stands for.
     top: f64,
-    /// What is written below: the name of each column, or of the first and the last where there are
-    /// too many.
+    /// The labels below the bars: the name of each column, or of the first and the last where there
+    /// are too many.
     labels: Vec<String>,
     /// Whether only the first and the last column have their names there.
     has_ends_only: bool,
@@ -37,9 +37,9 @@ struct Bar {
     y: f64,
     width: f64,
     height: f64,
-    /// What the style gives a colour to.
+    /// The name of the part, such as `done`, by which the style colours it.
     kind: &'static str,
-    /// What it stands for.
+    /// The name of the column that it belongs to.
     name: String,
     value: f64,
 }

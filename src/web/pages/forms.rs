@@ -1,5 +1,5 @@
-//! What people send with the forms of the pages. What it does is in `acting`, as for scripts; here
-//! it is read, and answered with the page that shows what came of it.
+//! The forms of the pages: read here, and answered with the page that shows the outcome. Their
+//! effects are in `acting`, as for scripts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -111,7 +111,7 @@ impl Pages {
         }
     }
 
-    /// Makes a page that says why there is no other.
+    /// Makes a page that explains a problem.
     fn problem(&self, frame: &Frame, problem: &Problem) -> Response {
         let data =
             context! { title => problem.status.canonical_reason().unwrap_or("Error"), text => problem.detail.as_str() };
@@ -121,7 +121,7 @@ impl Pages {
     }
 }
 
-/// What every page shows.
+/// The parts that every page shows.
 struct Frame {
     language: Language,
     visitor: Option<Visitor>,
@@ -189,7 +189,7 @@ async fn asset(Path(name): Path<String>) -> Response {
     (headers, *content).into_response()
 }
 
-/// Answers what there is nothing at.
+/// Answers a request for an address that does not exist.
 pub(super) async fn lost() -> Problem {
     Problem::not_found("there is nothing at this address; the dashboard begins at /")
 }

@@ -29,7 +29,7 @@ const DAYS: u32 = 30;
 /// Lines of a difference that are shown.
 const LONGEST_DIFFERENCE: usize = 4_000;
 
-/// What every page is made with.
+/// The state and the frame that every page is made with.
 pub(super) struct Visit {
     pub(super) web: Arc<Web>,
     pub(super) frame: Frame,
@@ -119,7 +119,8 @@ async fn runs_data(visit: &Visit, filters: &Filters) -> Result<Value, Problem> {
     })
 }
 
-/// What a form before has done, by its name: never a text of somebody else's.
+/// The action that a form did, as the address of the page after it has it. It is shown only if it is
+/// the name of an action: never a text of somebody else's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Done {

@@ -1,4 +1,4 @@
-//! All of one run.
+//! The document about one run.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(in crate::web) struct RunDetail {
     pub(in crate::web) criteria: Vec<String>,
     pub(in crate::web) steps: Vec<Step>,
     pub(in crate::web) environment: Option<String>,
-    /// What the model says that it does.
+    /// The model's own account of its current work.
     pub(in crate::web) doing: String,
     pub(in crate::web) checks: Vec<CheckView>,
     pub(in crate::web) reviews: Vec<ReviewView>,
@@ -40,7 +40,7 @@ pub(in crate::web) struct RunDetail {
     pub(in crate::web) failure: Option<String>,
     /// The address of the pull or merge request.
     pub(in crate::web) change: Option<String>,
-    /// The number of the newest fact: `GET /api/events` goes on behind it.
+    /// Number of the newest fact. `GET /api/events` continues after it.
     pub(in crate::web) newest_fact: u64,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::web) struct CheckView {
 pub(in crate::web) struct ReviewView {
     /// `plan` or `result`.
     pub(in crate::web) what: String,
-    /// From 0 to 10, by round; null where no review came of it.
+    /// The score of each round, from 0 to 10; null for a round without a review.
     pub(in crate::web) scores: Vec<Option<f64>>,
 }
 
@@ -80,7 +80,7 @@ pub(in crate::web) struct UsageView {
     pub(in crate::web) cost_usd: Option<f64>,
 }
 
-/// What the run may use; what is null has no limit.
+/// The limits of the run; null stands for no limit.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct BudgetView {
     pub(in crate::web) tokens: Option<u64>,

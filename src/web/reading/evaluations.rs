@@ -26,7 +26,7 @@ pub(in crate::web) struct EvaluationView {
     pub(in crate::web) bytes: Option<u64>,
     pub(in crate::web) seconds: Option<u64>,
     pub(in crate::web) error: Option<String>,
-    /// What the reviewer said.
+    /// The reviewer's opinion; null where there is none.
     pub(in crate::web) evaluation: Value,
 }
 

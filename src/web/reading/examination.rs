@@ -1,4 +1,5 @@
-//! What the program needs of others: forges, engine and models, as `doctor` finds them.
+//! The state of all that the program needs of others: forges, engine and models, as `doctor` finds
+//! them.
 //!
 //! Asking costs requests and seconds, so what was found counts for a while, and one asks for all.
 
@@ -16,7 +17,7 @@ use crate::finding::{Finding, Verdict};
 use crate::secret::Redactor;
 use crate::web::Web;
 
-/// So long what was found counts.
+/// Time for which findings count.
 const FRESH: Duration = Duration::from_mins(2);
 
 /// One thing that a run needs.
@@ -29,7 +30,7 @@ pub(in crate::web) struct FindingView {
     pub(in crate::web) remedy: Option<String>,
 }
 
-/// What was found last.
+/// The last findings, with the time at which they were made.
 #[derive(Default)]
 pub(in crate::web) struct Examination {
     last: Mutex<Option<(Instant, Arc<Vec<FindingView>>)>>,

@@ -1,4 +1,5 @@
-//! What is shown, made of the store anew for each request: the same documents for pages and API.
+//! The documents that pages and API show, the same for both, made anew from the store for each
+//! request.
 
 pub(super) mod runs; // lists of runs
 pub(super) mod detail; // all of one run

@@ -18,15 +18,15 @@ pub(in crate::web) struct RunSummary {
     pub(in crate::web) id: String,
     pub(in crate::web) task: String,
     pub(in crate::web) title: String,
-    /// Such as `working`, `awaiting_approval:preparing`, `done`.
+    /// The state, such as `working`, `awaiting_approval:preparing`, `done`.
     pub(in crate::web) state: String,
     pub(in crate::web) created_at: String,
     pub(in crate::web) updated_at: String,
-    /// Null while it is unfinished.
+    /// The end of the run; null while it is unfinished.
     pub(in crate::web) finished_at: Option<String>,
 }
 
-/// What a run waits for.
+/// A run's wait for people.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct Wait {
     pub(in crate::web) what: String,
@@ -43,14 +43,14 @@ pub(in crate::web) struct Unfinished {
     #[serde(flatten)]
     pub(in crate::web) run: RunSummary,
     pub(in crate::web) waits_for: Option<Wait>,
-    /// What the model says that it does.
+    /// The model's own account of its current work.
     pub(in crate::web) doing: String,
     pub(in crate::web) steps_finished: usize,
     pub(in crate::web) steps: usize,
     pub(in crate::web) cost_usd: Option<f64>,
 }
 
-/// What is going on now.
+/// The present state: unfinished runs, the pause of all runs, automatic approval.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct Status {
     /// Whether another process works on this store.
@@ -60,7 +60,7 @@ pub(in crate::web) struct Status {
     pub(in crate::web) automatic_approval: AutomaticApproval,
     /// Runs that wait for people first.
     pub(in crate::web) runs: Vec<Unfinished>,
-    /// The number of the newest fact: `GET /api/events` goes on behind it.
+    /// Number of the newest fact. `GET /api/events` continues after it.
     pub(in crate::web) newest_fact: u64,
 }
 

@@ -18,7 +18,7 @@ use crate::service::Service;
 use crate::store::{FactFilter, StoreError};
 use crate::task::id::RunId;
 
-/// So long a report counts.
+/// Time for which a report counts.
 const FRESH: Duration = Duration::from_secs(15);
 /// Facts that are read at once.
 const PAGE: u32 = 1_000;
@@ -41,12 +41,12 @@ pub(in crate::web) struct Day {
     pub(in crate::web) done: usize,
     pub(in crate::web) failed: usize,
     pub(in crate::web) stopped: usize,
-    /// In seconds; null where none ended.
+    /// Median of the durations in seconds; null where no run ended.
     pub(in crate::web) p50_seconds: Option<i64>,
     pub(in crate::web) p95_seconds: Option<i64>,
 }
 
-/// What a model in a role used.
+/// The usage of a model in a role.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::web) struct ModelCost {
     pub(in crate::web) model: String,
@@ -60,7 +60,7 @@ pub(in crate::web) struct ModelCost {
 /// When figures were made, and the figures, by the days of their period.
 type Kept = HashMap<Option<u32>, (Instant, Arc<Figures>)>;
 
-/// What was made last.
+/// The reports that were made last, by the days of their period.
 #[derive(Default)]
 pub(in crate::web) struct Reports {
     kept: Mutex<Kept>,
@@ -106,7 +106,7 @@ async fn read(service: &Service, since: Option<DateTime<Utc>>) -> Result<Figures
     })
 }
 
-/// Collects what pictures are drawn of.
+/// Collects the data of the charts.
 #[derive(Default)]
 struct Pictures {
     begun: HashMap<RunId, DateTime<Utc>>,

@@ -1,5 +1,5 @@
-//! What a new container needs at once, over the one stream of its first process: tools, way out and
-//! the project. See [`crate::executor::multiplex`] for the other end.
+//! The streams that a new container needs at once, over the one stream of its first process: tools,
+//! way out and the project. See [`crate::executor::multiplex`] for the other end.
 //!
 //! Nothing depends on it. Where there is no such stream (a container that was taken over, an engine
 //! that does not attach), or once it is lost, each of the three has an attached process of its own.

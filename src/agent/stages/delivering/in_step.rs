@@ -22,7 +22,7 @@ use crate::markdown::owned::{self, Stamp, title_id, without_draft_mark};
 use crate::repository::commit::message;
 use crate::secret::Redactor;
 
-/// What a result makes of the sections that the program owns.
+/// The contents of the sections that the program owns, made from a result.
 pub(super) struct Sections {
     about: String,
     standing: String,

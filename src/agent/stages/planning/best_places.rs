@@ -1,5 +1,5 @@
-//! What the code index shows the planner at once: a small map of the project, and the places that
-//! fit the task best.
+//! The code index's part of the planner's first message: a small map of the project, and the places
+//! that fit the task best.
 
 use crate::agent::claim::Claim;
 use crate::agent::code_index;

@@ -1,4 +1,4 @@
-//! What the planner is told when its plan was sent back, by a review or by people.
+//! The planner's task after its plan was sent back, by a review or by people.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
-//! What the worker sees of the project before it looks itself: the places that the plan rests on,
-//! or, in a small project, the files themselves. A small model edits a file blindly that nobody has
-//! shown it.
+//! The worker's first view of the project, before it looks itself: the places that the plan rests
+//! on, or, in a small project, the files themselves. A small model edits a file blindly that nobody
+//! has shown it.
 
 use crate::agent::dialogue::tool_calls;
 use crate::agent::prompt::{self, places};

@@ -1,4 +1,4 @@
-//! `status`: what is queued, active and finished.
+//! The command `status`, which lists the runs that are queued, active and finished.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
     }
 }
 
-/// What is shown.
+/// The data of the report, from the store and the configuration.
 struct Found {
     runs: Vec<Run>,
     is_served: bool,

@@ -50,8 +50,8 @@ const PAUSES: [Duration; 5] = [
     Duration::from_millis(2_500),
 ];
 
-/// What a request needs rights on. A personal token is the same for all scopes; an App makes a
-/// token for each.
+/// The scope of the rights that a request needs. A personal token is the same for all scopes; an
+/// App makes a token for each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TokenScope<'a> {
     /// All repositories of an owner.

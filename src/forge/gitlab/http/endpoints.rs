@@ -10,8 +10,8 @@ use gitlab::api::endpoint_prelude::{BodyError, Endpoint, FormParams, Method, Pag
 use crate::forge::item::address::ItemAddress;
 use crate::task::id::ItemKind;
 
-/// Something that issues and merge requests both have, at the same path below the item and with the
-/// same parameters. The crate has two types for each, without a common trait.
+/// A request for something that issues and merge requests both have, at the same path below the
+/// item and with the same parameters. The crate has two types for each, without a common trait.
 pub(crate) struct OfItem<'a> {
     method: Method,
     item: ItemAddress<'a>,
@@ -94,11 +94,11 @@ impl Endpoint for OfItem<'_> {
 
 impl Pageable for OfItem<'_> {}
 
-/// What lies below a project, of which the crate has another type for each.
+/// A request for something below a project. The crate has a type of its own for each such endpoint.
 pub(crate) struct OfProject<'a> {
     method: Method,
     project: &'a str,
-    /// Below the project, with the `/` before it.
+    /// The path below the project, with the `/` before it.
     part: &'static str,
     parameters: Vec<(&'static str, &'a str)>,
 }

@@ -13,10 +13,10 @@ use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::picture::Picture;
 
-/// Where a file lies.
+/// The address of an uploaded file, in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// What is named before it: nothing, a project's path, or `-/project/` with its number.
+    /// The part that names the project: nothing, its path, or `-/project/` with its number.
     project: String,
     secret: String,
     file: String,

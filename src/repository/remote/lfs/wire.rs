@@ -31,7 +31,7 @@ pub(super) struct Object {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
-    /// Left out, it is the basic one.
+    /// The transfer adapter; `basic` if left out.
     pub(super) transfer: Option<String>,
     pub(super) objects: Vec<Answered>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Actions {
     pub(super) verify: Option<Action>,
 }
 
-/// A request that the server asks for.
+/// A request that the server asks the client to make.
 #[derive(Debug, Deserialize)]
 pub(super) struct Action {
     pub(super) href: String,
@@ -65,7 +65,7 @@ pub(super) struct ObjectError {
     pub(super) message: String,
 }
 
-/// What a server says that refuses a request.
+/// The body of an answer that refuses a request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Complaint {
     pub(super) message: String,

@@ -1,4 +1,5 @@
-//! What one look for mentions and assignments leaves to the next, also to that of another process.
+//! The memory of looks for mentions and assignments, which also the next look of another process
+//! uses.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +12,25 @@ use crate::service::producer::AdmitError;
 use crate::store::Store;
 use crate::task::id::TaskId;
 
-/// What happened longer ago than this before the first look counts for nothing, nor does what could
-/// not be looked at for so long.
+/// The furthest that a look goes back, be it the first one or one after a time without looks. Older
+/// events count for nothing.
 const FURTHEST_BACK: TimeDelta = TimeDelta::days(1);
 /// Lists may be some seconds old, and clocks differ by some minutes.
 const OVERLAP: TimeDelta = TimeDelta::minutes(10);
 /// GitLab does not say of a comment within a minute after another change that something changed.
 const UNREST: TimeDelta = TimeDelta::minutes(2);
-/// An item whose wish was acted on so long ago is not found any more without a run that has read
-/// it, or another wish.
+/// Time for which a wish that was acted on is remembered. Its item is not found after that without
+/// a run that has read it, or another wish.
 const REMEMBERED: TimeDelta = TimeDelta::days(90);
-/// More wishes than people have in that time. The oldest are forgotten first.
+/// Most wishes that are remembered, more than people have in that time. The oldest are forgotten
+/// first.
 const MOST: usize = 2_000;
 
-/// What was looked at and acted on, as it is stored.
+/// The items that were looked at and the wishes that were acted on, as they are stored.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Looked {
-    /// What happened before this was looked at.
+    /// The time up to which everything was looked at.
     until: Option<DateTime<Utc>>,
     /// The items that were looked at, by task.
     items: BTreeMap<String, Seen>,
@@ -93,7 +95,7 @@ impl Looked {
         self.items.len() + self.wishes.len() < before
     }
 
-    /// Ends a look that began then. One that could not read everything is done again.
+    /// Ends the look that began at `began`. One that could not read everything is done again.
     pub(super) fn end(&mut self, began: DateTime<Utc>, is_whole: bool) {
         let until = if is_whole { began - OVERLAP } else { self.since(began) };
         self.until = Some(until);

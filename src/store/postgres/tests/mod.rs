@@ -1,4 +1,4 @@
-//! What is PostgreSQL's own: sessions, lost connections, claims that would run side by side. All
+//! PostgreSQL's own behaviour: sessions, lost connections, claims that would run side by side. All
 //! else is in the suite of the store, which `make test-postgres` plays with a server too.
 
 mod server; // the server they need
@@ -88,7 +88,7 @@ impl Place for Schema {
         pool.close().await;
     }
 
-    /// One whose session is there.
+    /// Returns a worker whose session is there.
     async fn distant_worker(&self) -> Uuid {
         let store = self.open().await;
         let worker = store.worker();

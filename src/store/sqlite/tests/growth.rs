@@ -1,5 +1,5 @@
-//! What is over costs nothing: neither finished runs nor the length of a conversation make the
-//! store work more.
+//! The cost of finished work, which is none: neither finished runs nor the length of a conversation
+//! make the store work more.
 //!
 //! `SQLite` runs each query as a small program and can be asked to count its steps. A query that
 //! looks at every row there is takes some steps for each; one that finds its rows by an index takes

@@ -1,5 +1,5 @@
-//! What is `SQLite`'s own: a file, its locks, and what its errors mean. All else is in the suite of
-//! the store.
+//! `SQLite`'s own behaviour: a file, its locks, and what its errors mean. All else is in the suite
+//! of the store.
 
 mod growth;
 mod opening;
@@ -47,7 +47,7 @@ impl Place for Folder {
         std::fs::write(file, "").unwrap();
     }
 
-    /// One without a file here, as those of other machines are.
+    /// Returns a worker without a file here, as those of other machines are.
     async fn distant_worker(&self) -> Uuid {
         Uuid::new_v4()
     }

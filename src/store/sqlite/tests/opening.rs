@@ -1,4 +1,4 @@
-//! What cannot be opened is said in a sentence a person can act on.
+//! Stores that cannot be opened: each is reported in a sentence a person can act on.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ async fn a_file_of_a_newer_version_is_refused() {
     assert!(said.contains("newer version"), "{said}");
 }
 
-/// What version 0.1.0 left, as far as the tables.
+/// The store that version 0.1.0 left; its tables come first.
 const OLD: &str = include_str!("../../../../tests/data/store-0.1.0.sql");
 
 #[tokio::test]
