@@ -14,12 +14,13 @@ use coding_agent_fuzz::readers::{READERS, Reader};
 
 const SHORT: usize = 8 * 1024;
 const LONG: usize = 4 * SHORT;
-/// Four for linear time, a little more for sorting, sixteen for quadratic time.
+/// The most growth that is let pass: four for linear time, a little more for sorting, sixteen for
+/// quadratic time.
 const MOST_GROWTH: u64 = 8;
-/// What is done in fewer steps may grow as it likes.
+/// The number of steps below which the work of a reader may grow as it likes.
 const FEW_STEPS: u64 = 20 * LONG as u64;
 
-/// Openings without ends, nesting, and what is nearly something.
+/// Pieces of text that are hard for readers: openings without ends, nesting, and near misses.
 #[rustfmt::skip]
 const PIECES: [&str; 48] = [
     "{", "[", "(", "<", "\"", "'", "`", "\\", "/", "*", "_", "~", "#", "-", ">", "|", "@", "&", ":", "a", " ", "\n", "\t", "日", "a ",
@@ -101,7 +102,7 @@ fn shown(piece: &[u8]) -> String {
 
 static STEPS: AtomicU64 = AtomicU64::new(0);
 
-/// Without a comparison of its own, which would be reported again.
+/// Counts a step, without a comparison of its own, which would be reported again.
 #[inline(always)]
 fn step() {
     STEPS.fetch_add(1, Ordering::Relaxed);

@@ -34,11 +34,11 @@ const OWN: [&str; 7] = [
     "</sub>",
     "<br>",
 ];
-/// Without width, and put there by the program.
+/// The character without width that the program puts into texts.
 const GAP: char = '\u{200b}';
 const ADDRESS: &str = "https://forge.example/acme/widgets/pull/2";
 
-/// Comments of a run in which strangers' words stand wherever they can.
+/// Writes the comments of a run in which strangers' words stand wherever they can.
 pub fn comments(bytes: &[u8]) {
     let text = text(bytes);
     let parts: Vec<&str> = text.split("%%%").collect();
@@ -196,10 +196,10 @@ fn settings() -> Settings {
     }
 }
 
-/// What a page shows.
+/// The parts of a page that people see.
 pub struct Shown {
     pub markdown: String,
-    /// Text that is no code, with a line for each line and block.
+    /// The text that is no code, with a line for each line and block.
     text: String,
     code: String,
 }
@@ -316,7 +316,7 @@ fn calls_somebody(text: &str) -> bool {
     })
 }
 
-/// Numbers of items, and of what GitLab numbers besides.
+/// Tells whether a text has numbers of items, or of what GitLab numbers besides.
 fn refers(text: &str) -> bool {
     text.match_indices(['#', '!', '&', '%', '$', '~'])
         .any(|(at, _)| text[at + 1..].starts_with(|next: char| next.is_ascii_digit()) && !text[at..].starts_with("$0."))

@@ -1,4 +1,4 @@
-//! What comes out of a container by way of git.
+//! Readers of what comes out of a container by way of git.
 
 use coding_agent::lfs::Pointer;
 use coding_agent::repository::commit::message;
@@ -7,7 +7,7 @@ use coding_agent::repository::reading::objects::{BatchReader, Object};
 
 use super::text;
 
-/// Git's raw difference, on which the judge of a container's commits decides.
+/// Reads git's raw difference, on which the judge of a container's commits decides.
 pub fn raw_difference(bytes: &[u8]) {
     if let Ok((changes, total)) = judge::changes(bytes) {
         assert!(changes.len() <= total);
@@ -24,7 +24,7 @@ pub fn raw_difference(bytes: &[u8]) {
     assert!(!judge::shown(bytes).chars().any(char::is_control));
 }
 
-/// The objects that git prints, in a stream that may be cut anywhere.
+/// Reads the objects that git prints, in a stream that may be cut anywhere.
 pub fn added_objects(bytes: &[u8]) {
     let whole = read(&[bytes]);
     let (first, rest) = bytes.split_at(bytes.len() / 3);
@@ -42,7 +42,7 @@ fn read(chunks: &[&[u8]]) -> (Vec<(String, usize)>, bool) {
     (seen, reading.is_at_end())
 }
 
-/// A file that may be a pointer of Git LFS, and a line before a content.
+/// Reads a file that may be a pointer of Git LFS, and a line before a content.
 pub fn large_file(bytes: &[u8]) {
     let is_digest = |digest: &str| digest.len() == 64 && !digest.contains(|letter: char| !letter.is_ascii_hexdigit());
     let pointers = [Pointer::read(bytes), Pointer::of_line(&text(bytes))];
@@ -53,7 +53,7 @@ pub fn large_file(bytes: &[u8]) {
     }
 }
 
-/// The message of a commit, as it is delivered.
+/// Reads the message of a commit, as it is delivered.
 pub fn message(bytes: &[u8]) {
     let once = message::delivered(&text(bytes), "7");
     assert!(once.len() <= 66 * 1024);

@@ -22,7 +22,7 @@ const HIDDEN: [char; 12] = [
     '\u{e0041}',
 ];
 
-/// What a stranger wrote: of it only what a page shows is left, and nothing is added.
+/// Reads a stranger's text: only what a page shows of it is left, and nothing is added.
 pub fn visible(bytes: &[u8]) {
     let text = text(bytes);
     let seen = visible::markdown(&text);
@@ -41,8 +41,8 @@ pub fn visible(bytes: &[u8]) {
     );
 }
 
-/// What a model wrote, made fit to stand under the bot's name. Readers of Markdown that others
-/// wrote judge what it is then.
+/// Makes a model's text fit to stand under the bot's name. Readers of Markdown that others wrote
+/// judge what it is then.
 pub fn harmless(bytes: &[u8]) {
     let text = text(bytes);
     let mut page = Page::default();

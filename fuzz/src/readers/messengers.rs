@@ -1,4 +1,4 @@
-//! What messengers deliver, and the pictures that people send there.
+//! Readers of the deliveries of messengers, and of the pictures that people send there.
 
 use coding_agent::messenger::config::Slack;
 use coding_agent::messenger::line;
@@ -11,11 +11,12 @@ use coding_agent::routing::rules::Rules;
 
 use super::text;
 
-/// Longest edge and most bytes of what a model is shown.
+/// The longest edge of a picture that a model is shown; `MOST_BYTES` limits its size.
 const LONGEST_EDGE: u32 = 1_568;
 const MOST_BYTES: usize = 1_000_000;
 
-/// The bodies of Slack and LINE, behind their signatures, and the route of what is said in them.
+/// Reads the bodies of Slack and LINE, behind their signatures, and finds the route of what is said
+/// in them.
 pub fn messages(bytes: &[u8]) {
     let config = Slack {
         channels: vec!["C1".to_owned()],
@@ -38,7 +39,8 @@ pub fn messages(bytes: &[u8]) {
     }
 }
 
-/// Nothing that a messenger says becomes more than a plain name, and no text is without end.
+/// Checks that nothing that a messenger says becomes more than a plain name, and that no text is
+/// without end.
 fn holds(incoming: &Incoming) {
     let is_plain = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     assert!(is_plain(&incoming.user) && incoming.user.len() <= 64, "{incoming:?}");
@@ -66,7 +68,7 @@ fn holds(incoming: &Incoming) {
     }
 }
 
-/// A picture, or what is none; and the addresses of pictures in a text.
+/// Reads a picture, or bytes that are none, and the addresses of pictures in a text.
 pub fn picture(bytes: &[u8]) {
     if let Ok(picture) = prepared(bytes, "a picture") {
         assert!(picture.width <= LONGEST_EDGE && picture.height <= LONGEST_EDGE);

@@ -1,4 +1,4 @@
-//! What a model and its server say.
+//! Readers of the replies of a model and of its server.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::text;
 
-/// Most that a model is told of what is wrong with its reply, besides what it wrote itself.
+/// The most bytes that a model is told of what is wrong with its reply, besides what it wrote
+/// itself.
 const LONGEST_COMPLAINT: usize = 4096;
 
-/// A reply in which the JSON stands in a text.
+/// Reads a reply in which the JSON stands in a text.
 pub fn reply(bytes: &[u8]) {
     let text = text(bytes);
     let reply = Reply {
@@ -37,7 +38,7 @@ pub fn reply(bytes: &[u8]) {
     assert!(decode::without_thinking(&text).len() <= text.len());
 }
 
-/// The JSON that a model's server answers with, in each of the protocols.
+/// Reads the JSON that a model's server answers with, in each of the protocols.
 pub fn answer(bytes: &[u8]) {
     let Ok(json) = serde_json::from_slice(bytes) else {
         return;
@@ -56,8 +57,8 @@ pub fn answer(bytes: &[u8]) {
     }
 }
 
-/// The stream of events that a model's server answers with, in each of the protocols. Where the
-/// network cuts it makes no difference.
+/// Reads the stream of events that a model's server answers with, in each of the protocols. Where
+/// the network cuts it makes no difference.
 pub fn stream(bytes: &[u8]) {
     for chat in CHATS.iter() {
         let whole = chat.read_stream([bytes]);
@@ -74,7 +75,7 @@ pub fn stream(bytes: &[u8]) {
     }
 }
 
-/// A plan: it is valid or refused in words, and its order holds each subtask once.
+/// Reads a plan: it is valid or refused in words, and its order holds each subtask once.
 pub fn plan(bytes: &[u8]) {
     let reply = Reply {
         text: text(bytes),
@@ -99,8 +100,8 @@ pub fn plan(bytes: &[u8]) {
     assert!(["python", "node"].contains(&choice.name.as_str()));
 }
 
-/// A reviewer's answer: what cannot be read does not pass, and no answer that says "not ready" is
-/// read as ready, whatever else it says.
+/// Reads a reviewer's answer: what cannot be read does not pass, and no answer that says "not
+/// ready" is read as ready, whatever else it says.
 pub fn review(bytes: &[u8]) {
     let text = text(bytes);
     for mode in [Mode::Flexible, Mode::Strict] {
@@ -163,7 +164,7 @@ fn turn(reply: &Reply) {
     }
 }
 
-/// What a reply asks for, it asks for in the other form as well.
+/// Checks that a reply asks for the same in the other form.
 fn same_in_the_form_of_hermes(reply: &Reply) {
     let Ok(turn) = decode::turn(reply) else {
         return;

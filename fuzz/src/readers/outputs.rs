@@ -1,4 +1,4 @@
-//! What tools and tests print, and what a change looks like.
+//! Readers of the outputs of tools and tests, and of changes.
 
 use coding_agent::conversation::excerpt;
 use coding_agent::evidence::check::{Checked, Ended};
@@ -6,7 +6,7 @@ use coding_agent::evidence::{difference, digest, failures};
 
 use super::text;
 
-/// What a test run printed, and what the model is told of it: bounded, whatever it was.
+/// Reads the output of a test run. What the model is told of it is bounded, whatever it was.
 pub fn test_output(bytes: &[u8]) {
     let output = text(bytes);
     assert!(failures::read(&output, "/workspace/project").len() <= 100);
@@ -17,7 +17,7 @@ pub fn test_output(bytes: &[u8]) {
     assert!(digest::digest(&[checked]).len() < 64 * 1024);
 }
 
-/// A difference between two commits, and what it shows besides.
+/// Reads a difference between two commits, and what it shows besides.
 pub fn difference(bytes: &[u8]) {
     let findings = difference::inspect(&text(bytes));
     assert!(findings.len() <= 50);

@@ -1,11 +1,12 @@
-//! What people write for the program: commands in comments, and the rules of a project.
+//! Readers of the texts that people write for the program: commands in comments, and the rules of a
+//! project.
 
 use coding_agent::rules::Settings;
 use coding_agent::task::command::Said;
 
 use super::text;
 
-/// The command of a comment, and what is left of it for the model.
+/// Reads the command of a comment, and what is left of it for the model.
 pub fn comment_command(bytes: &[u8]) {
     let body = text(bytes);
     let said = Said::of(&body);
@@ -19,7 +20,8 @@ pub fn comment_command(bytes: &[u8]) {
     }
 }
 
-/// A file of rules, in each of the names it may have; what it says of files and tools can be asked.
+/// Reads a file of rules, under each of the names it may have; what it says of files and tools can
+/// be asked.
 pub fn rules(bytes: &[u8]) {
     let text = text(bytes);
     for name in Settings::names() {
