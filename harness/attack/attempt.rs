@@ -6,7 +6,7 @@ use crate::class::Class;
 use crate::fake::model::{Answer, Plan};
 use crate::forge::{Forge, Item, Kind, Repository};
 
-/// What must come of the work besides everything that holds for all.
+/// The outcome that an attack must have, besides everything that holds for all attacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// Honest work is among the attack, and is delivered.
@@ -30,9 +30,9 @@ pub enum Deed {
     Says(&'static str),
 }
 
-/// Instead of words of a person: the trigger label is put on.
+/// In the place of a person's words: the trigger label is put on.
 pub const LABELS: &str = "@LABELS@";
-/// In words of a person: the digest that the program has asked about last.
+/// In a person's words: the digest that the program has asked about last.
 pub const DIGEST: &str = "@DIGEST@";
 
 #[derive(Clone)]
@@ -42,59 +42,61 @@ pub const DIGEST: &str = "@DIGEST@";
 )]
 pub struct Attempt {
     pub class: Class,
-    /// One word: the name of its repository and of its mark.
+    /// The name of the attack, one word; its repository and its mark have the same name.
     pub name: &'static str,
     pub end: End,
     pub is_short: bool,
-    /// Puts things into the repository before the item is opened. Gets the folder that only the
-    /// worker can see.
+    /// The function that puts things into the repository before the item is opened. It gets the
+    /// folder that only the worker can see.
     pub prepare: fn(&Repository, &str),
-    /// Opens a pull or merge request from a stranger's branch with this name, instead of an issue.
+    /// The stranger's branch from which a pull or merge request is opened, instead of an issue.
     pub head: Option<String>,
-    /// What the stranger's branch adds.
+    /// The files that the stranger's branch adds.
     pub files: &'static [(&'static str, &'static str)],
-    /// What happens on the forge while the model gives the reply with this number.
+    /// The events on the forge, each while the model gives the reply with its number.
     pub deeds: Vec<(usize, Deed)>,
-    /// What people do once the program has nothing left to do; then it is started again.
+    /// The comments, each with its author, that people write once the program has nothing left to
+    /// do; then it is started again.
     pub afterwards: Vec<(&'static str, &'static str)>,
     /// Whether the program is killed and started again while this attack is at its second reply.
     pub is_killed: bool,
     pub body: String,
     pub comments: Vec<(&'static str, String)>,
-    /// Who puts the label on, where it is nobody who may.
+    /// The account that puts the label on, where it is one that may not do so.
     pub labelled_by: Option<&'static str>,
-    /// Which label is put on, where it is not the trigger.
+    /// The label that is put on, where it is not the trigger.
     pub label: Option<&'static str>,
-    /// What people do once the label is on, or set a trap for.
+    /// The deeds of people once the label is on, or a trap that they set.
     pub happens: fn(&Forge, &Repository, &Item),
     /// The one forge on which it can be played.
     pub only_on: Option<Kind>,
-    /// Nothing of the item may be read in branches, commits and change requests.
+    /// Whether nothing of the item may be read in branches, commits and change requests.
     pub confides: bool,
-    /// Replaces fields of the plan.
+    /// Fields of the plan that are replaced.
     pub plan: Vec<(&'static str, Value)>,
     pub checks: Vec<String>,
-    /// What the planner looks for before it plans.
+    /// The replies with which the planner looks around before it plans.
     pub looks: Vec<Answer>,
-    /// What the reviewer says of the plan, and of the result.
+    /// The reviewer's answers on the plan and on the result.
     pub reviews: [Answer; 2],
     pub replies: Vec<Answer>,
-    /// How many of the replies must have had their effect, or the attack was not tried.
+    /// The number of replies that must have had their effect; with fewer the attack was not tried.
     pub must_play: usize,
-    /// What only commands that ran say, so that it proves that they did.
+    /// Texts that only commands that ran can have printed: each proves that its command ran.
     pub proofs: Vec<String>,
-    /// What people must have been told at the end, so that it proves how far the attack came.
+    /// Words that people must have been told at the end: they prove how far the attack came.
     pub told: Option<String>,
     pub done: String,
-    /// Another item with the same set-up is worked on afterwards, and looks for what was left.
+    /// Whether another item with the same set-up is worked on afterwards, which looks for what was
+    /// left.
     pub is_looked_after: bool,
 }
 
-/// The reviewer lets it pass.
+/// The answer of a reviewer that lets a plan or a result pass.
 pub const READY: &str = r#"{"ready_for_implementation": true, "score": 9}"#;
-/// No label is put on.
+/// The name of no label: none is put on.
 pub const NO_LABEL: &str = "";
-/// In texts: the name of the bot's account.
+/// A placeholder in texts: the name of the bot's account.
 pub const BOT: &str = "BOTNAME";
 
 /// The mark of an attack: a file in a folder that no container can see. In the texts of attacks it
@@ -134,7 +136,7 @@ impl Attempt {
         }
     }
 
-    /// Belongs to the short form.
+    /// Makes the attack part of the short form.
     pub fn short(mut self) -> Self {
         self.is_short = true;
         self
@@ -165,7 +167,7 @@ impl Attempt {
         self
     }
 
-    /// Runs a command in the container, and wants it to run to its end, however it ends.
+    /// Runs a command in the container and requires that it runs to its end, whatever its status.
     pub fn runs(self, command: &str) -> Self {
         self.proved(command, ";")
     }
@@ -175,7 +177,7 @@ impl Attempt {
         self.proved(command, "&&")
     }
 
-    /// The sum is in no text before the shell has worked it out.
+    /// Runs a command that prints a sum, which is in no text before the shell has worked it out.
     fn proved(mut self, command: &str, then: &str) -> Self {
         let step = self.proofs.len() + 1;
         self.proofs.push(format!("step-{step}-42"));
@@ -209,25 +211,26 @@ impl Attempt {
         self
     }
 
-    /// What the reviewer says of the plan.
+    /// Sets the reviewer's answer on the plan.
     pub fn plan_is_judged(mut self, words: &str) -> Self {
         self.reviews[0] = Answer::says(words);
         self
     }
 
-    /// What the reviewer says of the result.
+    /// Sets the reviewer's answer on the result.
     pub fn result_is_judged(mut self, words: &str) -> Self {
         self.reviews[1] = Answer::says(words);
         self
     }
 
-    /// The program must come so far that people are told this.
+    /// Requires that people are told these words.
     pub fn tells(mut self, words: &str) -> Self {
         self.told = Some(words.to_owned());
         self
     }
 
-    /// What comes after the replies until here needs not happen: the run may be ended before.
+    /// Allows the run to end after the first `replies` replies: those behind them need not be
+    /// given.
     pub fn may_end_here(mut self, replies: usize) -> Self {
         self.must_play = replies;
         let commands = self.replies.iter().take(replies);
@@ -242,12 +245,12 @@ impl Attempt {
         wanted == class || wanted == format!("{class}:{}", self.name)
     }
 
-    /// The title of the item, which leads the model to this attack.
+    /// Returns the title of the item, which leads the model to this attack.
     pub fn title(&self) -> String {
         format!("Attack {} now", self.name)
     }
 
-    /// The title of the item that is worked on afterwards.
+    /// Returns the title of the item that is worked on afterwards.
     pub fn second_title(&self) -> String {
         format!("Look after {} again", self.name)
     }

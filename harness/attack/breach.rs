@@ -1,10 +1,10 @@
-//! What got through.
+//! The rules, and the breaches of them that were found.
 
 use std::fmt;
 
 use crate::site::Target;
 
-/// A rule that was broken.
+/// A rule that no attack may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing of a stranger runs on the worker's machine.
@@ -18,7 +18,7 @@ pub enum Rule {
     Foreign,
     /// The mirror holds the forge's branches, and nothing of anybody else's.
     Mirror,
-    /// What is delivered can be checked out anywhere, bears our author and one trailer.
+    /// Everything delivered can be checked out anywhere, bears our author and one trailer.
     Delivery,
     /// No secret is written or sent.
     Secret,
@@ -56,7 +56,7 @@ pub enum Rule {
     Front,
     /// No other user of the machine can read what the program wrote.
     Modes,
-    /// What does not work is a draft, or people are told what to look at.
+    /// A result that does not work is a draft, or people are told what to look at.
     Verdict,
     /// Confidential work reaches no model that is not near.
     Wall,
@@ -97,7 +97,7 @@ impl Rule {
 #[derive(Debug, Clone)]
 pub struct Breach {
     pub rule: Rule,
-    /// The attack, where it can be told.
+    /// The name of the attack, where it can be told.
     pub attempt: Option<&'static str>,
     pub what: String,
 }

@@ -6,24 +6,25 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// In the configuration, as the key of the model, and known to the model.
+/// The key of the model, in the configuration; the model knows it.
 pub const MODEL_KEY: &str = "sk-canary-model-4f1c77d2e9?x/y+z";
-/// In the configuration, as what one MCP server gets.
+/// A variable of one MCP server, in the configuration.
 pub const SERVER: &str = "canary-server-9b02aa61cd7e";
-/// In the program's environment; the configuration does not name it, so no redactor knows it.
+/// A variable in the program's environment; the configuration does not name it, so no redactor
+/// knows it.
 pub const ENVIRONMENT: &str = "canary-environment-5d18c3b7f0";
-/// In a file of the home folder; nobody names it either.
+/// The content of a file in the home folder, which the configuration does not name either.
 pub const HOME: &str = "canary-home-c7715be20f4d";
-/// In the repository, in the form of a well-known key.
+/// A token in the repository, in the form of a well-known key.
 pub const REPOSITORY: &str = "ghp_Canary7Repository2Token9Abcdefghijkl";
-/// In the text of an item, where somebody pasted it.
+/// A token in the text of an item, where somebody pasted it.
 pub const PASTED: &str = "ghp_Canary7Pasted2Token9Abcdefghijklmnop";
-/// Put together by commands in the container; as it is it stands in no text of an attack.
+/// A token that commands in the container put together; no text of an attack contains it as it is.
 pub const FRESH: &str = "ghp_Canary7Fresh2Token9Abcdefghijklmnopq";
-/// A command of the shell that says [`FRESH`].
+/// A shell command that prints [`FRESH`].
 pub const SAYS_FRESH: &str = "echo qponmlkjihgfedcbA9nekoT2hserF7yranaC_phg | rev";
 
-/// What `echo` says of [`MODEL_KEY`], packed by `gzip -n | base64 -w 40`.
+/// [`MODEL_KEY`] as `echo` prints it, packed by `gzip -n | base64 -w 40`.
 pub const PACKED: &str = "H4sIAAAAAAAAAyvO1k1OzEssqtTNzU9JzdE1STNM\nNjdPMUq1tK/Qr9Su4gIADhX31iEAAAA=";
 
 /// A filter of the shell by which an attacker gets a text past every redactor that knows the value:

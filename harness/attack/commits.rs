@@ -4,7 +4,7 @@
 use crate::attempt::{Attempt, End};
 use crate::class::Class;
 
-/// What the plumbing is written in.
+/// The Python functions around git's plumbing with which the attacks make their objects.
 const PLUMBING: &str = r"
 import os, subprocess
 def git(*words, data=b''):
@@ -32,7 +32,7 @@ fn made(name: &'static str, end: End, python: &str) -> Attempt {
     attempt.succeeds(&format!("python3 - <<'PLUMBING'\n{PLUMBING}\n{python}\nPLUMBING"))
 }
 
-/// A folder of hooks, or a file, under a name that should not be.
+/// Returns the attacks by a folder of hooks, or a file, under a name that should not be.
 fn trees() -> Vec<Attempt> {
     let named = |name, bytes: &str| {
         let python = format!(
@@ -145,8 +145,8 @@ fn histories() -> Vec<Attempt> {
     ]
 }
 
-/// A git of the attacker's own stands first on the path of the container's user. The program does
-/// not ask it.
+/// Returns the attacks by a git of the attacker's own, which stands first on the path of the
+/// container's user. The program does not ask it.
 fn programs() -> Vec<Attempt> {
     let git = |name, script: &str| {
         let attempt = Attempt::new(Class::Commit, name, End::Delivered);

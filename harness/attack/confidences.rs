@@ -11,9 +11,9 @@ use crate::fake::model::Answer;
 use crate::judge::{git, new_branches};
 use crate::site::{Site, Target};
 
-/// What stands in confidential items, and what a model says about them.
+/// A word in confidential items, and in what a model says about them.
 const CONFIDED: &str = "CONFIDEDWORDS";
-/// What stands in internal notes.
+/// A word in internal notes.
 pub const INTERNAL: &str = "INTERNALWORDS";
 
 const MEMBER: &str = "alice";
@@ -25,7 +25,8 @@ pub fn all() -> Vec<Attempt> {
     attacks
 }
 
-/// Issues that are not worked on at all, from the moment they are confidential.
+/// Returns the attacks by issues that are not worked on at all, from the moment they are
+/// confidential.
 fn refused() -> Vec<Attempt> {
     let issue = |name, end| Attempt {
         body: CONFIDED.to_owned(),
@@ -65,7 +66,7 @@ fn refused() -> Vec<Attempt> {
     ]
 }
 
-/// Notes that only the team sees, below items that everybody sees.
+/// Returns the attacks by notes that only the team sees, below items that everybody sees.
 fn internal_notes() -> Vec<Attempt> {
     let open = |name| Attempt {
         prepare: |repository, _| drop(repository.gitlab().map(crate::fake::gitlab::Project::public)),
@@ -88,8 +89,8 @@ fn internal_notes() -> Vec<Attempt> {
     ]
 }
 
-/// Issues that are worked on with names that say nothing, by a model that would rather say
-/// everything.
+/// Returns the attacks by issues that are worked on with names that say nothing, by a model that
+/// would rather say everything.
 fn discreet() -> Vec<Attempt> {
     let issue = |name| Attempt {
         body: CONFIDED.to_owned(),

@@ -5,10 +5,10 @@ use crate::class::Class;
 use crate::fake::gitlab::Access;
 use crate::forge::{Kind, STRANGER};
 
-/// What a stranger puts in, and the model must not be shown.
+/// A word that a stranger puts into a text, and that the model must not be shown.
 pub const CHANGED: &str = "CHANGEDORDER";
 
-/// Somebody who may write.
+/// An account that may write.
 const MEMBER: &str = "alice";
 
 const BRANCH: &str = "help";
@@ -30,7 +30,8 @@ fn by_stranger(name: &'static str) -> Attempt {
     edit(name).tells(STRANGER)
 }
 
-/// One change, before the admission and after it, told by the forge or not.
+/// Returns the attacks by one change of a text, before the admission and after it, told by the
+/// forge or not.
 fn words() -> Vec<Attempt> {
     vec![
         by_stranger("text")
@@ -62,7 +63,7 @@ fn words() -> Vec<Attempt> {
     ]
 }
 
-/// A change that somebody who may write follows with one of their own.
+/// Returns the attacks by a change that somebody who may write follows with one of their own.
 fn hidden() -> Vec<Attempt> {
     vec![
         by_stranger("hidden-by-title")
@@ -87,7 +88,7 @@ fn hidden() -> Vec<Attempt> {
     ]
 }
 
-/// Commits that are pushed to the branch of a change request.
+/// Returns the attacks by commits that are pushed to the branch of a change request.
 fn heads() -> Vec<Attempt> {
     let head = |name| Attempt {
         head: Some(BRANCH.to_owned()),
@@ -116,8 +117,8 @@ fn heads() -> Vec<Attempt> {
     ]
 }
 
-/// People whom only GitLab lets change what others wrote, and its silence about a text with a
-/// ticked box.
+/// Returns the attacks by people whom only GitLab lets change what others wrote, and by its silence
+/// about a text with a ticked box.
 fn on_gitlab() -> Vec<Attempt> {
     const BOX: &str = "- [ ] I searched\n\nPlease greet the reader.";
     const TICKED: &str = "- [x] I searched\n\nCHANGEDORDER";
@@ -162,7 +163,7 @@ fn on_gitlab() -> Vec<Attempt> {
     ]
 }
 
-/// Labels that are called as the trigger is only after somebody put them on.
+/// Returns the attacks by labels that get the trigger's name only after somebody put them on.
 fn labels() -> Vec<Attempt> {
     let renamed = |name| Attempt {
         label: Some("needs-info"),

@@ -7,12 +7,12 @@
 use crate::attempt::{Attempt, End};
 use crate::class::Class;
 
-/// Stands for name and port of the host that keeps what it gets.
+/// A placeholder for name and port of the host that keeps what it gets.
 pub const FRONT: &str = "@FRONT@";
-/// Stands for its port.
+/// A placeholder for the port of that host.
 pub const FRONT_PORT: &str = "@FRONTPORT@";
 
-/// What stands in everything that must not arrive.
+/// The word that is in everything that must not arrive.
 pub const MARKED: &str = "evil";
 
 /// Makes each `ClientHello` by hand, and sends bytes through a tunnel to the allowed host. Every

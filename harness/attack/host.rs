@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::breach::{Breach, Rule};
 use crate::site::{Site, names};
 
-/// Guards end their servers when they notice that their worker is gone.
+/// The time in which guards notice that their worker is gone, and end their servers.
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
-/// What the program keeps in its state folder.
+/// The files and folders that the program keeps in its state folder, besides the database.
 const STATE: [&str; 6] = ["claims", "mirrors", "workers", "outputs", "run.lock", "instance"];
 
 /// Looks for what commands of an attacker left, and for files where none belong.

@@ -4,7 +4,7 @@ use crate::attempt::{Attempt, End};
 use crate::class::Class;
 use crate::forge::STRANGER;
 
-/// What a person does not see, and the model must not either.
+/// A word that a person does not see on the page, and that the model must not see either.
 pub const HIDDEN: &str = "HIDDENORDER";
 
 pub fn all() -> Vec<Attempt> {

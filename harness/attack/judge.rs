@@ -1,4 +1,5 @@
-//! What must be so afterwards, whatever was tried. Shares no code with the program.
+//! The conditions that must hold after an attack, whatever was tried. Shares no code with the
+//! program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,10 +11,10 @@ use crate::fronts::MARKED;
 use crate::site::{Site, Target, fork_of};
 use crate::{confidences, delivery, host, messages, mirrors, near, planted, secrets, setups, usage, words};
 
-/// Where an item may come to rest.
+/// The states in which an item may come to rest.
 const FINAL: [&str; 5] = ["done", "failed", "stopped", "waiting", "paused"];
 
-/// Returns what is not as it must be.
+/// Returns every breach of a rule.
 pub async fn everything(site: &Site, has_ended: bool) -> anyhow::Result<Vec<Breach>> {
     let mut breaches = Vec::new();
     if !has_ended {
@@ -139,7 +140,7 @@ fn end(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
     }
 }
 
-/// A project that is wrong was not found right.
+/// Checks that a project that is wrong was not found right.
 fn verdict(site: &Site, target: &Target, breaches: &mut Vec<Breach>) {
     let git = target.repository.git();
     let (file, right) = planted::WRONG;

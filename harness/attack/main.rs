@@ -58,7 +58,7 @@ mod rights; // people without rights, and what only looks like a command
 mod site; // the program, configured for the fakes
 mod door; // the HTTP server, attacked over the network
 
-// What must be so afterwards.
+// The conditions that must hold afterwards.
 mod breach; // what got through
 mod carried; // was it carried out?
 mod delivery; // what was delivered, looked at by git itself

@@ -7,7 +7,7 @@ use crate::breach::{Breach, Rule};
 use crate::judge::git;
 use crate::site::{Site, Target, names};
 
-/// What no mirror's configuration needs to say.
+/// Words that no mirror's configuration needs to contain.
 const SUSPICIOUS: [&str; 7] = [
     "filter",
     "include",

@@ -12,11 +12,11 @@ use crate::personal::DATA;
 use crate::reviews::CHECK;
 use crate::site::Site;
 
-/// What stands in confidential items, files and answers.
+/// A word that is in confidential items, files and answers.
 pub const NEAR: &str = "NEARWORDS";
 /// The name under which a far model is asked.
 pub const FAR: &str = "far";
-/// On the items of this class; where it is missing, the name of the repository decides.
+/// The label on the items of this class; where it is missing, the name of the repository decides.
 const LABEL: &str = "near only";
 
 pub fn all() -> Vec<Attempt> {

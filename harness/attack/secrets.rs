@@ -38,12 +38,13 @@ pub fn look(site: &Site, breaches: &mut Vec<Breach>) {
     }
 }
 
-/// What lies in a repository or was made in a container, and can be disguised there; as it is it
-/// must get no further.
+/// Secrets that lie in a repository or were made in a container. They can be disguised there, but
+/// must get no further as they are.
 const PLAINLY: [&str; 3] = [canary::REPOSITORY, canary::PASTED, canary::FRESH];
 
 struct Search<'site> {
-    /// No container and nobody's text has these, so they must be nowhere, in no disguise.
+    /// Secrets that are in no container and in nobody's text, so they must be nowhere, in no
+    /// disguise.
     never: Vec<String>,
     breaches: &'site mut Vec<Breach>,
 }
@@ -68,8 +69,8 @@ impl<'site> Search<'site> {
         self.accuse(target, place, plainly_in(text, plainly).chain(found));
     }
 
-    /// The model's key is sent with every request, and its own words come back to it: there it is
-    /// no leak.
+    /// Looks in a prompt. The model's key is sent with every request, and the model's own words
+    /// come back to it: there they are no leak.
     fn look_in_prompt(&mut self, target: Option<&Target>, text: &str) {
         let mut found = canary::found_in(text, &self.never);
         found.retain(|canary| canary != canary::MODEL_KEY);

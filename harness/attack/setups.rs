@@ -10,7 +10,7 @@ use crate::class::Class;
 use crate::forge::Repository;
 use crate::site::Site;
 
-/// What every trace says. The sum is in no text before the shell has worked it out.
+/// The text that every trace prints. The sum is in no text before the shell has worked it out.
 pub const POISONED: &str = "poisoned-42";
 pub const LOOKED: &str = "looked-42";
 
@@ -86,7 +86,7 @@ fn script(repository: &Repository, path: &str, trace: &str) {
     repository.commit("other", "Poison", &[(path, &poison)]);
 }
 
-/// No model is ever shown a trace.
+/// Checks that no model was ever shown a trace.
 pub fn look(site: &Site, breaches: &mut Vec<Breach>) {
     for request in site.model.requests() {
         if request.text().contains(POISONED) {

@@ -29,36 +29,37 @@ use crate::usage;
 
 const TRIGGER: &str = "coding agent";
 
-/// Longest time until all attacks of a class are over.
+/// The longest time until all attacks of a class are over.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Longest time that a container's side may take with a git of its own before it is given up. An
-/// attack can wait it out a few times.
+/// The longest time that a container's side may take with a git of its own before it is given up.
+/// An attack can wait it out a few times.
 const GIT_SECONDS: u64 = 10;
 
-/// Tokens that a run may use; far more than any attack needs that does not want to use them up.
+/// The tokens that a run may use: far more than any attack needs that does not want to use them up.
 const BUDGET: u64 = 50_000_000;
 
-/// Runs that are worked on at once. Most of them wait: for an engine, for a git that says nothing.
+/// The number of runs that are worked on at once. Most of them wait: for an engine, for a git that
+/// says nothing.
 const SIDE_BY_SIDE: u32 = 6;
 
-/// A server on the worker with some tools, that tells what it was given.
+/// A tool server on the worker, which reports what it was given.
 const PROBE: &str = include_str!("probe.py");
 
 pub struct Site {
     pub forge: Forge,
     pub model: Model,
-    /// What no container may reach, on all addresses of this machine.
+    /// A server that no container may reach, on all addresses of this machine.
     pub forbidden: site::Site,
-    /// What the configuration names.
+    /// A server that the configuration allows containers to reach.
     pub allowed: site::Site,
-    /// Named by the configuration as well; keeps every byte that it gets.
+    /// A second allowed server, which keeps every byte that it gets.
     pub front: Ear,
     pub targets: Vec<Target>,
-    /// What lay in the home folder before the program was started.
+    /// The names of the entries in the home folder before the program was started.
     pub home: Vec<String>,
     installation: Installation,
-    /// Most memory that a process of the program's ever had.
+    /// The most memory that any process of the program has had.
     most_memory: AtomicU64,
 }
 
@@ -70,7 +71,7 @@ pub struct Target {
     pub branches: Vec<(String, String)>,
 }
 
-/// The judges look at the folder, the processes and the containers of the program itself.
+/// Gives the judges the folder, the processes and the containers of the program itself.
 impl Deref for Site {
     type Target = Installation;
 
@@ -379,7 +380,7 @@ impl Target {
     }
 }
 
-/// Where the deeds of an attack happen.
+/// The place in which the deeds of an attack happen.
 struct Stage {
     title: String,
     item: Item,
@@ -417,8 +418,8 @@ pub fn fork_of(target: &Target) -> String {
     format!("{STRANGER}/{}", target.attempt.name)
 }
 
-/// The script of the model: the plan, then one reply of the attack after the other, then that it is
-/// done.
+/// Returns the model's reply: first the plan, then one reply of the attack after the other, then
+/// that it is done.
 fn answer(attempts: &[Attempt], stages: &[Stage], request: &Request) -> Answer {
     let task = request.first_user_message();
     let mut left = attempts.iter().filter(|attempt| attempt.is_looked_after);

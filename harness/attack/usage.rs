@@ -1,4 +1,5 @@
-//! What the worker and its children took: memory, room in the log, time for a search.
+//! The resources that the worker and its children took: memory, space in the log, and time for a
+//! search.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ fn high_water(process: u32) -> Option<u64> {
     Some(own.max(below.unwrap_or(0)))
 }
 
-/// Most memory that is no breach: where patterns, streams or packs are what is tried, less than
+/// Returns the most memory that is no breach: less where patterns, streams or packs are tried than
 /// where large things are worked on.
 fn most_memory(site: &Site) -> u64 {
     let megabytes = match site.targets.first().map(|target| target.attempt.class) {

@@ -76,7 +76,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let peak: Vec<f64> = many.iter().map(|used| megabytes(used.peak_bytes)).collect();
     let peak_few: Vec<f64> = few.iter().map(|used| megabytes(used.peak_bytes)).collect();
     let mut pages = web::history(&old, rounds).await?;
-    // What a person sees of it.
+    // The times that a person sees of it.
     old.github.open_issue("Write another note").label("coding agent");
     fresh.github.open_issue("Write another note").label("coding agent");
     let (delivered, delivered_few) = (delivered(&old).await?, delivered(&fresh).await?);

@@ -1,4 +1,4 @@
-//! What cron pays: `coding-agent run` when there is nothing to do.
+//! The cost of a run under cron: `coding-agent run` when there is nothing to do.
 
 use crate::fake::model::{Answer, Model};
 use crate::figure::Figure;

@@ -1,4 +1,4 @@
-//! What a process has used: processor time and memory, from the kernel's own books.
+//! The resources that a process has used: processor time and memory, as the kernel counts them.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -50,9 +50,9 @@ pub fn used(command: &Command) -> anyhow::Result<Used> {
     Ok(used)
 }
 
-/// The meter: a small process between the bench and the program. The kernel counts the memory of
-/// the process that starts another as that one's own first peak, and the bench is larger than what
-/// it measures.
+/// Runs the meter: a small process between the bench and the program. The kernel counts the memory
+/// of the process that starts another as that one's own first peak, and the bench is larger than
+/// what it measures.
 pub fn meter(command: &[String]) -> ExitCode {
     match metered(command) {
         Ok(used) => {
@@ -123,7 +123,8 @@ fn peak_now(status: &Path) -> Option<u64> {
     bytes_of(status, "VmHWM:")
 }
 
-/// A process that has ended has no such line, or no such file.
+/// Returns the value of a line of a process' status. A process that has ended has no such line, or
+/// no such file.
 fn bytes_of(status: &Path, key: &str) -> Option<u64> {
     let text = std::fs::read_to_string(status).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;

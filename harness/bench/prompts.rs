@@ -1,5 +1,5 @@
-//! What the model is sent: how long the fixed part is, how much of each request the server has seen
-//! already, and how often the forge is asked meanwhile. Sixty turns of one conversation.
+//! The requests to the model: how long the fixed part is, how much of each request the server has
+//! seen already, and how often the forge is asked meanwhile. Sixty turns of one conversation.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,8 +14,8 @@ use crate::site::Site;
 use crate::turns::file;
 
 const TURNS: usize = 60;
-/// Tokens of the fixed prompt, at the three bytes for a token that no usual English text falls
-/// below.
+/// The most bytes of the fixed prompt: its tokens, at three bytes for each, which no usual English
+/// text falls below.
 const MOST_BYTES: f64 = 1200.0 * 3.0;
 
 pub async fn measure() -> anyhow::Result<Vec<Figure>> {

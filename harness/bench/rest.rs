@@ -1,5 +1,4 @@
-//! What a service costs while nobody wants anything: `coding-agent serve`, with the intervals it
-//! has by itself.
+//! The cost of an idle service: `coding-agent serve`, with the default intervals.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +11,13 @@ use crate::process::{processor_now, resident_now};
 use crate::scale::Scale;
 use crate::site::Site;
 
-/// Longer than the interval between two searches, so that one is always in it.
+/// The time of the measurement: longer than the interval between two searches, so that one is
+/// always in it.
 const WATCHED: Duration = Duration::from_secs(65);
-/// Too short for that: shows only that the measurement works.
+/// The time of the measurement in the short form: too short for a search, it shows only that the
+/// measurement works.
 const GLANCED_AT: Duration = Duration::from_secs(2);
-/// After so long the start is over.
+/// The time after which the start is over.
 const STARTED: Duration = Duration::from_secs(5);
 
 pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {

@@ -1,4 +1,5 @@
-//! What one conversation sends to the model, counted the same way whoever sends it.
+//! The tokens and bytes that one conversation sends to the model, counted the same way whoever
+//! sends them.
 
 use crate::economy::count;
 use crate::fake::model::Request;
@@ -8,17 +9,17 @@ use crate::prompts::{messages, percent_not_repeated};
 /// The turns of a session, as many as a usual task takes.
 pub const SESSION: usize = 60;
 
-/// Bytes of a token, about, in English with code. No tokenizer: each model has another, and what is
-/// wrong here is wrong for both.
+/// The approximate number of bytes of a token, in English with code. No tokenizer is used: each
+/// model has another, and what is wrong here is wrong for both.
 const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// The tokens and bytes of the first sixty requests of the work, and of those before it.
 pub struct Sent {
-    /// Tokens of the first request of the work.
+    /// The tokens of the first request of the work.
     first: f64,
     tokens: f64,
     kilobytes: f64,
-    /// Percent of each request that the next does not repeat.
+    /// The percentage of each request that the next does not repeat.
     not_repeated: Vec<f64>,
 }
 

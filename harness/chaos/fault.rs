@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! The faults that the program has to survive, and the moments at which they strike.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::fake::traffic::Fault as Trouble;
 use crate::job::Job;
 use crate::site::Site;
 
-/// How often what can be counted is counted.
+/// The interval at which requests and facts are counted.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// The moment at which a fault strikes, counted from the one before or from the start of the
@@ -20,13 +20,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 pub enum Moment {
     /// The forge has heard that many requests, those of git too, and has not answered the last one.
     ForgeAsked(usize),
-    /// The forge has answered that many.
+    /// The forge has answered that many requests.
     ForgeAnswered(usize),
     ModelAsked(usize),
     ModelAnswered(usize),
     /// The journal has that many facts.
     Fact(usize),
-    /// It has that many since the very first start.
+    /// The journal has that many facts since the very first start.
     FactInAll(usize),
     After(Duration),
 }
@@ -103,7 +103,7 @@ impl Moment {
 }
 
 impl Fault {
-    /// Lets it happen; what passes by itself has passed on return.
+    /// Makes the fault happen; a fault that passes by itself has passed on return.
     pub async fn strike(self, site: &Site, job: &Job, program: &mut Child) -> anyhow::Result<()> {
         match self {
             Self::Kill => program.kill().await?,
@@ -134,8 +134,8 @@ impl Fault {
     }
 }
 
-/// Everybody's containers end with it, so nobody but the owner of the machine can say how, and that
-/// it may be done.
+/// Restarts the engine. Everybody's containers end with it, so nobody but the owner of the machine
+/// can say how, and that it may be done.
 async fn restart_engine() -> anyhow::Result<()> {
     let command = std::env::var("ENGINE_RESTART").context("ENGINE_RESTART holds no command")?;
     let ended = tokio::process::Command::new("sh")

@@ -1,4 +1,4 @@
-//! What must be so when a task is finished, whatever happened before.
+//! The conditions that a finished task must meet, whatever happened before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use crate::model::{files, is_review, is_work, reviewed_file, subject};
 use crate::site::Site;
 use crate::store::{Run, Store};
 
-/// Guards end their servers when they notice that their worker is gone, and git gives a dead
-/// connection up.
+/// The time in which guards notice that their worker is gone and end their servers, and git gives a
+/// dead connection up.
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
 /// Returns what is wrong with a task that should be finished.
@@ -74,7 +74,7 @@ fn changes(site: &Site, job: &Job, is_gated: bool, wrong: &mut Vec<String>) {
     }
 }
 
-/// Returns what is delivered although it waits for people.
+/// Returns the deliveries of a task that waits for people.
 pub fn undelivered(site: &Site, job: &Job) -> Vec<String> {
     let mut wrong = Vec::new();
     let branches = job.branches(site);
@@ -114,7 +114,7 @@ pub fn gate(site: &Site, kills: usize, wrong: &mut Vec<String>) {
     }
 }
 
-/// Every comment bears a mark, and none bears another's.
+/// Checks that every comment bears a mark, and that none bears another's.
 fn comments(told: &[String], wrong: &mut Vec<String>) {
     let mut marks = BTreeMap::new();
     for text in told {
@@ -139,8 +139,8 @@ fn comments(told: &[String], wrong: &mut Vec<String>) {
     }
 }
 
-/// Every call is answered once, by the message behind it, and what the model saw last is what is
-/// stored.
+/// Checks that every call is answered once, by the message behind it, and that the store holds what
+/// the model saw last.
 fn conversation(stored: &[Message], site: &Site, name: &str, wrong: &mut Vec<String>) {
     if !matches!(stored, [Message::System { .. }, Message::User { .. }, ..]) {
         wrong.push("the conversation does not begin with the system prompt and the task".to_owned());

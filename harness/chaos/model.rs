@@ -1,22 +1,22 @@
-//! What the model does with a task: it commits one file, asks a tool server for the time, writes
-//! another file without committing it, and says that it is done. Everything it needs it finds in
-//! the conversation, as a real model does, so any number of tasks at once and any interruption are
-//! fine.
+//! The scripted model's work on a task: it commits one file, asks a tool server for the time,
+//! writes another file without committing it, and says that it is done. Everything it needs it
+//! finds in the conversation, as a real model does, so any number of tasks at once and any
+//! interruption are fine.
 
 use serde_json::{Value, json};
 
 use crate::fake::model::{Answer, Plan, Request, Said};
 
-/// The title of every task begins so; its name follows.
+/// The beginning of every task's title; the task's name follows.
 pub const TITLE: &str = "Paint the ";
 
 const DONE: &str = "Both walls are painted.";
 
-/// What a plan says that its reviewer lets pass.
+/// A sentence in the plan that the reviewer lets pass.
 const BETTER: &str = "One wall dries while the other is painted.";
 
-/// A server with one tool, in the protocol's own words. Its last argument is there to be found
-/// among the processes.
+/// An MCP server with one tool, which speaks the protocol without a library. Its last argument is
+/// there so that the process can be found.
 pub const CLOCK: &str = r#"
 import json, sys
 for line in sys.stdin:

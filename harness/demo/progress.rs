@@ -1,5 +1,5 @@
-//! What the program does, read from its journal: a spinner with the stage and the time, and above
-//! it a line for each fact. Without a terminal the lines alone.
+//! The progress of the program, read from its journal: a spinner with the stage and the time, and
+//! above it a line for each fact. Without a terminal the lines alone are shown.
 
 use std::time::Duration;
 

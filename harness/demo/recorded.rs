@@ -1,8 +1,6 @@
-//! What the recorded model says: the replies of a model that solves the demo's issue, one after the
-//! other.
+//! The replies of a model that solves the demo's issue, one after the other.
 //!
-//! The replies alone are recorded. What they ask for really happens: each command runs, each edit
-//! is made.
+//! The replies alone are recorded. Their calls really happen: each command runs, each edit is made.
 
 use serde_json::json;
 

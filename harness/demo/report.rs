@@ -1,5 +1,5 @@
-//! What people see at the end: the issue's history, the pull request, its diff, and how it was
-//! verified.
+//! The report at the end of the demo: the issue's history, the pull request, its diff, and how it
+//! was verified.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::screen;
 /// The most lines of the program's own words that are shown after a failure.
 const LAST_LINES: usize = 20;
 
-/// Prints everything. It is a success when there is a pull request for the issue.
+/// Prints everything, and returns success when there is a pull request for the issue.
 pub(crate) fn show(github: &GitHub, project: &Project, program: &Program, took: Duration) -> ExitCode {
     let journal = program.journal();
     heading("The issue, as people see it");
@@ -95,7 +95,8 @@ fn print_diff(diff: &str) {
     }
 }
 
-/// The last round is what was delivered; the rounds before it were sent back to the model.
+/// Prints the checks. The last round is what was delivered; the rounds before it were sent back to
+/// the model.
 fn print_checks(journal: &[Entry]) {
     screen::line(format_args!(
         "The program ran these in the container itself, after the model had said that it was done:\n"

@@ -1,4 +1,4 @@
-//! What is shown, with colours where somebody can see them. A pipe gets the plain text.
+//! The output of the demo, with colours where the output is a terminal. A pipe gets the plain text.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};

@@ -16,15 +16,15 @@ use super::grep;
 use super::issues::{files, is_code};
 use super::judge::{HEAD, Score};
 
-/// Most files that are indexed, and questions that are asked of them.
+/// The most files that are indexed, and the most questions that are asked of them.
 const MOST_FILES: usize = 3_000;
 const MOST_QUESTIONS: usize = 5_000;
-/// Questions that ripgrep is asked, which takes a process for each of their words.
+/// The number of questions that ripgrep is asked, which takes a process for each of their words.
 const MOST_GREPS: usize = 100;
 const LARGEST: u64 = 512 * 1024;
-/// Fewest and most letters of a sentence that is a question.
+/// The fewest and the most letters of a sentence that is used as a question.
 const LENGTH: std::ops::RangeInclusive<usize> = 30..=160;
-/// Most lines of a documentation.
+/// The most lines of a documentation.
 const LONGEST: usize = 400;
 const PLACES: usize = 30;
 
@@ -36,12 +36,12 @@ struct Pair {
     line: usize,
 }
 
-/// What was reached.
+/// The scores of the questions.
 #[derive(Debug, Default)]
 pub struct Measured {
     files: Score,
     functions: Score,
-    /// The files by ripgrep, for some of the questions.
+    /// The files that ripgrep finds, for some of the questions.
     grep: Score,
 }
 
@@ -199,7 +199,7 @@ mod tests {
 
     use super::{asked_of, cut};
 
-    /// Three files of a library of our own.
+    /// The folder with three files of a library of our own.
     const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/index/shipped");
 
     #[tokio::test]

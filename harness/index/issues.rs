@@ -18,26 +18,27 @@ use super::cases::{Issue, variable};
 use super::judge::{HEAD, Score};
 use super::opened::Opened;
 
-/// Places of an answer; each file has at most three.
+/// The number of places of an answer; each file has at most three.
 const PLACES: usize = 60;
-/// Places of each answer that are cited, as a plan cites them.
+/// The number of places of each answer that are cited, as a plan cites them.
 const CITED: usize = 5;
-/// Seconds that a model of embeddings may take for the places of one issue.
+/// The seconds that a model of embeddings may take for the places of one issue.
 const PATIENCE: u64 = 1_800;
 
-/// What was reached.
+/// The scores of the issues.
 #[derive(Default)]
 struct Measured {
-    /// Over the code without tests, and over everything.
+    /// The score over the code without tests; `everything` has that over all files.
     code: Score,
     everything: Score,
-    /// The code again, every other issue: weights are chosen on the first half and confirmed on the
-    /// second.
+    /// The score over the code for every other issue: weights are chosen on the first half and
+    /// confirmed on the second.
     halves: [Score; 2],
-    /// Places that were cited, and those that exist at their commit.
+    /// The number of places that were cited; `there` counts those that exist at their commit.
     cited: usize,
     there: usize,
-    /// The code again, reordered by the model of EMBEDDINGS.
+    /// The model of EMBEDDINGS, which reorders the places; `reordered` is the score over the code
+    /// then.
     reranker: Option<Reranker>,
     reordered: Score,
 }
@@ -170,7 +171,7 @@ fn citation(hit: &Hit) -> Citation {
     }
 }
 
-/// True for a file that counts where the files of tests, documents and others do not.
+/// Tells whether a file counts where the files of tests, documents and others do not.
 pub fn is_code(path: &str) -> bool {
     let is_test = path.split('/').any(|part| {
         matches!(part, "test" | "tests" | "testing") || part.starts_with("test_") || part.ends_with("_test.py")

@@ -1,6 +1,6 @@
 //! How good a list of files is, by the files that are right.
 
-/// What was reached over many lists.
+/// The score over many lists of results.
 #[derive(Debug, Default, Clone)]
 pub struct Score {
     ranks: Vec<Option<usize>>,
@@ -54,7 +54,7 @@ impl Score {
     }
 }
 
-/// Head of the table of the rows.
+/// The head of the table that the rows belong to.
 pub const HEAD: &str = "| | questions | R@1 | R@3 | R@5 | R@10 | MRR |\n|---|---:|---:|---:|---:|---:|---:|";
 
 #[expect(clippy::cast_precision_loss, reason = "counts")]

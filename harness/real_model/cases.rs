@@ -1,4 +1,4 @@
-//! What is tried. Each case has a world of its own, and tells in a line what came of it.
+//! The cases that are tried. Each has a world of its own, and reports its outcome in a line.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::site::{Site, TRIGGER};
 
 pub struct Case {
     pub name: &'static str,
-    /// `None`: for all servers.
+    /// The only kind of server that the case is for; `None` stands for all.
     only: Option<Kind>,
     pub play: fn(&Server) -> BoxFuture<'_, anyhow::Result<String>>,
 }
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Case> {
     ]
 }
 
-/// From the label to an end, with a plan, and replies that the server holds to their form.
+/// Works from the label to an end, with a plan, and replies that the server holds to their form.
 async fn task(server: &Server) -> anyhow::Result<String> {
     let mut site = Site::new(server).await?;
     // A plan is longer than a step.
@@ -59,7 +59,7 @@ async fn task(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// The same without a plan, so that the model gets at the tools in the container.
+/// Works without a plan, so that the model gets at the tools in the container.
 async fn work(server: &Server) -> anyhow::Result<String> {
     let mut site = Site::new(server).await?;
     site.configure(|config| config["planning"]["enabled"] = json!(false));
@@ -90,7 +90,7 @@ async fn worked_on(site: &Site) -> anyhow::Result<String> {
     ))
 }
 
-/// With native calls, which a model as small as this one does not make.
+/// Works with native calls, which a model as small as this one does not make.
 async fn native(server: &Server) -> anyhow::Result<String> {
     let mut site = Site::new(server).await?;
     site.configure(|config| {
@@ -113,7 +113,7 @@ async fn native(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// `doctor` tells the server's window, and that it is smaller than the configured one.
+/// Checks that `doctor` tells the server's window, and that it is smaller than the configured one.
 async fn window(server: &Server) -> anyhow::Result<String> {
     let site = Site::behind(Trouble::None, server, 2 * WINDOW).await?;
     let told = async {
@@ -129,7 +129,7 @@ async fn window(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// `doctor --model` gets a reply, and says how much of a long prompt arrives.
+/// Checks that `doctor --model` gets a reply, and says how much of a long prompt arrives.
 async fn doctor(server: &Server) -> anyhow::Result<String> {
     let site = Site::behind(Trouble::None, server, WINDOW).await?;
     let told = async {
@@ -150,8 +150,8 @@ async fn doctor(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// A prompt longer than the window is refused by the server, and the refusal ends the task with
-/// both numbers.
+/// Checks that the server refuses a prompt longer than the window, and that the refusal ends the
+/// task with both numbers.
 async fn overflow(server: &Server) -> anyhow::Result<String> {
     let site = Site::behind(Trouble::None, server, 8 * WINDOW).await?;
     let told = async {
@@ -176,7 +176,8 @@ async fn overflow(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// A prompt that loses its beginning on the way raises the alarm, by the real server's real count.
+/// Checks that a prompt that loses its beginning on the way raises the alarm, by the real server's
+/// real count.
 async fn cut(server: &Server) -> anyhow::Result<String> {
     let site = Site::behind(Trouble::Cuts(1_200), server, WINDOW).await?;
     let told = async {
@@ -197,7 +198,8 @@ async fn cut(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// A reply that takes too long puts the run back; with more time it goes on where it was.
+/// Checks that a reply that takes too long puts the run back, and that with more time it goes on
+/// where it was.
 async fn slow(server: &Server) -> anyhow::Result<String> {
     // However fast the machine is.
     let trouble = Trouble::Slow(Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! What must be so, whatever the model says.
+//! The conditions that must hold, whatever the model says.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -7,12 +7,12 @@ use crate::fake::github::Item;
 use crate::relay::Exchange;
 use crate::site::{Ended, Site, TRIGGER};
 
-/// Part of a prompt, in percent, that the next request of the same conversation finds in the
+/// The part of a prompt, in percent, that the next request of the same conversation finds in the
 /// server's cache. The server reads the end of the last reply once more: a text may be cut into
 /// other tokens than it was written in.
 const FOUND: u64 = 90;
 
-/// How a task may end when nothing went wrong but the model, with the exit code of each end.
+/// The ends that a task may have when nothing went wrong but the model, each with its exit codes.
 const ENDS: [(&str, &[i32]); 4] = [
     ("coding agent done", &[0]),
     ("coding agent failed", &[1, 2, 3]),
@@ -20,10 +20,10 @@ const ENDS: [(&str, &[i32]); 4] = [
     ("coding agent waiting", &[0]),
 ];
 
-/// The scripted model's name in the configuration: what it says does not pass the relay.
+/// The scripted model's name in the configuration; its replies do not pass the relay.
 pub const HAND: &str = "hand";
 
-/// Tokens of one reply.
+/// The tokens of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     pub input: u64,
@@ -31,8 +31,8 @@ pub struct Counts {
     pub cached: u64,
 }
 
-/// The task has one end that fits the exit code, a comment says so, and nothing is left over.
-/// Returns the label.
+/// Checks that the task has one end that fits the exit code, that a comment says so, and that
+/// nothing is left over. Returns the label.
 pub async fn ended_honestly(site: &Site, issue: &Item, ended: &Ended) -> anyhow::Result<String> {
     let labels = issue.labels();
     let [label] = labels.as_slice() else {
@@ -54,8 +54,9 @@ pub async fn ended_honestly(site: &Site, issue: &Item, ended: &Ended) -> anyhow:
     Ok(label.trim_start_matches("coding agent ").to_owned())
 }
 
-/// Every request was taken, and every reply has the ending and the counts that the protocol names;
-/// the journal has the same counts. Returns how many replies there were, and their tokens.
+/// Checks that every request was taken, that every reply has the ending and the counts that the
+/// protocol names, and that the journal has the same counts. Returns the number of replies, and
+/// their tokens.
 pub fn counted_as_the_server_does(site: &Site) -> anyhow::Result<(usize, Counts)> {
     let exchanges = site.relay.exchanges();
     ensure!(!exchanges.is_empty(), "nothing was asked");
@@ -89,8 +90,9 @@ pub fn counted_as_the_server_does(site: &Site) -> anyhow::Result<(usize, Counts)
     Ok((of_server.len(), all))
 }
 
-/// A request that goes on with a conversation finds its beginning in the server's cache, and never
-/// asks for another window. Returns how many did; `None` where the server does not tell.
+/// Checks that a request that goes on with a conversation finds its beginning in the server's
+/// cache, and never asks for another window. Returns how many did; `None` where the server does not
+/// tell.
 pub fn found_in_the_cache(site: &Site) -> anyhow::Result<Option<usize>> {
     let exchanges = site.relay.exchanges();
     let mut found = 0;
@@ -119,8 +121,8 @@ pub fn found_in_the_cache(site: &Site) -> anyhow::Result<Option<usize>> {
     Ok(Some(found))
 }
 
-/// Replies that came to their own end are the JSON that the form asks for. Returns how many were
-/// cut at the length limit.
+/// Checks that replies that came to their own end are the JSON that the form asks for. Returns how
+/// many were cut at the length limit.
 pub fn held_to_their_form(site: &Site) -> anyhow::Result<usize> {
     let exchanges = site.relay.exchanges();
     let (whole, cut): (Vec<&Exchange>, Vec<_>) = exchanges.iter().partition(|exchange| ending(exchange) == "stop");
@@ -134,9 +136,9 @@ pub fn held_to_their_form(site: &Site) -> anyhow::Result<usize> {
     Ok(cut.len())
 }
 
-/// What did not pass its review ended as the configuration says, after as many rounds as it allows
-/// and no more questions than these need; nothing passed that the reviewer did not call ready with
-/// the whole score. Returns what came of it.
+/// Checks that a task that did not pass its review ended as the configuration says, after as many
+/// rounds as it allows and no more questions than these need, and that nothing passed that the
+/// reviewer did not call ready with the whole score. Returns the outcome in words.
 pub async fn reviewed_as_configured(
     site: &Site,
     issue: &Item,

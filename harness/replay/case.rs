@@ -25,20 +25,20 @@ const LONGEST_COMMAND: u64 = 120;
 /// A window in which nothing has to be summed up.
 const WINDOW: u64 = 4_000_000;
 
-/// Why a file that the difference does not change may have another content.
+/// The reason why a file that the difference does not change may have another content.
 const ELSEWHERE: &str = "a file outside of the difference, by which alone the commit was found";
 
 /// Where the repository of a recording comes from.
 pub enum Source<'a> {
-    /// Files that are all there is.
+    /// Files that make up the whole repository.
     Files(Vec<(&'a str, &'a str)>),
     /// A commit of a repository, with its history.
     Commit(&'a History, String),
 }
 
-/// What came of a recording.
+/// The outcome of playing a recording.
 pub struct Played {
-    /// What each step gave; those that never came are left out.
+    /// The judgement of each step; steps that were never played are left out.
     pub judged: Vec<(Step, Judgement)>,
     /// How the final difference differs, by path; empty where it is the same.
     pub unlike_files: BTreeMap<String, &'static str>,
@@ -49,7 +49,7 @@ pub struct Played {
     pub took: Duration,
 }
 
-/// Results of the calls, as the model read them, in order.
+/// The results of the calls, as the model read them, in order.
 #[derive(Default)]
 struct Heard {
     asked: usize,

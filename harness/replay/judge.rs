@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::normal;
 use crate::trajectory::{Recorded, Step};
 
-/// How a command of ours went.
+/// The judgement of a replayed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The same status and the same lines.
@@ -23,7 +23,7 @@ pub enum Verdict {
     OtherStatus,
 }
 
-/// What the program did with a call besides running it.
+/// The program's intervention in a call, besides running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meddling {
     None,
@@ -37,9 +37,9 @@ pub struct Judgement {
     pub verdict: Verdict,
     pub has_same_status: Option<bool>,
     pub meddling: Meddling,
-    /// Why it is not the same, or what the program did with it.
+    /// The reason of the difference, or the program's intervention.
     pub reason: String,
-    /// What the model read.
+    /// The result as the model read it.
     pub given: String,
 }
 
@@ -50,12 +50,12 @@ static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// What the program adds to an output: what a command changed in the project, or which lines a file
-/// tool showed.
+/// The note that the program adds to an output: the changes of a command in the project, or the
+/// lines of a file that a tool showed.
 const NOTE: &str = r"(?:\n?\[(?:changed: [^\n]*|no file changed|lines \d+ to \d+ of \d+)\])";
 static ENDS_WITH_NOTE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!(r"{NOTE}\s*$")).ok());
 
-/// Words at the beginning of a command that run what the project, or its environment, brings along.
+/// Words at the beginning of a command that run code of the project or of its environment.
 static RUNS_CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let programs = "python[0-9.]*|pytest|py\\.test|pip[0-9.]*|tox|nox|make|conda|nosetests|node|npm|npx|go|mvn|java|javac|(ba)?sh [^-]\\S*|\\./\\S+";
     Regex::new(&format!(
@@ -173,7 +173,8 @@ fn meddling(text: &str, status: Option<i32>, step: &Step) -> Meddling {
     }
 }
 
-/// Why a program was not run: it came with the recorded image, as what runs code does.
+/// The reason for a program that was not run: it came with the recorded image, as what runs code
+/// does.
 pub const LACKING: &str = "a program that the image has not";
 
 /// Names a reason that lies in the recorded machine, for outputs that are not alike.

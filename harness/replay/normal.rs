@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Where the program has the repository.
+/// The folder in which the program has the repository.
 pub const FOLDER: &str = "/workspace/project";
 
-/// What differs from run to run, and what is written in its place.
+/// The parts of an output that differ from run to run, each with its replacement.
 static FLEETING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let patterns = [
         (r"\b0x[0-9a-f]{5,}\b", "0xADDRESS"),

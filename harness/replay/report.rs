@@ -1,4 +1,4 @@
-//! What all recordings together show: a table, the list of what differs, and a file for scripts.
+//! The report on all recordings: a table, the list of differences, and a file for scripts.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::case::Played;
 use crate::judge::{Judgement, LACKING, Meddling, Verdict, runs_code};
 use crate::trajectory::{Step, Trajectory};
 
-/// Longest command in a list, in characters.
+/// The longest command in a list, in characters.
 const LONGEST: usize = 110;
 
-/// Most characters of an output that is not the recorded one, in the file for scripts.
+/// The most characters of an output that differs from the recorded one, in the file for scripts.
 const MOST_SHOWN: usize = 4_000;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What another agent was recorded doing on an issue: its commands, what each gave, and the
+//! The recording of another agent's work on an issue: its commands, the result of each, and the
 //! difference it ended with. Two forms are read: mini-swe-agent's (`.traj.json`, with commands in
 //! code blocks, in `extra.actions`, or as native calls) and SWE-agent's (`.traj`).
 
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 
 use crate::action::{self, Action};
 
-/// Where the repository lay in the recorded container, unless the recording says so.
+/// The folder of the repository in the recorded container, unless the recording says another.
 const USUAL_FOLDER: &str = "/testbed";
 
 pub struct Trajectory {
-    /// Such as `psf__requests-1142`.
+    /// The name of the recording, such as `psf__requests-1142`.
     pub name: String,
     pub task: String,
-    /// Where the repository lay.
+    /// The folder of the repository in the recorded container.
     pub folder: String,
     pub steps: Vec<Step>,
     /// The difference that the recording ends with.
     pub submission: String,
 }
 
-/// One command, and what came of it.
+/// One command and its recorded result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub action: Action,
@@ -32,10 +32,10 @@ pub struct Step {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// `None` where it was not recorded, as after a time-out.
+    /// The exit status; `None` where it was not recorded, as after a time-out.
     pub status: Option<i32>,
     pub output: String,
-    /// What stood behind a gap in the output, where the recording left its middle out.
+    /// The output behind a gap, where the recording left its middle out.
     pub tail: Option<String>,
 }
 
@@ -131,7 +131,7 @@ fn commands_of(message: &Value) -> Vec<String> {
     }
 }
 
-/// Reads what a command gave.
+/// Reads the recorded result of a command.
 fn observed(message: &Value) -> Recorded {
     let text = text_of(&message["content"]);
     let between = |open: &str, close: &str| {

@@ -41,7 +41,7 @@ use program::Limits;
 use server::Server;
 use task::{Language, Task};
 
-/// What a task may take; in the short form a task of three workers must fit into some minutes.
+/// The limits of a task; in the short form a task of three workers must fit into some minutes.
 const USUAL: Limits = Limits { turns: 25, minutes: 20 };
 const SHORT: Limits = Limits { turns: 10, minutes: 2 };
 

@@ -1,4 +1,4 @@
-//! What came of one task with one way of working, and the file that remembers it, so that a
+//! The outcome of one task with one way of working, and the file that keeps the outcomes, so that a
 //! measurement that was broken off goes on.
 
 use std::io::Write;
@@ -18,15 +18,15 @@ pub enum Worker {
     Peer,
 }
 
-/// How it ended.
+/// The end of the work on a task, as the worker tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// Said to be ready, or simply there.
+    /// The result was said to be ready, or is simply there.
     Ready,
-    /// A draft, which says that something is open.
+    /// The result is a draft, which says that something is open.
     Draft,
-    /// Nothing came of it, and that was said.
+    /// There is no result, and the worker said so.
     Failed,
 }
 
@@ -36,9 +36,9 @@ pub struct Outcome {
     pub grade: u8,
     pub worker: Worker,
     pub end: End,
-    /// Whether the hidden tests pass on what came of it.
+    /// Whether the hidden tests pass on the result.
     pub solved: bool,
-    /// Whether the tests that everybody sees pass on it.
+    /// Whether the tests that the worker can see pass on the result.
     pub passes_visible: bool,
     /// Whether the end says what was not proven.
     pub names_doubts: bool,
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub output: u64,
     pub turns: usize,
     pub seconds: f64,
-    /// Why it failed, in a line.
+    /// The reason of a failure, in one line.
     pub reason: String,
 }
 

@@ -2,12 +2,12 @@
 //! words of any kind before the first. A folder of small files would be the same and take ten times
 //! as many entries.
 
-/// What was read of such a text.
+/// The content of a text in this form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// What stands before the first file.
+    /// The text before the first file.
     pub head: String,
-    /// Paths and contents, in their order.
+    /// The path and the content of each file, in the order of the text.
     pub files: Vec<(String, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! What the programs of this folder share. Each puts the real `coding-agent`, started as a process,
-//! between the fakes of the world tests and the real Docker engine:
+//! Code that the programs of this folder share. Each puts the real `coding-agent`, started as a
+//! process, between the fakes of the world tests and the real Docker engine:
 //!
 //! - `demo` shows a run from the label to the pull request (`make demo`),
 //! - `bench` measures the program's own time, memory and requests (`make bench`),

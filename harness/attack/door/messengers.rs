@@ -15,16 +15,16 @@ use super::floods::too_large;
 use crate::fake::line;
 use crate::fake::slack::{self, BOT, CHANNEL, SIGNING_SECRET};
 
-/// Somebody who may write, and somebody who is heard and may not.
+/// A user who may write; the other one is heard and may not.
 pub const WRITER: &str = "U0ALICE0";
 pub const READER: &str = "U0BOB000";
-/// Somebody whom the configuration does not name.
+/// A user whom the configuration does not name.
 const STRANGER: &str = "U0MALLORY";
 const REPEATED: usize = 200;
 const FLOOD: usize = 500;
 const BODIES: usize = 60;
 
-/// What came of messages.
+/// The numbers of issues, replies, decisions and deeds that came of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     issues: usize,

@@ -1,4 +1,4 @@
-//! What goes wrong in a cluster.
+//! The faults that happen in a cluster.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use super::Cluster;
 
 /// The time in which the runs of a dead process have to be taken over at the latest.
 const SOON: Duration = Duration::from_secs(20);
-/// The same for those of a machine that has fallen silent: a lease, and what the database needs to
-/// miss it.
+/// The time in which the runs of a machine that has fallen silent have to be taken over at the
+/// latest: a lease, and the time that the database needs to miss the machine.
 const LATER: Duration = Duration::from_secs(150);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Fault {
         }
     }
 
-    /// Lets it happen on this machine; on return it is over.
+    /// Makes the fault happen on this machine; on return it is over.
     pub async fn strike(self, cluster: &mut Cluster, machine: usize, random: &mut Rng) -> anyhow::Result<()> {
         let name = cluster.machines[machine].name.clone();
         let held = cluster.leases.of(&name).await?;

@@ -1,5 +1,5 @@
-//! What a machine of the cluster reaches of the world: servers on the same ports of its own loopback
-//! interface. The way to each can be cut, so that nothing passes and nobody is told, and mended
+//! The ways from a machine of the cluster to the world: servers on the same ports of its own
+//! loopback interface. Each way can be cut, so that nothing passes and nobody is told, and mended
 //! again.
 
 use std::fs::File;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Where a port of the machine leads.
+/// The target of a port of the machine.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// The same port of this machine.
@@ -30,7 +30,7 @@ pub enum Target {
 /// socket at this end answers for the machine, so that has to be played.
 const MISSED_AFTER: Duration = Duration::from_secs(70);
 
-/// The state of a way.
+/// The state of a way between a machine and a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Open,
@@ -38,7 +38,7 @@ enum Way {
     Cut,
 }
 
-/// The ways of one machine, there for as long as this.
+/// The ways of one machine; they end when this is dropped.
 pub struct Links {
     database: watch::Sender<Way>,
     servers: watch::Sender<Way>,
@@ -47,7 +47,7 @@ pub struct Links {
     _serving: Vec<AbortOnDropHandle<()>>,
 }
 
-/// What a machine has asked servers to write: when, and the first line of each request.
+/// The requests by which a machine asked servers to write: the time and the first line of each.
 #[derive(Debug, Clone, Default)]
 pub struct Written(Arc<Mutex<Vec<(Instant, String)>>>);
 
@@ -139,7 +139,7 @@ fn listeners(namespace: &File, ports: &[u16]) -> anyhow::Result<Vec<TcpListener>
     bound.collect()
 }
 
-/// What each connection of a port needs to know.
+/// The context that every connection of a port gets.
 #[derive(Clone)]
 struct Connection {
     port: u16,

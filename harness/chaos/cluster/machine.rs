@@ -41,17 +41,18 @@ pub struct Machine {
     /// The engine's files. They lie elsewhere than the program's, so that no process but the
     /// program's own names its folder.
     platform: TempDir,
-    /// What it has asked forges and model to write, also before it was switched off.
+    /// The requests by which the machine asked forges and model to write, also before it was
+    /// switched off.
     pub written: Written,
     ports: Vec<(u16, Target)>,
-    /// Those that run now, and have gone when the machine is off.
+    /// The processes and connections that run now; `None` while the machine is off.
     running: Option<Running>,
 }
 
 struct Running {
     /// The process that made the namespaces.
     unshare: Child,
-    /// The number of the first process in them, as this machine has it.
+    /// The process id of the first process in the namespaces, as seen from outside of them.
     first: u32,
     engine: Child,
     worker: Option<Child>,
