@@ -1,4 +1,4 @@
-//! What is wrong is told in sentences.
+//! The faults of a configuration are told in sentences.
 
 use std::path::Path;
 
@@ -127,7 +127,7 @@ fn a_secret_file_that_is_missing_empty_or_one_too_many_is_a_fault() {
     ");
 }
 
-/// Each text has one fault, which is told with its place.
+/// Checks that each text, which has one fault, is refused with its place.
 fn are_refused(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let faults = with_github(text).faults();

@@ -1,5 +1,5 @@
-//! What people copy into config.yaml is a configuration, by itself and put together as the README
-//! says.
+//! Every text that people copy into config.yaml is a configuration, by itself and put together as
+//! the README says.
 
 use coding_agent::config::Config;
 

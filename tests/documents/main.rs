@@ -1,5 +1,6 @@
-//! What people copy from the documents works: command lines, configurations, the tutorial's
-//! program, the compose file, crontab and systemd units; and the reference is what the program says.
+//! Everything that people copy from the documents works: command lines, configurations, the
+//! tutorial's program, the compose file, crontab and systemd units; and the reference is what the
+//! program says.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

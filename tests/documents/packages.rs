@@ -1,4 +1,4 @@
-//! What packages are made of fits the program and the documents. `make test-dist` builds and
+//! The parts of the packages fit the program and the documents. `make test-dist` builds and
 //! installs them.
 
 use std::collections::BTreeSet;

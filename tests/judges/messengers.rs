@@ -57,7 +57,7 @@ async fn the_sdks_of_line_drive_the_fake_and_its_description_fits_all_that_is_se
     let message: serde_json::Value = serde_json::from_str(&picture).unwrap();
     let message = message["events"][0]["message"]["id"].as_str().unwrap().to_owned();
 
-    // What the program sends: answers and messages, short, long and with every sign.
+    // The program sends answers and messages, short, long and with every sign.
     let client = Client::new(&config::Line {
         api_url: line.origin().to_owned(),
         data_url: line.origin().to_owned(),

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose goes wrong as told, and is seen from outside.
+//! Faults on purpose happen as they were ordered, and are seen from outside.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What becomes of a call that fails.
+//! The handling of a call that fails.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a conversation looks like on the wire, and what comes back.
+//! The form of a conversation on the wire, and the replies that come back.
 
 use coding_agent::conversation::{Message, decode};
 use coding_agent::llm::config::ProviderName;

@@ -1,4 +1,4 @@
-//! What people approve is all that is pushed, and only what they say after the question counts.
+//! Approvals: only what people approve is pushed, and only what they say after the question counts.
 
 use serde_json::json;
 

@@ -218,7 +218,7 @@ fn fills_in(world: &World, changes: &[(&str, &str)]) {
     std::fs::set_permissions(world.folder().join("config.yaml"), private).unwrap();
 }
 
-/// What the README says about GitLab, step by step, with nothing set up before.
+/// Follows the README's section on GitLab, step by step, with nothing set up before.
 #[tokio::test]
 async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
     let tls = Tls::by_an_authority();

@@ -1,5 +1,5 @@
-//! What counts as a command, what becomes of the words below it, and whose commands and words
-//! count.
+//! Commands in comments: what counts as one, what becomes of the words below it, and whose commands
+//! and words count.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What a container reaches: what the configuration names, through the way out, and nothing else.
+//! The hosts that a container reaches: those that the configuration names, through the way out, and
+//! no others.
 //!
 //! The site of these tests lies on an address of this machine, which is never reached but by an
 //! exception: with it the way out is tried, and without it the refusal.

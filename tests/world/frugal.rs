@@ -1,4 +1,4 @@
-//! What a model at home is spared: it is asked one thing at a time, stays loaded, and finds the
+//! Economy with a model at home: it is asked one thing at a time, stays loaded, and finds the
 //! beginning of each request in its cache.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::fake::model::{Plan, Request};
 use crate::world::World;
 
-/// Two tasks, and a model behind this provider that holds its first reply back.
+/// Returns a world with two tasks, and a model behind this provider that holds its first reply
+/// back.
 async fn two_tasks(provider: &str) -> World {
     let mut world = World::start().await;
     let (root, name) = (world.model.address(), "scripted");
@@ -147,7 +148,7 @@ async fn nothing_changes_between_the_requests_of_a_run_but_what_was_said() {
     world.finish().await;
 }
 
-/// What is said in a reply and in its result is in every later request.
+/// A reply and its result are in every later request, so both have to be short.
 #[tokio::test]
 async fn replies_and_results_in_json_are_short() {
     let world = World::start().await;

@@ -1,5 +1,5 @@
-//! What is not delivered without a person's word: secrets in any commit of a result, and files that
-//! are protected.
+//! Results that are not delivered without a person's word: those with secrets in any commit, or
+//! with changes of protected files.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::fake::model::Plan;
 use crate::reading::told;
 use crate::world::World;
 
-/// Made up, and put together here so that no scanner takes this file for a leak.
+/// Returns a made-up token, put together here so that no scanner takes this file for a leak.
 fn token() -> String {
     format!("ghp_{}", "Ab3dEf6hIj9lMn2pQr5t".repeat(2)[..36].to_owned())
 }

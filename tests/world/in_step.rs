@@ -11,12 +11,12 @@ use crate::reading::{count, last_on_github, told};
 use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
-/// What GitHub answers to who may not make drafts; the status is 200.
+/// GitHub's answer to an account that may not make drafts; its status is 200.
 const FORBIDDEN: &str = r#"{"data": {"convertPullRequestToDraft": null, "errors": []}, "errors": [{
     "type": "FORBIDDEN", "path": ["convertPullRequestToDraft"],
     "message": "Resource not accessible by personal access token"}]}"#;
 
-/// A world in which comments are worked on at once, and nothing is repaired.
+/// Returns a world in which comments are worked on at once, and nothing is repaired.
 fn at_once(mut world: World) -> World {
     world.configure(|config| {
         config["follow_up"] = json!({ "debounce_seconds": 0, "max_review_rounds": 5 });
@@ -25,7 +25,7 @@ fn at_once(mut world: World) -> World {
     world
 }
 
-/// The next run leaves a color, and its check demands blue.
+/// Has the next run leave a color, with a check that demands blue.
 fn paints(world: &World, color: &str, comment: &str) {
     let plan = Plan::of(&["paint it"]).in_environment("python");
     world

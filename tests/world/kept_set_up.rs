@@ -1,4 +1,4 @@
-//! What a plan sets up is kept, and the next run with the same project begins with it.
+//! Kept set-ups: a plan's set-up is kept, and the next run with the same project begins with it.
 
 mod poisoned;
 
@@ -14,8 +14,8 @@ use crate::fake::model::{Model, Plan, Request};
 use crate::world::{World, executor};
 
 const COMMAND: &str = "workspace/execute_command";
-/// It leaves a trace for each time it was run, something ignored, and something in the place of a
-/// file of the project's.
+/// A set-up that leaves a trace for each time it was run, something ignored, and something in the
+/// place of a file of the project's.
 const SET_UP: &str =
     "echo run >> /workspace/times; mkdir -p node_modules; echo installed > node_modules/x; echo spoilt > README.md";
 const LOOK: &str = "cat /workspace/times node_modules/x README.md; git status --porcelain; git log --format=%s";

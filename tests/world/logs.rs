@@ -1,5 +1,5 @@
-//! What the program writes about itself: files only, no secrets, and what `logs` and `status` make
-//! of them.
+//! The program's records of itself: files only, no secrets, and what `logs` and `status` make of
+//! them.
 
 use std::process::Stdio;
 
@@ -12,7 +12,7 @@ use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
 
-/// A world in which one issue was worked on.
+/// Returns a world in which one issue was worked on.
 async fn after_one_run() -> World {
     let world = World::start().await;
     world
@@ -31,7 +31,7 @@ async fn after_one_run() -> World {
     world
 }
 
-/// Everything in a log that differs from run to run, and its replacement.
+/// The parts of a log that differ from run to run, each with its replacement.
 const CHANGING: [(&str, &str); 7] = [
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "[time]"),
     (

@@ -1,12 +1,12 @@
-//! What is hidden from the model stays in the file: a redaction mark is never written over the
-//! value it stands for.
+//! Redaction in files: what is hidden from the model stays in the file, and a redaction mark is
+//! never written over the value it stands for.
 
 use serde_json::{Value, json};
 
 use crate::fake::model::Plan;
 use crate::world::World;
 
-/// Built from parts, so that no scanner takes this file for a leak.
+/// Returns a token built from parts, so that no scanner takes this file for a leak.
 fn token() -> String {
     format!("ghp_{}", "Ab3dEf6hIj9lMn2p".repeat(3))
 }

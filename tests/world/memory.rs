@@ -1,4 +1,4 @@
-//! What a run knows of the runs before it on the same item.
+//! A run's knowledge of the runs before it on the same item.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What a pull/merge request gets when it is opened: labels and people of the configuration, and
+//! The labels and people of the configuration that a pull/merge request gets when it is opened, and
 //! the project's own template.
 
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::world::World;
 const TEMPLATE: &str = "<!-- Thank you! -->\n## What does this change?\n\n## How was it tested?\n<!-- commands -->\n\n\
     ## Checklist\n- [ ] I read the guide\n\ncc @acme/owners, closes #9 <img src=x>\n";
 
-/// A world whose requests are given to people.
+/// Returns a world whose configuration gives pull/merge requests labels and people.
 fn furnished(mut world: World) -> World {
     world.configure(|config| {
         config["change_requests"] = json!({

@@ -1,4 +1,4 @@
-//! What only time, or another process, would do to the store of a world.
+//! Changes to the store of a world that otherwise only time, or another process, would make.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What rules refuse: an answer with a number, a line in the journal, and, three times in a row,
+//! Refusals by rules: an answer with a number, a line in the journal, and, three times in a row,
 //! the end of the run.
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const COMMAND: &str = "workspace/execute_command";
 const READ: &str = "workspace/read_file";
 const WRITE: &str = "workspace/write_file";
 
-/// Denies a tool and leaves a file out.
+/// A rules file that denies a tool and leaves a file out.
 const RULES: (&str, &str) = (
     ".coding-agent-rules.yaml",
     "denied_tools: [workspace/undo_edit]\nfile_patterns:\n  exclude: [private/**]\n",
@@ -21,7 +21,7 @@ fn plan(world: &World) -> Script<'_> {
     world.model.plans(Plan::of(&["try it"]).in_environment("python"))
 }
 
-/// Made up, and put together here so that no scanner takes this file for a leak.
+/// Returns a made-up token, put together here so that no scanner takes this file for a leak.
 fn token() -> String {
     format!("ghp_{}", "Ab3dEf6hIj9lMn2p".repeat(3))
 }
@@ -38,7 +38,7 @@ fn outputs(results: &str) -> Vec<String> {
     outputs.collect()
 }
 
-/// The lines of the journal with this fact, as `fields` of them.
+/// Returns the lines of the journal with this fact, as `fields` of them.
 fn noted(world: &World, fact: &str, fields: &[&str]) -> Vec<String> {
     let entries = world.journal().into_iter().filter(|entry| entry["fact"] == fact);
     let shown = entries.map(|entry| {

@@ -1,4 +1,4 @@
-//! What people read, with everything replaced that differs from run to run.
+//! Texts as people read them, with everything replaced that differs from run to run.
 
 use std::sync::LazyLock;
 

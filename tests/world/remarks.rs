@@ -1,5 +1,5 @@
-//! What people write below an item, as the program's own clients tell it: which text it is, when it
-//! was edited, who may write, and the bot's reactions.
+//! Comments below an item, as the program's own clients report them: which text it is, when it was
+//! edited, who may write, and the bot's reactions.
 
 use coding_agent::forge::item::account::Account;
 use coding_agent::forge::{Comment, Diagnostics, Forge, Permissions, Reaction, TaskSource, github, gitlab};

@@ -1,4 +1,4 @@
-//! What one run asks of the forge.
+//! The requests to the forge that one run needs.
 
 use serde_json::json;
 

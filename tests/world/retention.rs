@@ -1,4 +1,4 @@
-//! What is kept no longer: tasks that are to be forgotten, and finished work after its time.
+//! Erasure: tasks that are to be forgotten, and finished work after its time.
 
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -12,11 +12,11 @@ use crate::fake::model::Plan;
 use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
-/// Stands in everything that is said of the task, and nowhere else.
+/// A word in everything that is said of the task, and nowhere else.
 const WORD: &str = "heffalump";
 
-/// Has the model plan and do something of which all speak by that word, with an output that is too
-/// long for it.
+/// Has the model plan and do something that all of its texts name by this word, with an output that
+/// is too long for the conversation.
 fn works(world: &World, term: &str) {
     let long = format!("for n in $(seq 20000); do echo {term} $n; done; echo {term} > found.txt");
     world

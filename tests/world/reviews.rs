@@ -28,7 +28,7 @@ pub struct Team {
 }
 
 impl Team {
-    /// Starts the three, with this section `review`.
+    /// Starts the three models, with this section `review`.
     pub async fn start(review: Value) -> Self {
         let mut world = World::start().await;
         let (planner, reviewer) = (Model::start().await, Model::start().await);
@@ -77,12 +77,12 @@ impl Team {
     }
 }
 
-/// A plan that the program itself finds nothing wrong with.
+/// Returns a plan that the program itself finds nothing wrong with.
 pub fn good_plan() -> Plan {
     plan().verified_by("grep -q Hello README.md")
 }
 
-/// A judgement in the form that the prompt asks for.
+/// Returns a judgement in the form that the prompt asks for.
 pub fn judged(ready: bool, score: f64, conclusion: &str) -> String {
     json!({ "ready_for_implementation": ready, "score": score, "conclusion": conclusion }).to_string()
 }
@@ -313,7 +313,7 @@ pub fn uncounted(text: &str) -> String {
     figures.replace_all(text, "TOKENS$1").into_owned()
 }
 
-/// What the worker does before it says that it is done.
+/// Has the worker run a command, and say that it is done.
 pub fn changes(team: &Team, command: &str, done: &str) {
     executes(team.world.model.script(), command).done(done);
 }

@@ -1,4 +1,4 @@
-//! What a project's tests need beside it: side containers that share the loopback of the run's own.
+//! Services that a project's tests need: side containers that share the loopback of the run's own.
 
 use bollard::Docker;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::world::{IMAGE, World};
 
 const COMMAND: &str = "workspace/execute_command";
 
-/// A service that answers after a second.
+/// Returns a service that answers after a second.
 fn web() -> Value {
     json!({
         "image": IMAGE,

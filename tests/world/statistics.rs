@@ -35,14 +35,14 @@ async fn the_figures_are_those_of_the_runs() {
     world.finish().await;
 }
 
-/// What became of one run of a made-up history.
+/// The outcome of one run of a made-up history.
 struct Past {
     end: &'static str,
     seconds: i64,
-    /// The outcomes of its check, with a repair between each two.
+    /// The outcomes of the run's check, with a repair between each two.
     checks: &'static [bool],
     refused: &'static [&'static str],
-    /// Fingerprint of the planner's input, and digest of the plan.
+    /// The fingerprint of the planner's input, and the digest of the plan.
     plan: (&'static str, &'static str),
 }
 
@@ -76,7 +76,7 @@ fn facts_of(past: &Past, number: u32, begun: DateTime<Utc>) -> Vec<(DateTime<Utc
     before.chain([at_end]).collect()
 }
 
-/// Twenty runs that take 10, 20, ... 200 seconds: 12 are done, 4 failed, 4 were stopped.
+/// Returns twenty runs that take 10, 20, ... 200 seconds: 12 are done, 4 failed, 4 were stopped.
 fn twenty_runs() -> Vec<Past> {
     const CHECKS: [&[bool]; 6] = [
         &[false],

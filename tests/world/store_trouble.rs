@@ -1,5 +1,4 @@
-//! What becomes of runs when the store cannot be written or read, or says that somebody else has
-//! them.
+//! Runs whose store cannot be written or read, or says that somebody else has them.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What goes on inside of a way out: the name in TLS, what the journal keeps of it, and that it is
-//! closed after set-up.
+//! The inside of a way out: the name in TLS, the journal's record of it, and that the way is closed
+//! after set-up.
 
 use serde_json::{Value, json};
 

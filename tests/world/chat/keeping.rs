@@ -1,4 +1,4 @@
-//! What is looked after before a message, and what is kept of a conversation.
+//! The checks before a message, and the record that is kept of a conversation.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::fake::slack::Slack;
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
-/// Stands in what somebody asks for, and nowhere else.
+/// A word in what somebody asks for, and nowhere else.
 const WORD: &str = "heffalump";
 
 /// Returns the files of state and logs that hold a word.

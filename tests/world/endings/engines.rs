@@ -27,7 +27,7 @@ async fn an_engine_newer_than_this_program_is_worked_with() {
     .await;
 }
 
-/// A whole run, and `doctor`, through that engine alone.
+/// Checks a whole run, and `doctor`, through an engine of that version alone.
 async fn is_worked_with(version: Version) {
     let mut world = World::start().await;
     let engine = Engine::start(version).await;
@@ -141,7 +141,7 @@ async fn without_an_engine_the_task_is_kept_until_there_is_one() {
     is_worked_on_with_the_usual_engine(world, &issue).await;
 }
 
-/// What an engine says on a machine that does not let it have the controller of processors: a
+/// The refusal of an engine on a machine that does not let it have the controller of processors: a
 /// rootless one under systemd's defaults, and many small servers for homes.
 const NO_PROCESSORS: (&str, &str) = (
     "NanoCpus",
@@ -236,7 +236,8 @@ async fn a_service_is_tried_beside_a_container_and_nothing_of_it_stays() {
     world.finish().await;
 }
 
-/// A whole run on that machine. Each limit that is left out is warned of. Returns what `doctor` says.
+/// Checks a whole run on that machine, and that each limit that is left out is warned of. Returns
+/// what `doctor` says.
 async fn is_worked_with_unlimited(machine: Machine, keys: &[&str]) -> String {
     let mut world = World::start().await;
     let engine = Engine::on(machine, USUAL).await;
@@ -292,7 +293,7 @@ async fn an_engine_on_another_kind_of_processor_needs_an_executor_for_it() {
     world.finish().await;
 }
 
-/// The engine is mended, and a person does not want to wait for the clock.
+/// Mends the engine, and starts the run again as a person does who does not want to wait.
 async fn is_worked_on_with_the_usual_engine(mut world: World, issue: &Item) {
     let usual = std::env::var("DOCKER_HOST").unwrap_or_default();
     world.sets("DOCKER_HOST", &usual);

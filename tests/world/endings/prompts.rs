@@ -1,4 +1,4 @@
-//! What the model is shown of an item.
+//! The parts of an item that the model is shown.
 
 use insta::assert_snapshot;
 use serde_json::json;

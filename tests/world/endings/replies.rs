@@ -1,4 +1,4 @@
-//! What the model may write, and what is asked again.
+//! The replies that the model may give, and those that it is asked for again.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{executes, greeting, greets, plan, steady, told, writes};
 use crate::fake::model::{Plan, Request};
 use crate::world::World;
 
-/// Returns what the model was told last in each of its requests, without the first.
+/// Returns the last user message of each request but the first.
 fn re_asks(world: &World) -> String {
     let requests = world.model.requests();
     let texts: Vec<_> = requests.iter().skip(1).map(Request::last_user_message).collect();

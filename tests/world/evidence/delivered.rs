@@ -1,5 +1,5 @@
-//! What is checked is what is delivered: the model's own change, and nothing that set-up or checks
-//! left in the project.
+//! The checks see exactly what is delivered: the model's own change, and nothing that set-up or
+//! checks left in the project.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What the difference shows besides what was asked for: the model is told once, and people in any
+//! Findings in the difference besides what was asked for: the model is told once, and people in any
 //! case.
 
 use insta::assert_snapshot;

@@ -1,8 +1,8 @@
-//! What the items of both fake forges have, and what can be done to them on both, by a person in a
-//! test or by a client over HTTP.
+//! The parts that the items of both fake forges share, and the deeds that both allow, by a person
+//! in a test or by a client over HTTP.
 //!
-//! One function for each deed, so that both leave the same traces. What a forge does in its own way
-//! it says in `Board`. Permissions are checked by the caller.
+//! There is one function for each deed, so that both forges leave the same traces. `Board` lists
+//! what a forge does in its own way. The caller checks permissions.
 
 use std::collections::BTreeMap;
 use std::ops::DerefMut;
@@ -21,7 +21,7 @@ pub type Time = DateTime<Utc>;
 /// The branches of a repository, each with its commit.
 pub type Heads = BTreeMap<String, String>;
 
-/// Who opens issues when nobody else is named.
+/// The author of issues when nobody else is named.
 pub const HUMAN: &str = "alice";
 
 /// The content of a new item.
@@ -76,7 +76,7 @@ impl<P> Record<P> {
 
 /// The items of a forge.
 pub trait Board: Host + Sized {
-    /// Names an item.
+    /// The name of an item.
     type Place: Clone + PartialEq + Send + Sync;
     type Item: DerefMut<Target = Record<Self::Place>>;
 
@@ -93,7 +93,7 @@ pub trait Board: Host + Sized {
     /// Tells the history of an item for people.
     fn story(&self, place: &Self::Place) -> String;
 
-    /// Makes somebody known.
+    /// Makes an account known.
     fn meets(&mut self, person: &str);
 
     fn is_same_label(one: &str, other: &str) -> bool;
@@ -144,7 +144,7 @@ pub trait Board: Host + Sized {
     /// again.
     fn look_at_heads(&mut self, repository: &str) -> Option<(String, Heads, Heads)>;
 
-    /// What the forge does to a change request whose branch is gone.
+    /// Handles the loss of a change request's branch; does nothing unless the forge says otherwise.
     fn lost_its_branch(&mut self, _change: &Self::Place, _actor: &str) {}
 
     /// Puts a label on, which is made if there is none of that name.

@@ -19,20 +19,20 @@ use super::proxy::read_head;
 #[derive(Clone, Copy)]
 pub struct Version {
     pub engine: &'static str,
-    /// Oldest and newest API, the number behind `1.`.
+    /// The oldest and the newest version of the API: the number behind `1.`.
     pub api: (u32, u32),
 }
 
-/// What an engine's machine is like.
+/// The machine of an engine, where it differs from this one.
 #[derive(Clone, Default)]
 pub struct Machine {
-    /// Members of `GET /info` that it answers differently.
+    /// Members of `GET /info` that the engine answers differently.
     pub info: Value,
     /// The architecture of each image, where it is not that of this machine.
     pub images: Option<&'static str>,
-    /// Members of `HostConfig` that it refuses, each with what it says.
+    /// Members of `HostConfig` that the engine refuses, each with the words of the refusal.
     pub refuses: Vec<(&'static str, &'static str)>,
-    /// It attaches to no container, only to what is started in one.
+    /// Whether the engine attaches to no container, only to what is started in one.
     pub attaches_to_none: bool,
 }
 
@@ -42,7 +42,7 @@ pub const USUAL: Version = Version {
     api: (24, 51),
 };
 
-/// Ends when dropped.
+/// A running engine. It ends when dropped.
 pub struct Engine {
     address: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -72,12 +72,12 @@ impl Engine {
         }
     }
 
-    /// Returns what stands in `DOCKER_HOST`.
+    /// Returns the value for `DOCKER_HOST`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Returns what was asked for, in order: method and path, without the version and the query.
+    /// Returns the requests so far, in order: method and path, without the version and the query.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
@@ -226,7 +226,7 @@ fn refused(machine: &Machine, body: &[u8]) -> Option<&'static str> {
     refused.map(|(_, words)| *words)
 }
 
-/// The engine that everybody else speaks to.
+/// Returns the socket of the engine that everybody else speaks to.
 fn socket() -> String {
     let host = std::env::var("DOCKER_HOST").unwrap_or_default();
     match host.strip_prefix("unix://") {

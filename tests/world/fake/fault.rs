@@ -1,5 +1,5 @@
-//! What goes wrong on purpose at a fake forge, as data: which requests it meets, and what happens
-//! to them. Nothing else decides it, so that a test can hold a table of such disturbances.
+//! Faults of a fake forge on purpose, as data: the requests that they meet, and the treatment of
+//! these. Nothing else decides it, so that a test can hold a table of such disturbances.
 //!
 //! A route such as `POST /repos/*/*/issues/*/comments` names requests: `*` stands for one segment,
 //! a final `**` for any rest, and the method may be left out. Those of the git protocol are named
@@ -60,9 +60,9 @@ pub enum Fault {
 pub struct Disturbance {
     route: Route,
     fault: Fault,
-    /// How many matching requests are let by first.
+    /// The number of matching requests that are let by first.
     spared: usize,
-    /// How many are met after these.
+    /// The number of requests that are met after these.
     left: usize,
     /// The route that has to be answered before any of this begins.
     sleeps_until: Option<Route>,

@@ -1,4 +1,4 @@
-//! What happened to an item of a fake forge, and how it is told for people.
+//! The history of an item of a fake forge, and its form for people.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
-//! An issue or a change request of a fake forge, as a test or a person sees and changes it. What
-//! one forge calls otherwise, or has alone, stands in a file of that forge.
+//! An issue or a change request of a fake forge, as a test or a person sees and changes it. Parts
+//! with another name on one forge, or that only one forge has, are in a file of that forge.
 //!
-//! What changes it returns it again, so that `open_issue("...").label("...")` reads as one
-//! sentence.
+//! A method that changes the item returns it again, so that `open_issue("...").label("...")` reads
+//! as one sentence.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl<S: Board> Item<S> {
         other.with(|item| item.history.iter().any(|happening| happening.what == mention))
     }
 
-    /// Waits until something is so.
+    /// Waits until the item satisfies the condition.
     pub async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         self.forge
             .until_some(|| self.timeline(), || is_so(self).then_some(()))

@@ -35,16 +35,16 @@ pub struct Sent {
     pub is_reply: bool,
 }
 
-/// What goes wrong with one call.
+/// A fault in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is refused, to be asked again after so many seconds.
+    /// The call is refused, to be made again after so many seconds.
     Limited(u64),
-    /// It is done, and the connection breaks off before the answer.
+    /// The call is carried out, and the connection breaks off before the answer.
     DoneAndCut,
-    /// It is done, and the answer never comes.
+    /// The call is carried out, and the answer never comes.
     DoneAndHeld,
-    /// It is not done, and the answer never comes.
+    /// The call is not carried out, and the answer never comes.
     Held,
 }
 
@@ -62,7 +62,7 @@ struct Inner {
     bodies: Vec<(String, Value)>,
     /// Pictures by the names of their messages.
     pictures: BTreeMap<String, Vec<u8>>,
-    /// Where it delivers to, and whether that is turned on.
+    /// The address that LINE delivers to, and whether that is turned on.
     webhook: Option<(String, bool)>,
 }
 
@@ -99,7 +99,7 @@ impl Line {
         }
     }
 
-    /// Somebody sets the webhook on the channel's page.
+    /// Sets the webhook, as somebody does on the channel's page.
     pub fn delivers_to(&self, address: &str, is_on: bool) {
         self.lock().webhook = Some((address.to_owned(), is_on));
     }

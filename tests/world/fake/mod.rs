@@ -25,7 +25,7 @@
               refuse look like those that can"
 )]
 
-// What both forges are made of.
+// The parts that both forges are made of.
 pub mod answer; // answers that both give alike
 pub mod bare; // a git repository on disk
 pub mod board; // the items of a forge, and what can be done to them

@@ -68,7 +68,7 @@ use script::Step;
 /// is served.
 pub const NAME: &str = "scripted";
 
-/// How long `until` waits. Long enough for an image to be built on a busy machine.
+/// The time that `until` waits: long enough for an image to be built on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A scripted model server. Ends when dropped.
@@ -81,12 +81,12 @@ pub struct Model {
 struct Shared {
     state: Mutex<Inner>,
     bell: watch::Sender<u64>,
-    /// How many held answers have been let go.
+    /// The number of held answers that have been let go.
     released: watch::Sender<usize>,
     responder: Option<Responder>,
 }
 
-/// When a request for a reply came in, and when its answer left.
+/// The times at which a request for a reply came in and its answer left.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
     pub arrived: Instant,
@@ -106,29 +106,29 @@ struct Inner {
     rules: check::Rules,
     held: usize,
     takes_no_tools: bool,
-    /// More tokens than this are cut off at the beginning of a prompt.
+    /// The number of tokens beyond which a prompt loses its beginning.
     cuts_at: Option<usize>,
     counts_nothing: bool,
-    /// Whether it is the only model of its server, under another name, and with this window.
+    /// The window of the model, where it is the only one of its server, under another name.
     alone_with: Option<u64>,
     key: Option<String>,
     /// Fields that are refused, each with the words of the refusal.
     refused_fields: Vec<(String, String)>,
-    /// Answers as a whole whoever asks for a stream.
+    /// Whether replies come as a whole even where a stream is asked for.
     streams_nothing: bool,
     memory: Memory,
-    /// What LM Studio says of the scripted model, by the version of its interface.
+    /// LM Studio's entry for the scripted model, by the version of its interface.
     of_lm_studio: Vec<(String, Value)>,
 }
 
-/// What a server has in memory, and whether it is there at all.
+/// The models that a server has in memory, and whether it is there at all.
 #[derive(Default)]
 struct Memory {
-    /// What Ollama has loaded, by model, with the window it was loaded with.
+    /// The models that Ollama has loaded, each with its window.
     loaded: BTreeMap<String, u64>,
     /// The window that Ollama loads models with, whatever it is asked for.
     loads_with: Option<u64>,
-    /// Every question about the server fails, and every request for a reply.
+    /// Whether every question about the server fails, and every request for a reply.
     is_down: bool,
 }
 
@@ -577,7 +577,7 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
     }
 }
 
-/// Returns what the fake takes for the number of tokens of a text.
+/// Returns the number of tokens that the fake counts for a text.
 fn tokens(text: &str) -> u64 {
     text.len() as u64 / 4 + 1
 }

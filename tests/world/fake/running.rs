@@ -1,4 +1,4 @@
-//! What a fake forge consists of while it runs. Everything of it ends when it is dropped.
+//! A running fake forge and its parts. All of them end when it is dropped.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct Running<S> {
     _folder: TempDir,
 }
 
-/// How one kind of forge begins: its state in a folder of its own, and its doors.
+/// The beginning of one kind of forge: its state in a folder of its own, and its doors.
 pub struct Kind<S> {
     pub state: fn(&Path) -> S,
     pub router: fn(&Arc<Forge<S>>) -> Router,

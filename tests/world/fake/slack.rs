@@ -44,18 +44,18 @@ pub struct Message {
     pub edits: usize,
 }
 
-/// What goes wrong with one call of a method.
+/// A fault in one call of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is refused, to be asked again after so many seconds.
+    /// The call is refused, to be made again after so many seconds.
     Limited(u64),
-    /// It is done, and the connection breaks off before the answer.
+    /// The call is carried out, and the connection breaks off before the answer.
     DoneAndCut,
-    /// It is done, and the answer never comes.
+    /// The call is carried out, and the answer never comes.
     DoneAndHeld,
-    /// It is not done, and the answer is a 500.
+    /// The call is not carried out, and the answer is a 500.
     Broken,
-    /// It is not done, and the answer never comes.
+    /// The call is not carried out, and the answer never comes.
     Held,
 }
 
@@ -64,12 +64,13 @@ struct Inner {
     messages: Vec<Message>,
     clock: u64,
     envelopes: u64,
-    /// What was sent and not acknowledged, with the number of times that it was sent.
+    /// The envelopes that were sent and not acknowledged, each with the number of times that it was
+    /// sent.
     open: BTreeMap<String, (Value, u32)>,
     sockets: BTreeMap<u64, mpsc::UnboundedSender<Frame>>,
     connections: u64,
     faults: Vec<(String, Fault)>,
-    /// How many texts are taken before one is held, and whether that one is done.
+    /// The number of texts that are taken before one is held, and whether that one is carried out.
     hold: Option<(usize, bool)>,
     held: usize,
     refused: Vec<String>,
@@ -114,7 +115,7 @@ impl Slack {
         slack
     }
 
-    /// The bot's token has these scopes from now on.
+    /// Gives the bot's token these scopes from now on.
     pub fn grants(&self, scopes: &str) {
         scopes.clone_into(&mut self.lock().scopes);
     }
@@ -139,7 +140,7 @@ impl Slack {
         self.shared.inner.lock().unwrap()
     }
 
-    /// Somebody mentions the bot in the channel; returns the message's name.
+    /// Mentions the bot in the channel, as this user; returns the message's name.
     pub fn mentions(&self, user: &str, text: &str) -> String {
         self.writes(user, CHANNEL, None, &format!("<@{BOT}> {text}"))
     }
@@ -154,12 +155,12 @@ impl Slack {
         callback(&event, &ts, "app_mention").to_string()
     }
 
-    /// Somebody writes below a message.
+    /// Writes below a message, as this user.
     pub fn replies(&self, user: &str, thread: &str, text: &str) -> String {
         self.writes(user, CHANNEL, Some(thread), text)
     }
 
-    /// Somebody writes.
+    /// Writes a message, as this user.
     pub fn writes(&self, user: &str, channel: &str, thread: Option<&str>, text: &str) -> String {
         let ts = self.shared.keep(user, channel, thread, text, Value::Null, Value::Null);
         let mut event = json!({
@@ -178,7 +179,7 @@ impl Slack {
         ts
     }
 
-    /// Somebody mentions the bot and sends a file, of which Slack tells this name and kind.
+    /// Mentions the bot and sends a file, of which Slack tells this name and kind.
     pub fn sends_file(&self, user: &str, text: &str, name: &str, kind: &str, bytes: &[u8]) -> String {
         let text = format!("<@{BOT}> {text}");
         let ts = self.shared.keep(user, CHANNEL, None, &text, Value::Null, Value::Null);
@@ -213,7 +214,7 @@ impl Slack {
         self.lock().held
     }
 
-    /// Somebody presses the button of this place below a message.
+    /// Presses the button in this place below a message, as this user.
     pub fn presses(&self, user: &str, message: &Message, place: usize) {
         let button = buttons(message)[place].clone();
         let at = self.shared.now();
@@ -299,7 +300,7 @@ impl Slack {
         self.lock().open.is_empty()
     }
 
-    /// Waits until something is so.
+    /// Waits until the condition holds.
     pub async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         let mut bell = self.shared.bell.subscribe();
         let waiting = async {

@@ -1,5 +1,5 @@
-//! What was asked of a fake forge, and what is to go wrong. Both forges are asked and told the same
-//! way: they deref to this.
+//! The requests to a fake forge, and the faults that it is to have. Both forges are asked and told
+//! the same way: they deref to this.
 //!
 //! Every request is kept with its answer. How requests are named is said in `fault`.
 
@@ -25,12 +25,12 @@ pub struct Request {
     pub method: Method,
     /// Path and query, without the prefix of the API.
     pub path: String,
-    /// Nothing, if the connection was dropped instead.
+    /// The status of the answer; `None` if the connection was dropped instead.
     pub status: Option<u16>,
-    /// A part of the git protocol and no API request.
+    /// Whether the request belongs to the git protocol, and not to the API.
     pub is_git: bool,
-    /// Its place among all requests, in the order they came in; they are kept in the order they
-    /// were answered.
+    /// The request's place among all requests, in the order they came in; they are kept in the
+    /// order they were answered.
     pub arrival: usize,
 }
 
@@ -109,7 +109,7 @@ impl Traffic {
         (self.arrived(), self.requests.lock().expect("no panic holds it").len())
     }
 
-    /// Returns everything that was asked until now.
+    /// Returns all requests until now.
     pub fn all_requests(&self) -> Vec<Request> {
         self.requests.lock().expect("no panic holds it").clone()
     }
@@ -151,7 +151,7 @@ impl Traffic {
         now.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
-    /// Has something go wrong.
+    /// Adds a disturbance.
     pub fn disturb(&self, disturbance: Disturbance) {
         self.disturbances.lock().expect("no panic holds it").push(disturbance);
     }
@@ -193,7 +193,7 @@ impl Traffic {
         self.misbehaves(route, spared, fault, 1);
     }
 
-    /// Behaves so from now on.
+    /// Gives the fake a quirk from now on.
     pub fn behaves(&self, quirk: Quirk) {
         self.quirks.lock().expect("no panic holds it").push(quirk);
     }
@@ -230,7 +230,7 @@ impl Traffic {
 }
 
 impl Request {
-    /// Says whether the request went to a route.
+    /// Tells whether the request went to a route.
     pub fn is(&self, route: &str) -> bool {
         Route::new(route).matches(&self.method, &self.path)
     }

@@ -1,5 +1,5 @@
-//! What people do to a pull/merge request while a round works on it, or waits: each has an end that
-//! a comment tells.
+//! Changes that people make to a pull/merge request while a round works on it, or waits: each has
+//! an end that a comment tells.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn attentive(mut world: World) -> World {
     world
 }
 
-/// Has the model paint it blue, and hold still before it says that it is done.
+/// Has the model paint it blue, and wait before it says that it is done.
 fn paints_and_holds(world: &World) {
     paints(world, "blue").holds();
 }

@@ -1,4 +1,5 @@
-//! What another branch, or an earlier model, leaves in a set-up is in no other run.
+//! Poisoned set-ups: what another branch, or an earlier model, leaves in a set-up is in no other
+//! run.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What scripts get: good answers, and sentences for what is wrong.
+//! The API as scripts use it: good answers, and a sentence for each mistake.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What people do to a run in many stories.
+//! Deeds of people that many stories share.
 
 use crate::fake::github::Item;
 use crate::world::World;

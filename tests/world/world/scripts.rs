@@ -1,4 +1,4 @@
-//! What the model does in many stories.
+//! Scripts of the model that many stories share.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ pub fn plan() -> Plan {
     Plan::of(&["greet the reader"]).in_environment("python")
 }
 
-/// The end of most scripts: one change, and done.
+/// Ends a script as most do: with one change, and done.
 pub fn greets(script: Script<'_>) -> Script<'_> {
     writes(script, "README.md", "Hello\n").done("The README greets its reader now.")
 }

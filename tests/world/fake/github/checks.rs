@@ -1,5 +1,5 @@
-//! What services say of the commits of a fake GitHub: jobs of GitHub Actions with their logs, and
-//! commit statuses.
+//! The checks on the commits of a fake GitHub: jobs of GitHub Actions with their logs, and commit
+//! statuses.
 
 use crate::fake::github::Item;
 use crate::fake::github::state::State;
@@ -12,7 +12,7 @@ pub struct Job {
     pub id: u64,
     pub commit: String,
     pub name: String,
-    /// Nothing while it runs: `success`, `failure`, ...
+    /// The conclusion, such as `success` or `failure`; `None` while the job runs.
     pub conclusion: Option<String>,
     pub log: String,
     pub started: Time,
@@ -24,7 +24,7 @@ pub struct Status {
     pub id: u64,
     pub commit: String,
     pub context: String,
-    /// `pending`, `success`, `failure` or `error`.
+    /// The state: `pending`, `success`, `failure` or `error`.
     pub state: String,
     pub description: String,
     pub made: Time,
@@ -45,7 +45,7 @@ impl Item {
         self.check(name, Some("success"), "")
     }
 
-    /// Says something of the head commit: `pending`, `success`, `failure` or `error`.
+    /// Sets a status on the head commit: `pending`, `success`, `failure` or `error`.
     pub fn status(&self, context: &str, state: &str, description: &str) -> Self {
         let commit = self.head_commit();
         self.act(|whole| {

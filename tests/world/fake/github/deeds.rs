@@ -1,4 +1,4 @@
-//! What can be done on a fake GitHub in its own way. What both forges do alike is in `fake::board`.
+//! The deeds on a fake GitHub that are its own. Those that both forges share are in `fake::board`.
 
 use chrono::Duration;
 

@@ -1,4 +1,4 @@
-//! What a fake GitHub remembers: plain data, without a word of HTTP.
+//! The state of a fake GitHub: plain data, without a word of HTTP.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -32,15 +32,15 @@ pub struct State {
     /// The day on which all tokens of people end; never where there is none.
     pub tokens_end: Option<chrono::NaiveDate>,
     pub app: Option<App>,
-    /// How many requests with each new token of an installation are refused at first.
+    /// The number of requests with each new token of an installation that are refused at first.
     pub unknown_at_first: u32,
     pub allowance: Allowance,
     pub last_id: u64,
-    /// What people dropped into texts, by its name.
+    /// The files that people dropped into texts, by their names.
     pub attachments: BTreeMap<String, Vec<u8>>,
 }
 
-/// How many requests are left, and until when none is answered.
+/// The number of requests that are left, and the time until which none is answered.
 #[derive(Clone, Debug)]
 pub struct Allowance {
     pub left: u64,
@@ -68,7 +68,7 @@ pub struct Repository {
     pub is_private: bool,
     pub is_archived: bool,
     pub has_issues: bool,
-    /// Private repositories of some plans have no drafts.
+    /// Whether pull requests can be drafts, which private repositories of some plans have not.
     pub has_drafts: bool,
     pub parent: Option<String>,
     pub labels: Vec<Label>,
@@ -164,7 +164,8 @@ pub struct Review {
     pub author: String,
     pub body: String,
     pub state: Verdict,
-    /// Does not move when the text is edited, and there is no other time.
+    /// The time at which the review was submitted. It does not move when the text is edited, and
+    /// there is no other time.
     pub submitted: Time,
 }
 

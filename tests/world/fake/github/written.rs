@@ -1,6 +1,8 @@
-//! What people write on a fake GitHub: comments, remarks on lines, reviews, and reactions to them.
+//! Texts that people write on a fake GitHub: comments, remarks on lines, reviews, and reactions to
+//! them.
 //!
-//! One function for each deed, so that a test and a client over HTTP leave the same traces.
+//! There is one function for each deed, so that a test and a client over HTTP leave the same
+//! traces.
 
 use crate::fake::board::Board as _;
 use crate::fake::github::state::Comment;

@@ -1,4 +1,4 @@
-//! What can be done on a fake GitLab in its own way. What both forges do alike is in `fake::board`.
+//! The deeds on a fake GitLab that are its own. Those that both forges share are in `fake::board`.
 
 use chrono::Duration;
 
@@ -295,7 +295,7 @@ impl Board for State {
         vec![format!("GET /projects/{project}/{kind}/{}/notes", place.iid)]
     }
 
-    /// Only merge requests leave a trace, and only on issues.
+    /// Returns the item that a text means. Only merge requests leave a trace, and only on issues.
     fn meant(&self, by: &Place, repository: &str, number: u64) -> Option<Place> {
         let is_here = repository.is_empty();
         (by.kind == Kind::MergeRequest).then(|| Place {

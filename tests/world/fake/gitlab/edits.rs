@@ -1,5 +1,5 @@
-//! What happens on a fake GitLab when labels are renamed or deleted, and when boxes in a text are
-//! ticked.
+//! The effects on a fake GitLab of labels that are renamed or deleted, and of boxes in a text that
+//! are ticked.
 
 use crate::fake::gitlab::state::State;
 use crate::fake::gitlab::state::now;

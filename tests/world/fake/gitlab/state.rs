@@ -1,4 +1,4 @@
-//! What a fake GitLab remembers: plain data, without a word of HTTP.
+//! The state of a fake GitLab: plain data, without a word of HTTP.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ pub enum Access {
 #[derive(Clone, Debug)]
 pub struct Project {
     pub id: u64,
-    /// With all groups: `acme/tools/widgets`.
+    /// The path with all groups, such as `acme/tools/widgets`.
     pub path: String,
     pub default_branch: String,
     pub is_public: bool,
@@ -107,7 +107,7 @@ pub struct Place {
 pub struct Item {
     pub record: Record<Place>,
     pub is_confidential: bool,
-    /// When title or description were changed the last time, and by whom.
+    /// The last change of title or description: its time and its author.
     pub edited: Option<(Time, String)>,
     pub notes: Vec<Note>,
     pub merge: Option<Merge>,
@@ -141,15 +141,15 @@ pub struct Merge {
 #[derive(Clone, Debug)]
 pub struct Note {
     pub id: u64,
-    /// Notes of one discussion share it.
+    /// The id of the discussion, which its notes share.
     pub discussion: String,
     pub author: String,
     pub body: String,
     /// The text before each edit, oldest first.
     pub earlier: Vec<String>,
-    /// Written by GitLab itself, about what somebody did.
+    /// Whether GitLab itself wrote the note, about what somebody did.
     pub is_system: bool,
-    /// For the team only.
+    /// Whether only the team sees the note.
     pub is_internal: bool,
     /// The file and line of a remark on a diff.
     pub position: Option<(String, u64)>,
@@ -198,7 +198,7 @@ impl Project {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The group that the project is in, with the groups above it.
+    /// Returns the group that the project is in, with the groups above it.
     pub fn group(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(group, _)| group)
     }

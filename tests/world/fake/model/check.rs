@@ -1,4 +1,4 @@
-//! What every request must satisfy, whatever the test is about.
+//! The conditions that every request must satisfy, whatever the test is about.
 
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub fn violations(request: &Request, rules: &Rules, sessions: &mut Sessions) -> 
     faults
 }
 
-/// Each native call is answered exactly once, before anything else is said.
+/// Checks that each native call is answered exactly once, before anything else is said.
 fn pairing(request: &Request, faults: &mut Vec<String>) {
     let mut open: Vec<&str> = Vec::new();
     for said in &request.messages {
@@ -181,7 +181,8 @@ impl Sessions {
     }
 }
 
-/// The last user message may have grown: what is said while a request fails joins it.
+/// Tells whether a conversation continues an earlier one. The last user message may have grown:
+/// what is said while a request fails joins it.
 fn extends(messages: &[Said], earlier: &[Said]) -> bool {
     let Some((last, before)) = earlier.split_last() else {
         return true;

@@ -1,4 +1,4 @@
-//! What the model says, step by step.
+//! The script of the model: its answers, step by step.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::streaming::Middle;
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub comment: String,
-    /// Tools with their arguments.
+    /// The tools that are called, with their arguments.
     pub calls: Vec<(String, Value)>,
     pub is_done: bool,
-    /// Said as it is, instead of all the above.
+    /// A text that is sent as it is, instead of all the above.
     pub text: Option<String>,
     /// The tokens that the server counts for the prompt, where that is not the truth.
     pub prompt_tokens: Option<u64>,
     /// Whether the server ends the reply at its length limit.
     pub is_cut: bool,
-    /// How long the model thinks before.
+    /// The time that the model thinks before its answer.
     pub thinks: Option<Duration>,
-    /// Refuses with 429 instead, until so many seconds have passed.
+    /// The seconds for which requests are refused with 429 instead.
     pub is_limited_for: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Answer {
 pub struct Plan(Value);
 
 impl Plan {
-    /// A plan with these subtasks, each after the one before, in no particular environment.
+    /// Returns a plan with these subtasks, each after the one before, in no particular environment.
     pub fn of(subtasks: &[&str]) -> Self {
         let ids: Vec<String> = (1..=subtasks.len()).map(|number| format!("task-{number}")).collect();
         let list: Vec<Value> = subtasks
@@ -100,7 +100,7 @@ impl Plan {
         self.with("selected_environment", json!({ "name": name, "reasoning": "It fits." }))
     }
 
-    /// Adds a command that must succeed.
+    /// Adds a verification command, which must succeed.
     pub fn verified_by(mut self, command: &str) -> Self {
         if let Some(list) = self.0["verification"].as_array_mut() {
             list.push(json!({ "command": command }));
@@ -136,7 +136,7 @@ pub(super) struct Step {
     pub(super) fault: Option<Fault>,
     pub(super) delay: Option<Duration>,
     pub(super) is_held: bool,
-    /// What happens in the middle of its stream.
+    /// The event in the middle of the answer's stream.
     pub(super) middle: Option<Middle>,
 }
 
@@ -213,7 +213,7 @@ impl<'model> Script<'model> {
         self.answers(Answer::calls(tool, args))
     }
 
-    /// Several calls in one reply.
+    /// Adds a reply with several calls.
     pub fn calls_all<const N: usize>(self, calls: [(&str, Value); N]) -> Self {
         self.answers(Answer {
             comment: "Calling several tools".to_owned(),
@@ -222,7 +222,7 @@ impl<'model> Script<'model> {
         })
     }
 
-    /// Text as it is, in JSON mode or not.
+    /// Adds a reply with this text as it is, in JSON mode or not.
     pub fn says(self, text: &str) -> Self {
         self.answers(Answer::says(text))
     }

@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::conversation::{Protocol, Request};
 
-/// Between two pieces of a slow stream.
+/// The time between two pieces of a slow stream.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What happens in the middle of a stream.
+/// An event in the middle of a stream.
 #[derive(Clone, Debug)]
 pub(super) enum Middle {
-    /// It goes on when it is let go.
+    /// The stream waits until it is let go.
     Waits,
     BreaksOff,
-    /// From here on it comes in small pieces, slowly.
+    /// The rest comes in small pieces, slowly.
     Trickles,
     /// An error takes the place of the rest.
     Fails(Value),

@@ -1,5 +1,5 @@
-//! What goes wrong with the next requests for a reply, whatever the script says. It takes no step
-//! of the script.
+//! Faults that the next requests for a reply meet, whatever the script says. They take no step of
+//! the script.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::script::{Answer, Fault, Step};
 pub enum Trouble {
     /// Answers with this status.
     Fails(u16),
-    /// Answers 429, and to come back after so many seconds.
+    /// Answers 429, with the number of seconds to wait.
     Limited(u64),
     /// Breaks the connection off in the middle of a reply.
     BreaksOff,
     /// Answers 200 with a body that is half a JSON document.
     Garbage,
-    /// Replies something that is no answer.
+    /// Replies with a text that is no answer.
     Babbles,
     /// Says nothing for so long, and then breaks off.
     Hangs(Duration),

@@ -1,4 +1,4 @@
-//! What services say of a commit, and the logs of GitHub Actions.
+//! The API's checks and statuses of a commit, and the logs of GitHub Actions.
 
 use axum::Json;
 use axum::extract::Path;
@@ -29,7 +29,8 @@ use crate::fake::request::Query;
 
 type Named = Path<(String, String, String)>;
 
-/// A commit's name may have slashes, so that what is asked of it is found at the end.
+/// Answers what is asked of a commit. A commit's name may have slashes, so that the question is
+/// found at the end of the path.
 pub async fn of_commit(hub: Shared<Hub>, viewer: Viewer, Path((owner, name, rest)): Named, query: Query) -> Answer {
     let place = (owner, name);
     match rest.rsplit_once('/') {
@@ -122,7 +123,7 @@ fn told(commit: &str, status: &Status) -> Value {
     })
 }
 
-/// Sends to another server, with the proof in the address.
+/// Redirects to another server, with the proof in the address.
 pub async fn job_log(
     Shared(hub): Shared<Hub>,
     viewer: Viewer,
@@ -141,7 +142,8 @@ pub async fn job_log(
     Ok((StatusCode::FOUND, [(header::LOCATION, address)]).into_response())
 }
 
-/// The other server. Like the real one it refuses whoever shows a token that is not its own.
+/// Answers as the other server. Like the real one it refuses whoever shows a token that is not its
+/// own.
 pub async fn log(
     Shared(hub): Shared<Hub>,
     headers: HeaderMap,

@@ -1,5 +1,5 @@
-//! What the fake knows of the GraphQL API: the question who changed the text of an item, and when;
-//! and the orders that make a pull request a draft or ready, which REST does not have.
+//! The part of the GraphQL API that the fake knows: the question who changed the text of an item,
+//! and when; and the orders that make a pull request a draft or ready, which REST does not have.
 
 use axum::extract::State as Shared;
 use serde_json::Value;
@@ -33,7 +33,7 @@ const KNOWN: [&str; 10] = [
     "userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } }",
 ];
 
-/// Edits that are told of at once, the newest first.
+/// The most edits that one answer lists, the newest first.
 const MOST: usize = 100;
 
 /// The orders, each with whether it makes a draft.

@@ -1,4 +1,4 @@
-//! What only merge requests have: opening from a branch, commits and diffs.
+//! The part of the API that only merge requests have: opening from a branch, commits and diffs.
 
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
