@@ -30,9 +30,9 @@ pub enum Deed {
     Says(&'static str),
 }
 
-/// In the place of a person's words: the trigger label is put on.
+/// A placeholder for a person's words: the trigger label is put on instead.
 pub const LABELS: &str = "@LABELS@";
-/// In a person's words: the digest that the program has asked about last.
+/// A placeholder in a person's words: the digest that the program has asked about last.
 pub const DIGEST: &str = "@DIGEST@";
 
 #[derive(Clone)]

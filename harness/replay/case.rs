@@ -28,7 +28,7 @@ const WINDOW: u64 = 4_000_000;
 /// The reason why a file that the difference does not change may have another content.
 const ELSEWHERE: &str = "a file outside of the difference, by which alone the commit was found";
 
-/// Where the repository of a recording comes from.
+/// The source of a recording's repository.
 pub enum Source<'a> {
     /// Files that make up the whole repository.
     Files(Vec<(&'a str, &'a str)>),
@@ -40,9 +40,9 @@ pub enum Source<'a> {
 pub struct Played {
     /// The judgement of each step; steps that were never played are left out.
     pub judged: Vec<(Step, Judgement)>,
-    /// How the final difference differs, by path; empty where it is the same.
+    /// The deviations of the final difference, by path; empty where there are none.
     pub unlike_files: BTreeMap<String, &'static str>,
-    /// Why there is no final difference.
+    /// The reason why there is no final difference.
     pub without_pull: Option<String>,
     /// Milliseconds of each call, as the program counts them.
     pub milliseconds: Vec<f64>,

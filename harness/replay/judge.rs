@@ -13,7 +13,7 @@ use crate::trajectory::{Recorded, Step};
 pub enum Verdict {
     /// The same status and the same lines.
     Same,
-    /// The same but for the order of lines, or lines about what a build had left.
+    /// The same, except for the order of lines, or for lines about what a build had left.
     SameButForOrder,
     /// Another output, with a reason that has nothing to do with the program.
     Explained,

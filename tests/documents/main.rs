@@ -32,7 +32,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect(path)
 }
 
-/// The documents for people, by their path.
+/// Returns the paths of the documents for people.
 fn documents() -> Vec<String> {
     let mut found = ["README.md", "README.ja.md", "CONTRIBUTING.md"]
         .map(str::to_owned)

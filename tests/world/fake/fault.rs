@@ -134,7 +134,7 @@ impl Disturbance {
     }
 }
 
-/// How a fake behaves all the time, beside what is documented, because real servers do.
+/// A lasting behaviour of a fake beside what is documented, as real servers have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quirk {
     /// The tag of a page is that of its body alone: when only the links to other pages change, the

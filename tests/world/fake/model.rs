@@ -208,24 +208,24 @@ impl Model {
         Script::new(self, None)
     }
 
-    /// From now on no request may contain `secret`, but for the key in its header.
+    /// Forbids `secret` in all later requests, but for the key in their headers.
     pub fn forbids(&self, secret: &str) {
         self.lock().rules.forbidden.push(secret.to_owned());
     }
 
-    /// From now on no prompt may be longer than `tokens`, at four bytes each. Ollama's `num_ctx` is
-    /// watched anyway.
+    /// Forbids later prompts that are longer than `tokens`, at four bytes each. Ollama's `num_ctx`
+    /// is watched anyway.
     pub fn has_window(&self, tokens: u64) {
         self.lock().rules.window = Some(tokens);
     }
 
-    /// From now on a conversation may go back to where it was stored; otherwise each one only
+    /// Allows later conversations to go back to where they were stored; otherwise each one only
     /// grows.
     pub fn allows_restarts(&self) {
         self.lock().rules.restarts_allowed = true;
     }
 
-    /// From now on conversations may go on that were begun elsewhere.
+    /// Allows later conversations that were begun elsewhere.
     pub fn goes_on_for_another(&self) {
         self.lock().sessions.know_of_another();
     }
@@ -235,19 +235,19 @@ impl Model {
         self.lock().takes_no_tools = true;
     }
 
-    /// From now on the beginning of a prompt with more tokens is dropped without a word, and only
-    /// the rest is counted.
+    /// Drops the beginning of each later prompt with more tokens without a word, and counts only
+    /// the rest.
     pub fn cuts_prompts_at(&self, tokens: usize) {
         self.lock().cuts_at = Some(tokens);
     }
 
-    /// From now on no answer says how many tokens the prompt had.
+    /// Leaves the number of the prompt's tokens out of all later answers.
     pub fn counts_nothing(&self) {
         self.lock().counts_nothing = true;
     }
 
-    /// From now on the list of models is llama.cpp's: one, under the name of its file, with the
-    /// window it was loaded with.
+    /// Makes the list of models llama.cpp's: one, under the name of its file, with the window it
+    /// was loaded with.
     pub fn is_alone_with_window(&self, tokens: u64) {
         self.lock().alone_with = Some(tokens);
     }
@@ -263,7 +263,7 @@ impl Model {
         inner.refused_fields.push((field.to_owned(), words.to_owned()));
     }
 
-    /// From now on replies come as a whole, as if nobody had asked for a stream.
+    /// Sends all later replies as a whole, as if nobody had asked for a stream.
     pub fn streams_nothing(&self) {
         self.lock().streams_nothing = true;
     }
@@ -273,13 +273,13 @@ impl Model {
         self.lock().of_lm_studio.push((version.to_owned(), entry));
     }
 
-    /// From now on the server answers nothing but 503, as a proxy does before one that is down; or
-    /// answers again.
+    /// Makes the server answer nothing but 503, as a proxy does before one that is down; or ends
+    /// that.
     pub fn is_down(&self, is_down: bool) {
         self.lock().memory.is_down = is_down;
     }
 
-    /// From now on Ollama loads models with this window, whatever it is asked for; `None` ends it.
+    /// Makes Ollama load models with this window, whatever it is asked for; `None` ends it.
     pub fn loads_with(&self, window: Option<u64>) {
         self.lock().memory.loads_with = window;
     }

@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::{Shared, send};
 
-/// How long Slack waits for an acknowledgement.
+/// The time that Slack waits for an acknowledgement.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(3);
 
 pub(super) async fn link(State(shared): State<Arc<Shared>>, mut request: Request) -> Response {
