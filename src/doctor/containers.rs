@@ -63,10 +63,10 @@ pub(super) async fn examine(config: &Config, access: &EngineAccess) -> Vec<Findi
     findings
 }
 
-/// Starts a container as a run does, calls the executor in it, starts another beside it if there are
-/// services, and removes both. Only reports the
-/// engine if the image of the default environment is missing, or if something that is reported
-/// elsewhere keeps a container from starting.
+/// Starts a container as a run does, calls the executor in it, starts another beside it if services
+/// are configured, and removes both. Only reports the engine if the image of the default
+/// environment is missing, or if something that is reported elsewhere keeps a container from
+/// starting.
 async fn container(section: &environment::Config, engine: &Engine, can_start: bool) -> Vec<Finding> {
     const SUBJECT: &str = "Docker";
     let named = Finding::good(SUBJECT, engine.describe());
@@ -95,7 +95,7 @@ async fn container(section: &environment::Config, engine: &Engine, can_start: bo
     [Some(started), faulty].into_iter().flatten().collect()
 }
 
-/// Returns what is to be done where an engine starts the containers of runs and not those of services.
+/// Returns the remedy for an engine that starts the containers of runs, but not those of services.
 fn remedy_of_services(error: &EnvironmentError) -> &'static str {
     let said = error.to_string();
     if said.contains("catatonit") {
@@ -107,8 +107,8 @@ fn remedy_of_services(error: &EnvironmentError) -> &'static str {
     }
 }
 
-/// Tries a container of a run. Returns whether one of a service can be started beside it, which is not
-/// tried without services.
+/// Tries a container of a run. The inner result is that of a service's container beside it, which is
+/// not tried without services.
 async fn try_containers(
     section: &environment::Config,
     engine: &Engine,
