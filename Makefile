@@ -26,8 +26,8 @@ test: ## run all tests, with the real Docker engine
 	  echo scripts/with-docker cargo nextest run --workspace --locked --test-threads $$((2 * $$(nproc))); \
 	  scripts/with-docker cargo nextest run --workspace --locked --test-threads $$((2 * $$(nproc))); \
 	else \
-	  echo scripts/with-docker cargo test --workspace --locked; \
-	  scripts/with-docker cargo test --workspace --locked; \
+	  echo scripts/with-docker cargo test --workspace --locked --no-fail-fast; \
+	  scripts/with-docker cargo test --workspace --locked --no-fail-fast; \
 	fi
 
 test-postgres: ## run the tests of the store, and of runs from label to request, with PostgreSQL as the store (SHORT=1)

@@ -75,7 +75,7 @@ pub struct Config {
     pub approval: approval::config::Config,
     /// How people are heard while a run works, and how long a run waits.
     pub steering: Steering,
-    /// The labels, assignees, reviewers and texts of the pull/merge requests that the program opens.
+    /// Labels, assignees, reviewers and texts of the pull/merge requests that the program opens.
     pub change_requests: ChangeRequests,
     /// The work on a pull/merge request after it was opened.
     pub follow_up: FollowUp,

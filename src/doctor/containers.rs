@@ -107,8 +107,8 @@ fn remedy_of_services(error: &EnvironmentError) -> &'static str {
     }
 }
 
-/// Tries a container of a run. The inner result is that of a service's container beside it, which is
-/// not tried without services.
+/// Tries a container of a run. The inner result is that of a service's container beside it,
+/// which is not tried without services.
 async fn try_containers(
     section: &environment::Config,
     engine: &Engine,

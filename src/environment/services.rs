@@ -106,8 +106,8 @@ impl Engine {
     }
 
     /// Starts a container beside `main` with the settings of a service's, and removes it. It is of
-    /// `main`'s own image and sleeps. An engine that starts `main` may still lack what only services
-    /// need: an init (podman takes `catatonit`) and the network of another container.
+    /// `main`'s own image and sleeps. An engine that starts `main` may still lack what only
+    /// services need: an init (podman takes `catatonit`) and the network of another container.
     pub async fn try_service(&self, start: &StartRequest<'_>, main: &Container) -> Result<(), EnvironmentError> {
         let service = Service {
             entrypoint: Some(vec!["sleep".to_owned(), "60".to_owned()]),

@@ -119,8 +119,8 @@ async fn runs_data(visit: &Visit, filters: &Filters) -> Result<Value, Problem> {
     })
 }
 
-/// The action that a form did, as the address of the page after it has it. It is shown only if it is
-/// the name of an action: never a text of somebody else's.
+/// The action that a form did, as the address of the page after it has it. It is shown only if it
+/// is the name of an action: never a text of somebody else's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Done {
