@@ -23,11 +23,11 @@ test: ## run all tests, with the real Docker engine
 	scripts/setup test
 	@# Two tests for each processor: most of a test's time is waiting, for containers above all.
 	@if cargo nextest --version >/dev/null 2>&1; then \
-	  echo scripts/with-docker cargo nextest run --workspace --locked --test-threads $$((2 * $$(nproc))); \
-	  scripts/with-docker cargo nextest run --workspace --locked --test-threads $$((2 * $$(nproc))); \
+	  echo scripts/with-docker cargo nextest run --workspace --locked --no-fail-fast --test-threads $$((2 * $$(nproc))); \
+	  scripts/with-docker cargo nextest run --workspace --locked --no-fail-fast --test-threads $$((2 * $$(nproc))); \
 	else \
-	  echo scripts/with-docker cargo test --workspace --locked --no-fail-fast; \
-	  scripts/with-docker cargo test --workspace --locked --no-fail-fast; \
+	  echo scripts/with-docker cargo test --workspace --locked --no-fail-fast -- --test-threads $$((2 * $$(nproc))); \
+	  scripts/with-docker cargo test --workspace --locked --no-fail-fast -- --test-threads $$((2 * $$(nproc))); \
 	fi
 
 test-postgres: ## run the tests of the store, and of runs from label to request, with PostgreSQL as the store (SHORT=1)
