@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::forge::http::retry::Answer;
 
-const MOST_BYTES: usize = 8 * 1024 * 1024;
+const MOST_BYTES: usize = 2 * 1024 * 1024;
 const MOST_PAGES: usize = 1000;
 /// An empty list is shorter and one item is longer, in the words of both forges.
 const LONGEST_EMPTY: usize = 200;
@@ -61,7 +61,7 @@ impl Validators {
     /// Stores an answer that has a tag and is not too large.
     pub(crate) fn keep(&self, path: &str, answer: &Answer) {
         let Some(tag) = answer.headers.get(ETAG) else { return };
-        if !answer.status.is_success() || answer.body.len() > MOST_BYTES / 4 {
+        if !answer.status.is_success() || answer.body.len() > MOST_BYTES / 2 {
             return;
         }
         let page = Page {
