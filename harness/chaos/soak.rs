@@ -174,8 +174,8 @@ fn sample(tally: &mut Tally, program: &Child, before: usize, now: usize, count: 
 fn megabytes(program: &Child, name: &str) -> anyhow::Result<f64> {
     let id = program.id().context("the program has ended")?;
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let lines = status.lines().filter_map(|line| line.split_once(':'));
-    let number = lines.into_iter().find(|(found, _)| *found == name);
+    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+    let number = lines.find(|(found, _)| *found == name);
     let number = number.and_then(|(_, value)| value.trim().strip_suffix("kB"));
     let kilobytes: u32 = number
         .with_context(|| format!("the kernel does not tell {name}"))?

@@ -1,6 +1,7 @@
 //! Much output, a large repository, many tasks: the program stays small and its disk clean.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -131,6 +132,7 @@ async fn a_repository_of_200_megabytes_is_worked_on() {
         .holds();
     world.github.open_issue("Look").label("coding agent");
 
+    let begun = Instant::now();
     let program = world.spawn(&["run"]);
     world.model.until_held(1).await;
     let mirrors = size(&world.state_dir().join("mirrors"));
@@ -155,6 +157,7 @@ async fn a_repository_of_200_megabytes_is_worked_on() {
         most / MEGABYTE,
         before_delivery / MEGABYTE
     );
+    assert!(begun.elapsed() < Duration::from_mins(2), "{:?}", begun.elapsed());
     let seen = world.model.requests()[2].last_user_message();
     assert!(seen.contains("201\\t."), "{seen}");
     assert_eq!(world.github.pulls()[0].file("small.txt").as_deref(), Some("small\n"));

@@ -33,8 +33,8 @@ pub struct Entrance {
     pub github: GitHub,
     /// Address and port.
     pub host: String,
-    /// The cookie of a session of alice's. An address from which many tokens were guessed may show none
-    /// for a while, also not the right one; a session goes on.
+    /// The cookie of a session of alice's. After many wrong tokens from one address the program
+    /// takes none from it for a while, also not the right one; a session goes on.
     session: String,
     installation: Installation,
     child: Child,
