@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use coding_agent_harness::memory;
 use tokio::process::Child;
 use tokio::time::Instant;
 
@@ -32,9 +33,7 @@ pub async fn watched(child: &mut Child, patience: Duration) -> (bool, u64) {
 
 /// Returns the highest mark among a process and all below it; `None` where it has ended.
 fn high_water(process: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
-    let own = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
+    let own = memory::bytes(process, "VmHWM")?;
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"))
         .into_iter()
         .flatten()

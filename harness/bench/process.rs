@@ -1,10 +1,10 @@
 //! The resources that a process has used: processor time and memory, as the kernel counts them.
 
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use coding_agent_harness::memory;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use wait4::Wait4;
@@ -86,9 +86,8 @@ fn metered(command: &[String]) -> anyhow::Result<Used> {
 /// Watches the peak of a process' memory until it has ended; its children do not count.
 pub fn peak_bytes(process: u32) -> JoinHandle<u64> {
     tokio::spawn(async move {
-        let status = format!("/proc/{process}/status");
         let mut peak = 0;
-        while let Some(bytes) = peak_now(Path::new(&status)) {
+        while let Some(bytes) = memory::bytes(process, "VmHWM") {
             peak = bytes;
             tokio::time::sleep(LOOK_AGAIN).await;
         }
@@ -110,24 +109,11 @@ pub fn processor_now(process: u32) -> anyhow::Result<Duration> {
 
 /// Returns the memory that a process has now.
 pub fn resident_now(process: u32) -> anyhow::Result<u64> {
-    bytes_of(Path::new(&format!("/proc/{process}/status")), "VmRSS:").context("the process has ended")
+    memory::bytes(process, "VmRSS").context("the process has ended")
 }
 
 /// Returns the memory that a process has now and that is its own: without the files it has open,
 /// its own text among them.
 pub fn own_now(process: u32) -> anyhow::Result<u64> {
-    bytes_of(Path::new(&format!("/proc/{process}/status")), "RssAnon:").context("the process has ended")
-}
-
-fn peak_now(status: &Path) -> Option<u64> {
-    bytes_of(status, "VmHWM:")
-}
-
-/// Returns the value of a line of a process' status. A process that has ended has no such line, or
-/// no such file.
-fn bytes_of(status: &Path, key: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(status).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    memory::bytes(process, "RssAnon").context("the process has ended")
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use coding_agent_harness::memory;
 use fastrand::Rng;
 use serde_json::{Value, json};
 use tokio::process::Child;
@@ -169,18 +170,11 @@ fn sample(tally: &mut Tally, program: &Child, before: usize, now: usize, count: 
     Ok(())
 }
 
-/// Returns the memory of the program that the kernel has under this name: `VmRSS` is all that is
-/// resident, and `RssAnon` is that without the pages of files, such as the program's own.
-fn megabytes(program: &Child, name: &str) -> anyhow::Result<f64> {
+/// Returns the memory of the program that the kernel tells under this name, in megabytes.
+fn megabytes(program: &Child, key: &str) -> anyhow::Result<f64> {
     let id = program.id().context("the program has ended")?;
-    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
-    let number = lines.find(|(found, _)| *found == name);
-    let number = number.and_then(|(_, value)| value.trim().strip_suffix("kB"));
-    let kilobytes: u32 = number
-        .with_context(|| format!("the kernel does not tell {name}"))?
-        .trim()
-        .parse()?;
+    let bytes = memory::bytes(id, key).context("the program has ended")?;
+    let kilobytes = u32::try_from(bytes / 1024)?;
     Ok((f64::from(kilobytes) / 102.4).round() / 10.0)
 }
 

@@ -25,6 +25,7 @@ pub mod build; // the programs that were built in the same profile
 pub mod containers; // what the engine itself says of an installation's containers
 pub mod history; // repositories with their whole histories
 pub mod installation; // the program, configured in a folder of its own
+pub mod memory; // the memory of a process
 pub mod postgres; // a database on a server that can crash
 
 /// Returns the exit code of a program that counts faults, and prints what it counted or why it

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use coding_agent_harness::memory;
 use futures_util::future::join_all;
 use reqwest::{Method, StatusCode};
 use tokio::io::AsyncWriteExt;
@@ -111,8 +112,6 @@ async fn is_answered(entrance: &Entrance, session: &str) -> bool {
 
 /// Returns that the program has, or had, more memory than it may.
 pub fn too_large(entrance: &Entrance) -> Option<String> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", entrance.process())).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
-    let bytes = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
+    let bytes = memory::bytes(entrance.process(), "VmHWM")?;
     (bytes > MOST_BYTES).then(|| format!("it had {} MB", bytes / 1_000_000))
 }

@@ -125,10 +125,17 @@ fn score(value: &Value) -> Option<Score> {
     }
 }
 
-/// Tells whether the object or one inside it says that the document is not ready.
+/// Tells whether the object or one inside it says that the document is not ready. A word that also
+/// announces other things, such as `status`, counts in the object itself; further inside only
+/// `false` does, since blockers and tests have a status of their own.
 fn has_no(object: &Map<String, Value>, depth: usize) -> bool {
     object.iter().any(|(key, value)| {
-        let is_no = labels::of(key) == Some(Label::Ready) && answer(value) == Some(false);
+        let is_no = match labels::of(key) {
+            Some(Label::Ready) => answer(value) == Some(false),
+            Some(Label::Verdict) if depth == 0 => answer(value) == Some(false),
+            Some(Label::Verdict) => *value == Value::Bool(false),
+            _ => false,
+        };
         is_no || value_says_no(value, depth + 1)
     })
 }
