@@ -73,6 +73,8 @@ async fn killed_at(place: Place) {
             slack.texts(),
             world.story()
         );
+        // Before the place is looked at: a text that is held here may be the last one.
+        let said = slack.said();
         let is_at = match place {
             Place::Asked(_) | Place::Done(_) => slack.held() > 0,
             Place::IssueAsked | Place::IssueDone | Place::LabelAsked | Place::LabelDone => world.github.hanging() > 0,
@@ -83,7 +85,6 @@ async fn killed_at(place: Place) {
             world.github.cuts_off();
             program = world.spawn(&["serve"]);
         }
-        let said = slack.said();
         if !is_pressed && let Some(question) = said.iter().find(|message| !buttons(message).is_empty()) {
             is_pressed = true;
             slack.presses(ALICE, question, 0);

@@ -209,7 +209,7 @@ impl Slack {
         self.lock().hold = Some((spared, is_done));
     }
 
-    /// Returns how many texts were held.
+    /// Returns how many texts came that are held, carried out or not.
     pub fn held(&self) -> usize {
         self.lock().held
     }
@@ -417,6 +417,8 @@ impl Shared {
         {
             inner.hold = spared.checked_sub(1).map(|spared| (spared, is_done));
             if spared == 0 {
+                // Before it is carried out: whoever sees the text sees that it is held.
+                inner.held += 1;
                 return Some(if is_done { Fault::DoneAndHeld } else { Fault::Held });
             }
         }
