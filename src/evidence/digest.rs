@@ -1,6 +1,7 @@
 //! The report to the model on checks that did not pass: command, exit code, the first failures with
 //! their places, and the end of the output. Its length is bounded.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
@@ -100,7 +101,12 @@ fn settled(text: &str) -> String {
             r"|-[0-9a-f]{16}\b",
         ))
     });
-    FLEETING.replace_all(&without_colours(text), "…").into_owned()
+    let mut settled = without_colours(text);
+    // Replacing one part may make another of what is next to it, as with a time in front of a unit.
+    while let Cow::Owned(shorter) = FLEETING.replace_all(&settled, "…") {
+        settled = shorter;
+    }
+    settled
 }
 
 #[cfg(test)]
@@ -207,7 +213,7 @@ mod tests {
         #[test]
         fn settling_twice_is_settling_once(text in r"([0-9]{1,4}|ms|s|:|-|\.|0x|/tmp/|[a-f]| |T|Z|\n){0,60}") {
             let once = settled(&text);
-            prop_assert_eq!(settled(&once).len() <= once.len(), true);
+            prop_assert_eq!(settled(&once), once);
         }
     }
 }
