@@ -24,7 +24,7 @@ pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow
         }
     };
     let files = files_in(&reply.text, task);
-    let judged = judged(bench, task, task.with(&[&files])).await?;
+    let judged = judged(bench, task, (&task.files, task.with(&[&files]))).await?;
     let reason = if files.is_empty() {
         "its reply holds no file"
     } else {

@@ -11,9 +11,10 @@ pub struct Judged {
     pub changes_files: bool,
 }
 
-/// Runs both kinds of tests on a result. The tests that everybody sees are those of the task: a
-/// result that changed them is judged by them as they were.
-pub async fn judged(bench: &mut Bench, task: &Task, files: Files) -> anyhow::Result<Judged> {
+/// Runs both kinds of tests on a result, which began with the files `before`. The tests that
+/// everybody sees are those of the task: a result that changed them is judged by them as they were.
+pub async fn judged(bench: &mut Bench, task: &Task, (before, files): (&Files, Files)) -> anyhow::Result<Judged> {
+    let changes_files = sorted(&files) != sorted(before);
     let is_test =
         |path: &str| task.files.iter().any(|(own, _)| own == path) && task.sources().all(|(own, _)| own != path);
     let tests: Files = task.files.iter().filter(|(path, _)| is_test(path)).cloned().collect();
@@ -27,7 +28,7 @@ pub async fn judged(bench: &mut Bench, task: &Task, files: Files) -> anyhow::Res
     Ok(Judged {
         passes_visible: visible.passed,
         passes_hidden: hidden.passed,
-        changes_files: sorted(&result.files) != sorted(&task.files),
+        changes_files,
     })
 }
 

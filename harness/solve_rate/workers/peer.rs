@@ -65,7 +65,7 @@ impl Peer {
         };
         containers::remove(&label).await?;
         let told = told?;
-        let judged = judged(bench, job.task, files).await?;
+        let judged = judged(bench, job.task, (&job.task.files, files)).await?;
         let count = |name: &str| told.said[name].as_u64().unwrap_or_default();
         let is_submitted = told.ending == "Submitted";
         Ok(Outcome {

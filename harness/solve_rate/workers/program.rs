@@ -29,7 +29,7 @@ pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow
     let files: Vec<(&str, &str)> = files
         .map(|(path, content)| Ok((path.as_str(), std::str::from_utf8(content)?)))
         .collect::<anyhow::Result<_>>()?;
-    repository.commit("main", "All of it", &files);
+    let base = repository.commit("main", "All of it", &files);
     let mut installation = Installation::new("solve-rate")?;
     installation.configure(configuration(job, setting, &github, &name)?)?;
     let issue = repository.open_issue(&task.title);
@@ -53,17 +53,18 @@ pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow
     let mut facts = facts_of(&journal);
     facts.is_cut = ended.is_err();
     let pull = github.pulls().into_iter().next();
+    let before = files_at(repository.git().path(), &base)?;
     let (end, result) = match &pull {
         Some(pull) => {
             let end = if pull.is_draft() { End::Draft } else { End::Ready };
             (end, Some(files_at(repository.git().path(), &pull.head_commit())?))
         }
         // It says that nothing had to be changed.
-        None if issue.labels().iter().any(|label| label == DONE) => (End::Ready, Some(task.files.clone())),
+        None if issue.labels().iter().any(|label| label == DONE) => (End::Ready, Some(before.clone())),
         None => (End::Failed, None),
     };
     let judged = match result {
-        Some(files) => judged(bench, task, files).await?,
+        Some(files) => judged(bench, task, (&before, files)).await?,
         None => Judged::default(),
     };
     facts.changes_files = judged.changes_files;
