@@ -138,7 +138,7 @@ fn commit_of<'a>(trajectory: &Trajectory, histories: &'a [History]) -> anyhow::R
         return Ok(Err(format!("REPOS has no repository `{name}`")));
     };
     let changed = difference::read(&trajectory.submission);
-    Ok(match base::of(history, &changed)? {
+    Ok(match base::of(history, &changed, trajectory.number())? {
         Some(commit) => Ok(Source::Commit(history, commit)),
         None => Err("no commit of its repository has the contents that its difference begins with".to_owned()),
     })

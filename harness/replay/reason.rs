@@ -44,6 +44,7 @@ static LISTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(^|[;&|(]\s*|\n\s*|\bxargs\s+)(\S*/)?(ls|find|tree|rg|du|fd|git (ls-files|grep|status)|grep\b[^|;&\n]*\s-\w*[rR]\w*)\b",
     )
 });
+static RECURSIVE: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"^(cd \S+ && )?ls\s+-\w*R\w*(\s+[\w./-]+)*$"));
 static HEAD: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"\|\s*head\b"));
 static SORT: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"\|\s*sort\b"));
 static GIT: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"(^|[;&|(]\s*|\n\s*)git\b"));
@@ -96,6 +97,7 @@ pub fn reason(step: &Step, (theirs, ours): (&[String], &[String]), known: &Known
     if runs_code(command) {
         return Some("runs code, in another environment than the recorded one");
     }
+    let (theirs, ours) = (&whole_paths(command, theirs)[..], &whole_paths(command, ours)[..]);
     let (only_theirs, only_ours) = (without(theirs, ours), without(ours, theirs));
     if only_ours.iter().any(|line| line.contains("command not found")) {
         return Some(LACKING);
@@ -151,6 +153,27 @@ fn git_reason(
         .collect()
     };
     (blank(theirs) == blank(ours)).then_some("git: the names of commits and branches are the recorded image's")
+}
+
+/// Returns a listing of folders below one another (`ls -R`) with the folder before each name, and any
+/// other output as it is.
+fn whole_paths(command: &str, lines: &[String]) -> Vec<String> {
+    if !is_match(&RECURSIVE, command) {
+        return lines.to_vec();
+    }
+    let mut folder = "";
+    let mut paths = Vec::new();
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        match line.strip_suffix(':') {
+            Some(named) => folder = named,
+            None => {
+                let kinds = ["- ", "d ", "l "];
+                let name = kinds.iter().find_map(|kind| line.strip_prefix(kind)).unwrap_or(line);
+                paths.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    paths
 }
 
 /// Returns the lines that the others lack, each as often as it lacks.
@@ -250,6 +273,15 @@ mod tests {
             None,
             "the command itself names it"
         );
+        assert_eq!(
+            why(
+                "ls -R",
+                ".:\nbuild\nsrc\n\n./build:\nlib\n\n./build/lib:\napp.py\n\n./src:\napp.py\n",
+                ".:\nsrc\n\n./src:\napp.py\n"
+            ),
+            image
+        );
+        assert_eq!(why("ls -R", "./src:\napp.py\ntest_app.py\n", "./src:\napp.py\n"), None);
         let outside = Some("a file of the recorded image, outside of the repository");
         assert_eq!(
             why("which python x", "/opt/miniconda3/bin/python\n", "/usr/bin/python\n"),
