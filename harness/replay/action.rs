@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Commands of SWE-agent's first versions that work on a window into a file. The program has no such
-/// window, so they cannot be played.
+/// Commands of SWE-agent's first versions that work on a window into a file. The program has no
+/// such window, so they cannot be played.
 const WINDOW: [&str; 9] = [
     "open",
     "goto",

@@ -27,8 +27,8 @@ static SED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Signs with a meaning of their own in a pattern of sed, or in what takes its place.
 const SPECIAL: &str = "\\.*[]^$&+?(){}|";
 
-/// Returns the steps with edits as calls of file tools. `content_of` tells what a file of the commit
-/// has; one that was touched before is left to the shell.
+/// Returns the steps with edits as calls of file tools. `content_of` tells what a file of the
+/// commit has; one that was touched before is left to the shell.
 pub fn as_tools(steps: &[Step], folder: &str, content_of: impl Fn(&str) -> Option<String>) -> Vec<Step> {
     let mut touched: HashSet<String> = HashSet::new();
     let steps = steps.iter().map(|step| {

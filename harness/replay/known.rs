@@ -47,8 +47,8 @@ impl Known {
         self.said.push('\n');
     }
 
-    /// Tells whether a path names a file that only the recorder's image had: a part of it is nowhere
-    /// at the commit, and no command has named it.
+    /// Tells whether a path names a file that only the recorder's image had: a part of it is
+    /// nowhere at the commit, and no command has named it.
     pub fn is_of_the_image(&self, path: &str) -> bool {
         let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "." | ".."));
         parts.any(|part| !self.names.contains(part) && !self.said.contains(part))

@@ -1,13 +1,13 @@
 //! Plays what other agents were recorded doing: the model server *is* the recording, the forge has
-//! its issue, the repository is the real one at the commit that the recording began at. `make replay
-//! TRAJECTORIES=folder REPOS=folder` runs it; without them, the small set in `replay/set`.
+//! its issue, the repository is the real one at the commit that the recording began at. `make
+//! replay TRAJECTORIES=folder REPOS=folder` runs it; without them, the small set in `replay/set`.
 //!
 //! Scripted tasks ask of the tools what their author thought of. A recorded agent asks what it
 //! needed: heredocs, pipes, `sed -i`, outputs of a megabyte. The judge compares exit statuses,
 //! outputs and the final difference with the recorded ones, and tells what the program refused, cut
 //! or changed. It fails for a refusal, for a difference that it can give no reason for, for a step
-//! that never came and for a recording that could not be played. With `EDITS_AS_TOOLS=1`, edits that
-//! were made by the shell are made with the file tools.
+//! that never came and for a recording that could not be played. With `EDITS_AS_TOOLS=1`, edits
+//! that were made by the shell are made with the file tools.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,

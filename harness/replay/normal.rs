@@ -1,5 +1,5 @@
-//! Outputs without what no two machines have alike: times, addresses, and owners, sizes and dates in
-//! listings.
+//! Outputs without what no two machines have alike: times, addresses, and owners, sizes and dates
+//! in listings.
 
 use std::sync::LazyLock;
 

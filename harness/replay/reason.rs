@@ -155,8 +155,8 @@ fn git_reason(
     (blank(theirs) == blank(ours)).then_some("git: the names of commits and branches are the recorded image's")
 }
 
-/// Returns a listing of folders below one another (`ls -R`) with the folder before each name, and any
-/// other output as it is.
+/// Returns a listing of folders below one another (`ls -R`) with the folder before each name, and
+/// any other output as it is.
 fn whole_paths(command: &str, lines: &[String]) -> Vec<String> {
     if !is_match(&RECURSIVE, command) {
         return lines.to_vec();

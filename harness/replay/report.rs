@@ -112,8 +112,8 @@ impl Report {
         }
     }
 
-    /// Prints sums and reasons; returns them for scripts, and the number of faults: what was refused,
-    /// differs for no reason, never came or was not played.
+    /// Prints sums and reasons; returns them for scripts, and the number of faults: what was
+    /// refused, differs for no reason, never came or was not played.
     pub fn show(mut self) -> (Value, usize) {
         let sums = self.sums;
         println!(

@@ -95,8 +95,8 @@ impl Bench {
     /// Runs the tests; `Ok(Err(output))` where they have no result.
     async fn run(&self, tar: Vec<u8>, command: &str) -> anyhow::Result<Result<Tested, String>> {
         let folder = format!("/tmp/{}", uuid::Uuid::new_v4());
-        // Engines give the statuses of commands to faults of their own, so the result is a line that
-        // no test can guess.
+        // Engines give the statuses of commands to faults of their own, so the result is a line
+        // that no test can guess.
         let mark = format!("tested-{}", uuid::Uuid::new_v4());
         let script = format!(
             "mkdir {folder} && cd {folder} && tar -x || exit 1; \

@@ -2,8 +2,9 @@
 //! the same model asked once and beside mini-swe-agent. `make solve-rate` runs it with the model
 //! that the environment names; docs/solve-rate.md tells what is measured and how.
 //!
-//! Each task has hidden tests, which alone decide. What was measured is kept by model and setting, so
-//! that a measurement that was broken off goes on, and a round can be held against the one before.
+//! Each task has hidden tests, which alone decide. What was measured is kept by model and setting,
+//! so that a measurement that was broken off goes on, and a round can be held against the one
+//! before.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,

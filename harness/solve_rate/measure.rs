@@ -1,5 +1,5 @@
-//! The measurement: each task with each worker, one after another, within the time of the whole. What
-//! is in the book already is not done again.
+//! The measurement: each task with each worker, one after another, within the time of the whole.
+//! What is in the book already is not done again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

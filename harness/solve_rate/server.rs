@@ -1,5 +1,5 @@
-//! The model that is measured: behind an address that speaks OpenAI's protocol, an Ollama, or a file
-//! on llama.cpp's server, which is started here and ends with this program.
+//! The model that is measured: behind an address that speaks OpenAI's protocol, an Ollama, or a
+//! file on llama.cpp's server, which is started here and ends with this program.
 
 use std::path::Path;
 use std::process::Stdio;

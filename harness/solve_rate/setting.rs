@@ -1,5 +1,5 @@
-//! The conditions of a measurement. They are stored with each outcome, so that outcomes are only put
-//! beside those that they can be compared with, and what the environment asks for is read here.
+//! The conditions of a measurement. They are stored with each outcome, so that outcomes are only
+//! put beside those that they can be compared with, and what the environment asks for is read here.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -134,7 +134,8 @@ impl Setting {
         }
     }
 
-    /// Returns the name of the round with what is unusual about it, such as `whole-form/whole/plan`.
+    /// Returns the name of the round with what is unusual about it, such as
+    /// `whole-form/whole/plan`.
     pub fn label(&self) -> String {
         let edits = self.edits.map(|edits| format!("/{}", edits.name())).unwrap_or_default();
         let plan = if self.plan { "/plan" } else { "" };
@@ -153,8 +154,8 @@ impl Size {
         Limits { turns, minutes, window }
     }
 
-    /// Returns the longest time of the whole measurement: half an hour and three hours, less the time
-    /// in which the last result is judged.
+    /// Returns the longest time of the whole measurement: half an hour and three hours, less the
+    /// time in which the last result is judged.
     pub fn time(self) -> Option<Duration> {
         match self {
             Self::Short => Some(Duration::from_mins(27)),

@@ -1,5 +1,5 @@
-//! Why the program did not solve tasks, by what its own log and the tests tell, never by the words of
-//! a model. A task has one cause: the first of those that hold, from the outside inwards.
+//! Why the program did not solve tasks, by what its own log and the tests tell, never by the words
+//! of a model. A task has one cause: the first of those that hold, from the outside inwards.
 
 use std::collections::BTreeMap;
 
