@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Commands of SWE-agent's first versions that work on a window into a file. The program has no such
-/// window, so they cannot be played.
+/// Commands of SWE-agent's first versions that work on a window into a file. The program has no
+/// such window, so they cannot be played.
 const WINDOW: [&str; 9] = [
     "open",
     "goto",
@@ -40,6 +40,17 @@ impl Action {
                 .command()
                 .map_or_else(|| format!("{tool} {arguments}"), str::to_owned),
             Self::Unknown(text) => text.clone(),
+        }
+    }
+
+    /// Returns the same, with a folder listed that was to be shown as if it were a file: the other
+    /// agent's editor shows both.
+    pub fn listing_folders(self, is_folder: impl Fn(&str) -> bool) -> Self {
+        match &self {
+            Self::Call("workspace/read_file", arguments) if arguments["path"].as_str().is_some_and(is_folder) => {
+                Self::Call("workspace/list_files", json!({ "path": arguments["path"] }))
+            }
+            _ => self,
         }
     }
 
@@ -170,6 +181,22 @@ mod tests {
             )
         );
         assert_eq!(replace.command(), None);
+    }
+
+    #[test]
+    fn a_folder_that_is_viewed_is_listed() {
+        let view = |path: &str| {
+            let action = of_swe_agent(&format!("str_replace_editor view {path}"));
+            action.listing_folders(|path| path == "/src")
+        };
+        assert_eq!(
+            view("/src"),
+            Action::Call("workspace/list_files", json!({ "path": "/src" }))
+        );
+        assert_eq!(
+            view("/src/a.py"),
+            Action::Call("workspace/read_file", json!({ "path": "/src/a.py" }))
+        );
     }
 
     #[test]

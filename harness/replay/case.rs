@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use coding_agent_harness::history::{History, git};
 use coding_agent_harness::installation::{self, Installation};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::action::Action;
 use crate::difference::{self, Changed};
+use crate::edits;
 use crate::fake::github::{GitHub, Repository};
 use crate::fake::model::{Answer, Model, Plan, Request, Said};
-use crate::judge::{self, Judgement, Verdict};
+use crate::judge::{self, Given, Judgement};
+use crate::known::Known;
 use crate::normal::FOLDER;
 use crate::trajectory::{Step, Trajectory};
 
@@ -24,9 +26,6 @@ const PATIENCE: Duration = Duration::from_mins(30);
 const LONGEST_COMMAND: u64 = 120;
 /// A window in which nothing has to be summed up.
 const WINDOW: u64 = 4_000_000;
-
-/// The reason why a file that the difference does not change may have another content.
-const ELSEWHERE: &str = "a file outside of the difference, by which alone the commit was found";
 
 /// The source of a recording's repository.
 pub enum Source<'a> {
@@ -40,8 +39,12 @@ pub enum Source<'a> {
 pub struct Played {
     /// The judgement of each step; steps that were never played are left out.
     pub judged: Vec<(Step, Judgement)>,
+    /// The number of steps that the program has no tool for.
+    pub without_tool: usize,
     /// The deviations of the final difference, by path; empty where there are none.
     pub unlike_files: BTreeMap<String, &'static str>,
+    /// Files of the recorded difference that were changed when the recorded image was made.
+    pub of_the_image: Vec<String>,
     /// The reason why there is no final difference.
     pub without_pull: Option<String>,
     /// Milliseconds of each call, as the program counts them.
@@ -57,13 +60,18 @@ struct Heard {
     last: Option<String>,
 }
 
-pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Result<Played> {
+pub async fn play(trajectory: &Trajectory, source: &Source<'_>, edits_as_tools: bool) -> anyhow::Result<Played> {
     let github = GitHub::start().await;
     let name = format!("replay/{}", trajectory.repository());
     let repository = github.repository(&name);
     let base = publish(source, &repository)?;
+    let remote = repository.git().path().to_owned();
+    let known = Known::at(&remote, &base)?;
+    let steps = steps_of(trajectory, &known, edits_as_tools, |path| {
+        git(&remote, &["show", &format!("{base}:{path}")]).ok()
+    });
     let heard = Arc::new(Mutex::new(Heard::default()));
-    let model = model_of(trajectory, &heard).await;
+    let model = model_of(&steps, &trajectory.folder, &heard).await;
     let installation = Installation::new("replay")?;
     installation.configure(json!({
         "task_sources": ["github"],
@@ -98,22 +106,23 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Resul
 
     let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
     let pull = github.pulls().into_iter().next();
-    let (unlike_files, without_pull) = match pull {
-        Some(pull) => {
-            let remote = repository.git().path().to_owned();
-            let ours = git(
-                &remote,
-                &["diff", "--full-index", "--no-renames", &base, &pull.head_commit()],
-            )?;
-            (
-                unlike(
-                    &without_the_images(difference::read(&trajectory.submission), trajectory),
-                    &difference::read(&ours),
-                ),
-                None,
-            )
-        }
-        None if trajectory.submission.trim().is_empty() => (BTreeMap::new(), None),
+    let theirs = difference::read(&trajectory.submission);
+    let ours = match &pull {
+        Some(pull) => git(
+            &remote,
+            &["diff", "--full-index", "--no-renames", &base, &pull.head_commit()],
+        )?,
+        None => String::new(),
+    };
+    let ours = difference::read(&ours);
+    let of_the_image = of_the_image(&theirs, &ours, trajectory);
+    let wanted = theirs
+        .into_iter()
+        .filter(|(path, _)| !of_the_image.contains(path))
+        .collect();
+    let (unlike_files, without_pull) = match &pull {
+        Some(_) => (unlike(&wanted, &ours), None),
+        None if wanted.is_empty() => (BTreeMap::new(), None),
         None => {
             let comment = issue.comments_of(github.bot()).pop();
             let said = comment.unwrap_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned());
@@ -122,15 +131,43 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>) -> anyhow::Resul
             (BTreeMap::new(), Some(why))
         }
     };
-    let called = installation.journal();
-    let called = called.iter().filter(|fact| fact["fact"] == "tool_called");
+    let journal = installation.journal();
+    let called: Vec<&Value> = journal.iter().filter(|fact| fact["fact"] == "tool_called").collect();
     Ok(Played {
-        judged: judged(trajectory, heard, matches!(source, Source::Commit(..))),
+        without_tool: steps
+            .iter()
+            .filter(|step| matches!(step.action, Action::Unknown(_)))
+            .count(),
+        milliseconds: called.iter().filter_map(|fact| fact["milliseconds"].as_f64()).collect(),
+        judged: judged(steps, heard, &called, (&trajectory.folder, known)),
         unlike_files,
+        of_the_image,
         without_pull,
-        milliseconds: called.filter_map(|fact| fact["milliseconds"].as_f64()).collect(),
         took,
     })
+}
+
+/// Returns the steps as they are played.
+fn steps_of(
+    trajectory: &Trajectory,
+    known: &Known,
+    edits_as_tools: bool,
+    content_of: impl Fn(&str) -> Option<String>,
+) -> Vec<Step> {
+    let folder = &trajectory.folder;
+    let steps = if edits_as_tools {
+        edits::as_tools(&trajectory.steps, folder, content_of)
+    } else {
+        trajectory.steps.clone()
+    };
+    let listed = steps.into_iter().map(|step| Step {
+        action: step.action.listing_folders(|path| {
+            let path = path.strip_prefix(folder.as_str()).unwrap_or(path);
+            known.has_folder(path.trim_matches('/'))
+        }),
+        ..step
+    });
+    listed.collect()
 }
 
 /// Puts the repository behind the forge, and returns the commit that the work begins at.
@@ -145,12 +182,8 @@ fn publish(source: &Source<'_>, repository: &Repository) -> anyhow::Result<Strin
 }
 
 /// Starts the model: whoever offers the tools of the work is told the next command.
-async fn model_of(trajectory: &Trajectory, heard: &Arc<Mutex<Heard>>) -> Model {
-    let steps: Vec<Action> = trajectory
-        .steps
-        .iter()
-        .map(|step| step.action.moved(&trajectory.folder, FOLDER))
-        .collect();
+async fn model_of(steps: &[Step], folder: &str, heard: &Arc<Mutex<Heard>>) -> Model {
+    let steps: Vec<Action> = steps.iter().map(|step| step.action.moved(folder, FOLDER)).collect();
     let heard = Arc::clone(heard);
     Model::answering(move |request| {
         if request.offered_name("workspace/execute_command").is_none() {
@@ -189,36 +222,65 @@ impl Heard {
     }
 }
 
-fn judged(trajectory: &Trajectory, heard: Heard, is_commit_found: bool) -> Vec<(Step, Judgement)> {
-    let pairs = trajectory.steps.iter().zip(heard.results);
-    let known = difference::read(&trajectory.submission);
+fn judged(
+    steps: Vec<Step>,
+    heard: Heard,
+    called: &[&Value],
+    (folder, mut known): (&str, Known),
+) -> Vec<(Step, Judgement)> {
+    let of_files = called.iter().filter(|fact| fact["tool"] != "workspace/execute_command");
+    let mut of_files = of_files.peekable();
+    let pairs = steps.into_iter().zip(heard.results);
     let judged = pairs.filter_map(|(step, result)| {
-        let mut judgement = judge::judge(step, &result?, &trajectory.folder);
-        let command = step.action.command().unwrap_or_default();
-        let looks_elsewhere = !known.keys().any(|path| command.contains(path.as_str()));
-        if judgement.verdict == Verdict::Unlike && is_commit_found && looks_elsewhere {
-            // The commit has the contents of the difference. Others may be of another day.
-            judgement.verdict = Verdict::Explained;
-            ELSEWHERE.clone_into(&mut judgement.reason);
-        }
-        Some((step.clone(), judgement))
+        let text = result?;
+        let is_refused = match &step.action {
+            Action::Call(tool, _) if step.action.command().is_none() => {
+                // A call that no tool was asked for was refused before.
+                let fact = of_files.next_if(|fact| fact["tool"] == *tool);
+                fact.is_none_or(|fact| fact["is_error"] == true)
+            }
+            _ => false,
+        };
+        known.hear(&step.action);
+        let given = Given {
+            text: &text,
+            is_refused,
+        };
+        let judgement = judge::judge(&step, given, folder, &known);
+        Some((step, judgement))
     });
     judged.collect()
 }
 
-/// Leaves out the files that no command of the recording names: they were changed, or built, when
-/// the recorded image was made, and only got into its difference.
-fn without_the_images(mut files: BTreeMap<String, Changed>, trajectory: &Trajectory) -> BTreeMap<String, Changed> {
-    files.retain(|path, _| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let is_built = path.starts_with("build/");
-        !is_built
-            && trajectory
-                .steps
-                .iter()
-                .any(|step| step.action.in_words().contains(name))
-    });
-    files
+/// Returns the files of the recorded difference that were changed or built when the recorded image
+/// was made, and only got into it: no command names them by their whole path, and nothing that was
+/// played changed them.
+fn of_the_image(
+    theirs: &BTreeMap<String, Changed>,
+    ours: &BTreeMap<String, Changed>,
+    trajectory: &Trajectory,
+) -> Vec<String> {
+    let is_named = |path: &str| trajectory.steps.iter().any(|step| names(&step.action.in_words(), path));
+    let paths = theirs.keys().filter(|path| !ours.contains_key(*path));
+    paths.filter(|path| !is_named(path)).cloned().collect()
+}
+
+/// Tells whether a command names a file by its whole path, or from a folder that it goes to.
+fn names(command: &str, path: &str) -> bool {
+    let is_of_path = |letter: char| letter.is_alphanumeric() || "._-/+@".contains(letter);
+    let words: Vec<&str> = command.split(|letter: char| !is_of_path(letter)).collect();
+    let is_named = |rest: &str| {
+        words.iter().any(|word| {
+            let before = word.strip_suffix(rest);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        })
+    };
+    let folders = words.windows(2).filter(|pair| pair[0] == "cd").map(|pair| pair[1]);
+    let from_folder = |folder: &str| {
+        let mut cuts = path.match_indices('/').map(|(place, _)| path.split_at(place));
+        cuts.any(|(begin, rest)| folder.trim_end_matches('/').ends_with(begin) && is_named(&rest[1..]))
+    };
+    is_named(path) || folders.into_iter().any(from_folder)
 }
 
 /// Names each file whose content is not the recorded one.
@@ -239,4 +301,29 @@ fn unlike(theirs: &BTreeMap<String, Changed>, ours: &BTreeMap<String, Changed>) 
         unlike.insert(path.clone(), "only in the pull request");
     }
     unlike
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_their_whole_paths() {
+        for command in [
+            "sed -i 's/a/b/' src/tox.ini",
+            "cat /testbed/src/tox.ini",
+            "cd /testbed/src && sed -i 's/a/b/' tox.ini",
+            "python -c \"open('./src/tox.ini')\"",
+        ] {
+            assert!(names(command, "src/tox.ini"), "{command}");
+        }
+        for command in [
+            "cat tox.ini",
+            "cat other/tox.ini",
+            "cat src/tox.ini.old",
+            "cd /testbed && cat tox.ini",
+        ] {
+            assert!(!names(command, "src/tox.ini"), "{command}");
+        }
+    }
 }

@@ -5,15 +5,18 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::action::Action;
+use crate::known::Known;
 use crate::normal;
-use crate::trajectory::{Recorded, Step};
+use crate::reason::{has_no_order, reason};
+use crate::trajectory::Step;
 
 /// The judgement of a replayed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The same status and the same lines.
     Same,
-    /// The same, except for the order of lines, or for lines about what a build had left.
+    /// The same, except for the order of lines that have none of their own.
     SameButForOrder,
     /// Another output, with a reason that has nothing to do with the program.
     Explained,
@@ -55,53 +58,100 @@ static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const NOTE: &str = r"(?:\n?\[(?:changed: [^\n]*|no file changed|lines \d+ to \d+ of \d+)\])";
 static ENDS_WITH_NOTE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!(r"{NOTE}\s*$")).ok());
 
-/// Words at the beginning of a command that run code of the project or of its environment.
-static RUNS_CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let programs = "python[0-9.]*|pytest|py\\.test|pip[0-9.]*|tox|nox|make|conda|nosetests|node|npm|npx|go|mvn|java|javac|(ba)?sh [^-]\\S*|\\./\\S+";
-    Regex::new(&format!(
-        r"(^|[;&|(]\s*|\n\s*|\b(then|do|env|xargs|time|timeout \S+)\s+)([A-Z_]+=\S*\s+)*(\S*/)?({programs})\b"
-    ))
-    .ok()
-});
-
-/// Tells whether a command runs code for which the recorded image's own Python would be needed.
-pub fn runs_code(command: &str) -> bool {
-    RUNS_CODE.as_ref().is_some_and(|pattern| pattern.is_match(command))
+/// The result of a call, as the program gave it.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// As the model read it.
+    pub text: &'a str,
+    /// Whether a file tool refused the call, as its status in the journal tells.
+    pub is_refused: bool,
 }
 
-/// Compares what the model read as the result of a call with what was recorded.
-pub fn judge(step: &Step, given: &str, folder: &str) -> Judgement {
-    let (status, output) = read(given);
+/// Compares the result of a call with what was recorded.
+pub fn judge(step: &Step, given: Given<'_>, folder: &str, known: &Known) -> Judgement {
+    let Some(command) = step.action.command() else {
+        return of_editor(step, given, folder);
+    };
+    let (status, output) = read(given.text);
     let recorded = &step.recorded;
-    let meddling = meddling(given, status, step);
+    let meddling = meddling(given.text, status, step);
     let has_same_status = recorded.status.zip(status).map(|(theirs, ours)| theirs == ours);
-    let same = likeness(recorded, &output, folder);
-    let verdict = match (has_same_status, same) {
+    let theirs = normal::lines(&recorded.output, folder);
+    let ours = normal::lines(&output, folder);
+    let tail = recorded.tail.as_ref().map(|tail| normal::lines(tail, folder));
+    let likeness = likeness((&theirs, tail.as_deref()), ours.clone(), has_no_order(command));
+    let verdict = match (has_same_status, likeness) {
         (Some(false), _) => Verdict::OtherStatus,
         (_, Some(verdict)) => verdict,
         (_, None) => Verdict::Unlike,
     };
-    if verdict <= Verdict::SameButForOrder {
-        return Judgement {
-            verdict,
-            has_same_status,
-            meddling,
-            reason: String::new(),
-            given: given.to_owned(),
-        };
-    }
-    let reason = reason(step, &output, meddling);
-    let verdict = match reason {
-        Some(_) => Verdict::Explained,
-        None => verdict,
-    };
-    Judgement {
+    let judged = |verdict: Verdict, reason: &str| Judgement {
         verdict,
         has_same_status,
         meddling,
-        reason: reason.unwrap_or("no reason was found").to_owned(),
-        given: given.to_owned(),
+        reason: reason.to_owned(),
+        given: given.text.to_owned(),
+    };
+    if verdict <= Verdict::SameButForOrder {
+        return judged(verdict, "");
     }
+    let theirs = [theirs, tail.unwrap_or_default()].concat();
+    let is_own_doing = matches!(meddling, Meddling::Refused | Meddling::TimedOut | Meddling::Redacted);
+    match reason(step, (&theirs, &ours), known).filter(|_| !is_own_doing) {
+        Some(reason) => judged(Verdict::Explained, reason),
+        None => judged(verdict, "no reason was found"),
+    }
+}
+
+/// Words with which another agent's editor refuses an edit.
+const REFUSALS: [&str; 5] = [
+    "No replacement was performed",
+    "Invalid `",
+    "does not exist",
+    "File already exists",
+    "ERROR:",
+];
+
+/// Judges a call of an editor. Its words are another agent's, but whether it did what it was asked
+/// for can be compared, and so can a file that it shows.
+fn of_editor(step: &Step, given: Given<'_>, folder: &str) -> Judgement {
+    let theirs = &step.recorded.output;
+    let was_refused = REFUSALS.iter().any(|words| theirs.contains(words));
+    let shows = matches!(&step.action, Action::Call("workspace/read_file", _));
+    let is_unlike = || shows && !was_refused && shown(theirs, folder) != shown(&read(given.text).1, folder);
+    let (verdict, reason) = match (was_refused, given.is_refused) {
+        (false, true) => (Verdict::Unlike, "the recorded editor did it"),
+        (true, false) => (
+            Verdict::Explained,
+            "the recorded editor refused it, and ours takes it as it was meant",
+        ),
+        _ if is_unlike() => (Verdict::Unlike, "no reason was found"),
+        (true, true) | (false, false) => (Verdict::Same, ""),
+    };
+    Judgement {
+        verdict,
+        has_same_status: None,
+        meddling: if given.is_refused && !was_refused {
+            Meddling::Refused
+        } else {
+            Meddling::None
+        },
+        reason: reason.to_owned(),
+        given: given.text.to_owned(),
+    }
+}
+
+/// Returns the lines of a file as an editor shows them, without its numbers and its heading.
+fn shown(text: &str, folder: &str) -> Vec<String> {
+    let without_number = |line: &str| match line.split_once('\t') {
+        Some((number, rest)) if number.trim().parse::<u32>().is_ok() => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with("Here's the result of running `cat -n`"));
+    let lines: Vec<String> = lines.map(without_number).collect();
+    normal::lines(&lines.join("\n"), folder)
 }
 
 /// Returns the exit status in a result, and the output before it.
@@ -118,21 +168,21 @@ fn read(text: &str) -> (Option<i32>, String) {
     (status, text[..end].to_owned())
 }
 
-fn likeness(recorded: &Recorded, output: &str, folder: &str) -> Option<Verdict> {
-    let (theirs, mut ours) = (normal::lines(&recorded.output, folder), normal::lines(output, folder));
-    if let Some(tail) = &recorded.tail {
+/// Tells how alike two outputs are. `theirs` ends with a gap where there is a tail.
+fn likeness(
+    (theirs, tail): (&[String], Option<&[String]>),
+    mut ours: Vec<String>,
+    has_no_order: bool,
+) -> Option<Verdict> {
+    if let Some(tail) = tail {
         // Its middle was left out, in the middle of a line.
-        let tail = normal::lines(tail, folder);
-        let (head, tail) = (whole(&theirs, true), whole(&tail, false));
+        let (head, tail) = (whole(theirs, true), whole(tail, false));
         if ours.starts_with(head) && ours.ends_with(tail) {
             return Some(Verdict::Same);
         }
-        let ours: HashSet<String> = normal::without_order(&ours).into_iter().collect();
-        let both = [head, tail].map(normal::without_order).concat();
-        return both
-            .iter()
-            .all(|line| ours.contains(line))
-            .then_some(Verdict::SameButForOrder);
+        let ours: HashSet<String> = ours.into_iter().collect();
+        let are_there = has_no_order && head.iter().chain(tail).all(|line| ours.contains(line));
+        return are_there.then_some(Verdict::SameButForOrder);
     }
     if let Some(gap) = ours.iter().position(|line| is_gap(line)) {
         let tail = ours.split_off(gap + 1);
@@ -143,7 +193,8 @@ fn likeness(recorded: &Recorded, output: &str, folder: &str) -> Option<Verdict> 
     if theirs == ours {
         return Some(Verdict::Same);
     }
-    (normal::without_order(&theirs) == normal::without_order(&ours)).then_some(Verdict::SameButForOrder)
+    let is_same = has_no_order && normal::sorted(theirs) == normal::sorted(&ours);
+    is_same.then_some(Verdict::SameButForOrder)
 }
 
 /// Tells whether the line stands where the program left something out.
@@ -162,7 +213,7 @@ fn whole(lines: &[String], is_head: bool) -> &[String] {
 fn meddling(text: &str, status: Option<i32>, step: &Step) -> Meddling {
     if text.contains("[timed out after ") {
         Meddling::TimedOut
-    } else if status.is_none() && step.action.command().is_some() {
+    } else if status.is_none() {
         Meddling::Refused
     } else if text.lines().any(is_gap) && !step.recorded.output.lines().any(is_gap) {
         Meddling::Cut
@@ -173,52 +224,14 @@ fn meddling(text: &str, status: Option<i32>, step: &Step) -> Meddling {
     }
 }
 
-/// The reason for a program that was not run: it came with the recorded image, as what runs code
-/// does.
-pub const LACKING: &str = "a program that the image has not";
-
-/// Names a reason that lies in the recorded machine, for outputs that are not alike.
-fn reason(step: &Step, output: &str, meddling: Meddling) -> Option<&'static str> {
-    let command = step.action.command().unwrap_or_default();
-    let theirs = step.recorded.output.as_str();
-    if matches!(meddling, Meddling::Refused | Meddling::TimedOut | Meddling::Redacted) {
-        return None;
-    }
-    if step.recorded.status.is_none() && theirs.contains("timed out") {
-        return Some("timed out when it was recorded");
-    }
-    let mentions = |words: &[&str]| words.iter().any(|word| command.contains(word) || theirs.contains(word));
-    if runs_code(command) {
-        return Some("runs code, in another environment than the recorded one");
-    }
-    if output.contains("command not found") {
-        return Some(LACKING);
-    }
-    if mentions(&["site-packages", "miniconda", "/usr/lib/python", "dist-packages"]) {
-        return Some("looks at the recorded image, outside of the repository");
-    }
-    if command.starts_with("git ")
-        || command.contains("git log")
-        || command.contains("git status")
-        || command.contains(" git ")
-    {
-        return Some("git: the recorded repository had commits, branches and files of its image");
-    }
-    if mentions(&[".pyc", ".egg-info", "__pycache__"]) {
-        return Some("files that a build had left in the recorded image");
-    }
-    step.action
-        .command()
-        .is_none()
-        .then_some("an editor's words, which are another agent's")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::action::Action;
+    use crate::action::of_swe_agent;
+    use crate::known::tests::known;
+    use crate::trajectory::Recorded;
 
     fn step(command: &str, status: Option<i32>, output: &str) -> Step {
         Step {
@@ -232,7 +245,11 @@ mod tests {
     }
 
     fn verdict(step: &Step, text: &str) -> (Verdict, Meddling) {
-        let judged = judge(step, text, "/testbed");
+        let given = Given {
+            text,
+            is_refused: false,
+        };
+        let judged = judge(step, given, "/testbed", &known(&["a", "b"]));
         (judged.verdict, judged.meddling)
     }
 
@@ -248,6 +265,10 @@ mod tests {
             Verdict::SameButForOrder
         );
         assert_eq!(verdict(&grep, "./a:2:x\n[exit code 0]").0, Verdict::Unlike);
+        let cat = step("cat a", Some(0), "1\n2\n");
+        assert_eq!(verdict(&cat, "2\n1\n[exit code 0]").0, Verdict::Unlike);
+        let build = step("cat a", Some(0), "build = 1\n");
+        assert_eq!(verdict(&build, "build = 2\n[exit code 0]").0, Verdict::Unlike);
         assert_eq!(
             verdict(&grep, "./b:1:x\n./a:2:x\n[exit code 1, 12.0 s]").0,
             Verdict::OtherStatus
@@ -284,32 +305,49 @@ mod tests {
     }
 
     #[test]
-    fn code_of_the_project_needs_its_own_environment() {
-        for command in [
-            "python reproduce.py",
-            "cd x && PYTHONPATH=. python3 -m pytest",
-            "rm a\npytest -q",
-            "timeout 9 tox",
-        ] {
-            assert!(runs_code(command), "{command}");
-        }
-        for command in [
-            "grep -n python setup.py",
-            "cat make.bat",
-            "ls pytest",
-            "sed -i 's/go /x/' a",
-        ] {
-            assert!(!runs_code(command), "{command}");
-        }
-        let python = step("python a.py", Some(0), "3.9");
-        assert_eq!(verdict(&python, "3.11\n[exit code 0]").0, Verdict::Explained);
-    }
-
-    #[test]
     fn of_a_long_recording_both_ends_count() {
         let mut long = step("cat a", Some(0), "1\n2\n3");
         long.recorded.tail = Some("8\n9\n".to_owned());
         assert_eq!(verdict(&long, "1\n2\n33\n4\n78\n9\n[exit code 0]").0, Verdict::Same);
         assert_eq!(verdict(&long, "1\n0\n33\n4\n78\n9\n[exit code 0]").0, Verdict::Unlike);
+    }
+
+    #[test]
+    fn what_a_file_tool_refuses_is_counted() {
+        let judged = |action: &str, recorded: &str, text: &str, is_refused: bool| {
+            let step = Step {
+                action: of_swe_agent(action),
+                recorded: Recorded {
+                    status: None,
+                    output: recorded.to_owned(),
+                    tail: None,
+                },
+            };
+            let judged = judge(&step, Given { text, is_refused }, "/testbed", &known(&["a"]));
+            (judged.verdict, judged.meddling)
+        };
+        let edit = "str_replace_editor str_replace /testbed/a --old_str x --new_str y";
+        assert_eq!(
+            judged(edit, "The file has been edited.", "ok", false),
+            (Verdict::Same, Meddling::None)
+        );
+        assert_eq!(
+            judged(edit, "The file has been edited.", "not_found 404: x", true),
+            (Verdict::Unlike, Meddling::Refused)
+        );
+        assert_eq!(
+            judged(edit, "No replacement was performed, old_str", "not_found 404: x", true),
+            (Verdict::Same, Meddling::None)
+        );
+        let view = "str_replace_editor view /testbed/a";
+        let recorded = "Here's the result of running `cat -n` on /testbed/a:\n     1\tx\n     2\t\ty\n";
+        assert_eq!(
+            judged(view, recorded, "x\n\ty\n[lines 1 to 2 of 2]", false).0,
+            Verdict::Same
+        );
+        assert_eq!(
+            judged(view, recorded, "x\nz\n[lines 1 to 2 of 2]", false).0,
+            Verdict::Unlike
+        );
     }
 }

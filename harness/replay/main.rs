@@ -1,11 +1,13 @@
 //! Plays what other agents were recorded doing: the model server *is* the recording, the forge has
-//! its issue, the repository is the real one at the commit that the recording began at. `make replay
-//! TRAJECTORIES=folder REPOS=folder` runs it; without them, the small set in `replay/set`.
+//! its issue, the repository is the real one at the commit that the recording began at. `make
+//! replay TRAJECTORIES=folder REPOS=folder` runs it; without them, the small set in `replay/set`.
 //!
 //! Scripted tasks ask of the tools what their author thought of. A recorded agent asks what it
 //! needed: heredocs, pipes, `sed -i`, outputs of a megabyte. The judge compares exit statuses,
 //! outputs and the final difference with the recorded ones, and tells what the program refused, cut
-//! or changed. It fails for a refusal, and for a difference that it can give no reason for.
+//! or changed. It fails for a refusal, for a difference that it can give no reason for, for a step
+//! that never came and for a recording that could not be played. With `EDITS_AS_TOOLS=1`, edits
+//! that were made by the shell are made with the file tools.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,
@@ -21,8 +23,11 @@ mod action; // a recorded command as a call of ours
 mod trajectory; // what was recorded
 mod difference; // a difference, file by file
 mod base; // the commit that a recording began at
+mod known; // what reasons are checked against
 mod normal; // outputs without what is fleeting
+mod reason; // why an output may differ
 mod judge; // one command against its recording
+mod edits; // edits by the shell, as calls of the file tools
 mod case; // one recording, played
 mod report; // what all of them show
 
@@ -51,7 +56,8 @@ fn main() -> ExitCode {
     exit_code(
         "replay",
         outcome,
-        "commands were refused, or differ for no reason that was found",
+        "faults: commands that were refused, differ for no reason that was found or never came, other final differences, and \
+         recordings that were not played",
     )
 }
 
@@ -62,7 +68,7 @@ fn folder(variable: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Plays each recording, prints the report, and returns how much was refused or unexplained.
+/// Plays each recording, prints the report, and returns the number of faults.
 async fn play_all(wanted: &[String]) -> anyhow::Result<usize> {
     let (recordings, repositories) = (folder("TRAJECTORIES"), folder("REPOS"));
     anyhow::ensure!(
@@ -83,6 +89,7 @@ async fn play_all(wanted: &[String]) -> anyhow::Result<usize> {
         "there is no .traj or .traj.json file with such a name"
     );
     let shipped = Archive::read(REPOSITORY);
+    let edits_as_tools = folder("EDITS_AS_TOOLS").is_some();
     let mut report = Report::default();
     Report::head();
     for path in &paths {
@@ -93,7 +100,7 @@ async fn play_all(wanted: &[String]) -> anyhow::Result<usize> {
         };
         match source {
             Ok(source) => {
-                let played = case::play(&trajectory, &source).await;
+                let played = case::play(&trajectory, &source, edits_as_tools).await;
                 let played = played.with_context(|| format!("{} cannot be played", trajectory.name))?;
                 report.add(&trajectory, &played);
             }
@@ -131,7 +138,7 @@ fn commit_of<'a>(trajectory: &Trajectory, histories: &'a [History]) -> anyhow::R
         return Ok(Err(format!("REPOS has no repository `{name}`")));
     };
     let changed = difference::read(&trajectory.submission);
-    Ok(match base::of(history, &changed)? {
+    Ok(match base::of(history, &changed, trajectory.number())? {
         Some(commit) => Ok(Source::Commit(history, commit)),
         None => Err("no commit of its repository has the contents that its difference begins with".to_owned()),
     })

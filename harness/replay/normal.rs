@@ -1,5 +1,5 @@
-//! Outputs without what no two machines have alike: times, addresses, sizes of folders, dates in
-//! listings, and the files that a recorded image had beside the repository.
+//! Outputs without what no two machines have alike: times, addresses, and owners, sizes and dates
+//! in listings.
 
 use std::sync::LazyLock;
 
@@ -26,25 +26,14 @@ static FLEETING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "index $1..$2",
         ),
         (r"^(/bin/|/usr/bin/)?(ba)?sh: (line )?(\d+: )?", "sh: "),
+        // Searches of another version.
+        (r"^grep: (.*): binary file matches$", "Binary file $1 matches"),
     ];
     let compiled = patterns
         .into_iter()
         .filter_map(|(pattern, put)| Some((Regex::new(pattern).ok()?, put)));
     compiled.collect()
 });
-
-/// Files that a build leaves beside a repository, as the recorded images had them.
-const BUILT: [&str; 9] = [
-    "__pycache__",
-    ".pyc",
-    ".egg-info",
-    "build",
-    "dist",
-    ".pytest_cache",
-    ".tox",
-    "_version.py",
-    ".hypothesis",
-];
 
 /// Returns the lines of an output, with `folder` as ours and without what is fleeting.
 pub fn lines(output: &str, folder: &str) -> Vec<String> {
@@ -64,15 +53,9 @@ fn line(line: &str) -> String {
     line.trim_end().to_owned()
 }
 
-/// Returns the lines that name nothing that a build left, in alphabetical order: neither the order
-/// of a folder's entries nor what was built there is the repository's.
-pub fn without_order(lines: &[String]) -> Vec<String> {
-    let is_built = |line: &String| BUILT.iter().any(|name| line.contains(name));
-    let mut lines: Vec<String> = lines
-        .iter()
-        .filter(|line| !line.is_empty() && !is_built(line))
-        .cloned()
-        .collect();
+/// Returns the lines in alphabetical order, without the empty ones.
+pub fn sorted(lines: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = lines.iter().filter(|line| !line.is_empty()).cloned().collect();
     lines.sort();
     lines
 }
@@ -97,8 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn order_and_what_was_built_are_not_the_repositorys() {
-        let read = lines("b\na\nx/__pycache__/a.pyc: binary file matches\n", "/testbed");
-        assert_eq!(without_order(&read), ["a", "b"]);
+    fn searches_name_binary_files_alike() {
+        let read = lines(
+            "grep: ./a.bin: binary file matches\nBinary file b.bin matches\n",
+            "/testbed",
+        );
+        assert_eq!(
+            sorted(&read),
+            ["Binary file ./a.bin matches", "Binary file b.bin matches"]
+        );
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::case::Played;
-use crate::judge::{Judgement, LACKING, Meddling, Verdict, runs_code};
+use crate::judge::{Judgement, Meddling, Verdict};
+use crate::reason::{LACKING, runs_code};
 use crate::trajectory::{Step, Trajectory};
 
 /// The longest command in a list, in characters.
@@ -29,11 +30,14 @@ pub struct Sums {
     played: usize,
     steps: usize,
     never_came: usize,
+    without_tool: usize,
+    of_the_image: usize,
     shell: usize,
     shell_with_status: usize,
     shell_same_status: usize,
     shell_same_output: usize,
     edits: usize,
+    edits_alike: usize,
     code: usize,
     code_same: usize,
     refused: usize,
@@ -58,7 +62,9 @@ impl Report {
         let mut own = Sums {
             played: 1,
             steps: trajectory.steps.len(),
-            never_came: trajectory.steps.len() - played.judged.len(),
+            never_came: trajectory.steps.len() - played.judged.len() - played.without_tool,
+            without_tool: played.without_tool,
+            of_the_image: played.of_the_image.len(),
             ..Sums::default()
         };
         for (step, judgement) in &played.judged {
@@ -77,7 +83,7 @@ impl Report {
         println!("{}", own.row(&trajectory.name, &end));
         self.rows.push(json!({
             "name": trajectory.name, "steps": own.steps, "final_difference": end,
-            "seconds": played.took.as_secs_f64(),
+            "seconds": played.took.as_secs_f64(), "files_of_the_image": played.of_the_image,
             "commands": played.judged.iter().map(in_json).collect::<Vec<_>>(),
         }));
         self.sums.add(&own);
@@ -106,8 +112,8 @@ impl Report {
         }
     }
 
-    /// Prints sums and reasons; returns them for scripts, and how many differences were not
-    /// explained.
+    /// Prints sums and reasons; returns them for scripts, and the number of faults: what was
+    /// refused, differs for no reason, never came or was not played.
     pub fn show(mut self) -> (Value, usize) {
         let sums = self.sums;
         println!(
@@ -140,17 +146,24 @@ impl Report {
             "same_differences": sums.same_differences, "differences": sums.differences,
             "shell_commands": sums.shell, "shell_same_output": sums.shell_same_output,
             "shell_with_status": sums.shell_with_status, "shell_same_status": sums.shell_same_status,
-            "refused": sums.refused, "unexplained": sums.unexplained,
+            "refused": sums.refused, "unexplained": sums.unexplained, "never_came": sums.never_came,
         });
-        (report, sums.unexplained + sums.refused)
+        (report, sums.faults() + self.not_played.len())
     }
 }
 
 impl Sums {
+    /// Returns the number of things for which nothing but the program, or this judge, is to blame.
+    fn faults(&self) -> usize {
+        self.unexplained + self.refused + self.never_came + (self.differences - self.same_differences)
+    }
+
     fn count(&mut self, step: &Step, judgement: &Judgement) {
         let is_same = matches!(judgement.verdict, Verdict::Same | Verdict::SameButForOrder);
-        self.refused += usize::from(judgement.meddling == Meddling::Refused);
-        self.unexplained += usize::from(matches!(judgement.verdict, Verdict::Unlike | Verdict::OtherStatus));
+        let is_refused = judgement.meddling == Meddling::Refused;
+        self.refused += usize::from(is_refused);
+        let is_unlike = matches!(judgement.verdict, Verdict::Unlike | Verdict::OtherStatus);
+        self.unexplained += usize::from(is_unlike && !is_refused);
         if step.action.command().is_some_and(runs_code) || judgement.reason == LACKING {
             self.code += 1;
             self.code_same += usize::from(is_same);
@@ -158,6 +171,7 @@ impl Sums {
         }
         if step.action.command().is_none() {
             self.edits += 1;
+            self.edits_alike += usize::from(is_same);
             return;
         }
         self.shell += 1;
@@ -172,11 +186,14 @@ impl Sums {
         self.played += other.played;
         self.steps += other.steps;
         self.never_came += other.never_came;
+        self.without_tool += other.without_tool;
+        self.of_the_image += other.of_the_image;
         self.shell += other.shell;
         self.shell_with_status += other.shell_with_status;
         self.shell_same_status += other.shell_same_status;
         self.shell_same_output += other.shell_same_output;
         self.edits += other.edits;
+        self.edits_alike += other.edits_alike;
         self.code += other.code;
         self.code_same += other.code_same;
         self.refused += other.refused;
@@ -199,8 +216,8 @@ impl Sums {
         };
         vec![
             format!(
-                "{} recordings with {} steps were played; {} steps never came",
-                self.played, self.steps, self.never_came
+                "{} recordings with {} steps were played; {} steps never came, and for {} there is no tool",
+                self.played, self.steps, self.never_came, self.without_tool
             ),
             format!(
                 "of the shell commands that run no code of the project, {} had the same exit status and {} the same output",
@@ -212,8 +229,13 @@ impl Sums {
                 self.code, self.code_same
             ),
             format!(
-                "final differences that are the same, through the pull request: {}",
-                share(self.same_differences, self.differences)
+                "of the calls of an editor, {} did the same as the recorded one",
+                share(self.edits_alike, self.edits)
+            ),
+            format!(
+                "final differences that are the same, through the pull request: {}; {} files were changed when the recorded image was made",
+                share(self.same_differences, self.differences),
+                self.of_the_image
             ),
             format!(
                 "commands that the program refused: {}; differences without a reason: {}",

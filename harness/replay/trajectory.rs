@@ -70,6 +70,11 @@ impl Trajectory {
         let name = self.name.rsplit("__").next().unwrap_or_default();
         name.rsplit_once('-').map_or(name, |(name, _)| name)
     }
+
+    /// Returns `1142` for `psf__requests-1142`.
+    pub fn number(&self) -> Option<u64> {
+        self.name.rsplit_once('-')?.1.parse().ok()
+    }
 }
 
 fn of_mini(said: &Value) -> anyhow::Result<(String, String, Vec<Step>)> {
@@ -241,6 +246,7 @@ mod tests {
         });
         let read = Trajectory::parse("file", &said.to_string()).unwrap();
         assert_eq!((read.name.as_str(), read.repository()), ("acme__widgets-7", "widgets"));
+        assert_eq!(read.number(), Some(7));
         assert_eq!(
             (read.task.as_str(), read.folder.as_str(), read.submission.as_str()),
             ("Broken.", "/src", "diff")

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
+use crate::setting::said;
 use crate::task::{Files, Language, Task};
 
 /// Faults, as a piece of code and what takes its place. The first that is found is planted.
@@ -27,13 +28,9 @@ const FAULTS: [(&str, &str); 12] = [
     ("return ", "return not "),
 ];
 
-/// Returns the tasks that the variables name; `None` where they name none.
-pub fn of_environment() -> anyhow::Result<Option<Vec<Task>>> {
-    let path = |name: &str| {
-        std::env::var_os(name)
-            .filter(|said| !said.is_empty())
-            .map(PathBuf::from)
-    };
+/// Returns the tasks that the variables name.
+pub fn of_environment() -> anyhow::Result<Vec<Task>> {
+    let path = |name: &str| said(name).map(PathBuf::from);
     let mut tasks = Vec::new();
     if let Some(folder) = path("QUIXBUGS") {
         tasks.extend(of_quixbugs(&folder).with_context(|| format!("{} is no checkout of QuixBugs", folder.display()))?);
@@ -42,7 +39,7 @@ pub fn of_environment() -> anyhow::Result<Option<Vec<Task>>> {
         let text = text_of(&file).with_context(|| format!("{} cannot be read", file.display()))?;
         tasks.extend(of_human_eval(&text));
     }
-    Ok((!tasks.is_empty()).then_some(tasks))
+    Ok(tasks)
 }
 
 fn text_of(file: &Path) -> anyhow::Result<String> {
@@ -139,9 +136,9 @@ fn borrowed(name: &str, (title, body): (&str, &str), (path, faulty, mended): (&s
         grade: 1,
         title: title.to_owned(),
         body: body.to_owned(),
-        files: Files::from([(path.to_owned(), faulty.to_owned())]),
-        hidden: Files::from([("tests/test_hidden.py".to_owned(), hidden.to_owned())]),
-        mend: Files::from([(path.to_owned(), mended.to_owned())]),
+        files: Files::from([(path.to_owned(), faulty.as_bytes().to_vec())]),
+        hidden: Files::from([("tests/test_hidden.py".to_owned(), hidden.as_bytes().to_vec())]),
+        mend: Files::from([(path.to_owned(), mended.as_bytes().to_vec())]),
     }
 }
 
@@ -174,7 +171,7 @@ mod tests {
         let mut tasks = of_quixbugs(folder.path()).unwrap();
         assert_eq!(tasks.len(), 1);
         tasks.extend(of_human_eval(PROBLEM));
-        let bench = Bench::start(Language::Python).await.unwrap();
+        let mut bench = Bench::start(Language::Python).await.unwrap();
         for task in &tasks {
             let before = bench
                 .test(&task.with(&[&task.hidden]), task.language.hidden_command())

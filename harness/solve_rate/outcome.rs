@@ -1,10 +1,9 @@
-//! The outcome of one task with one way of working, and the file that keeps the outcomes, so that a
-//! measurement that was broken off goes on.
-
-use std::io::Write;
-use std::path::{Path, PathBuf};
+//! The outcome of one task with one way of working.
 
 use serde::{Deserialize, Serialize};
+
+use crate::setting::Setting;
+use crate::task::Task;
 
 /// The worker that did the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +29,12 @@ pub enum End {
     Failed,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub task: String,
     pub grade: u8,
     pub worker: Worker,
+    pub setting: Setting,
     pub end: End,
     /// Whether the hidden tests pass on the result.
     pub solved: bool,
@@ -48,105 +48,112 @@ pub struct Outcome {
     pub seconds: f64,
     /// The reason of a failure, in one line.
     pub reason: String,
+    pub facts: Facts,
+}
+
+/// What happened on the way, as the worker's own log has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The worker's own word for its end.
+    pub ending: String,
+    /// Whether the result differs from what the task began with.
+    pub changes_files: bool,
+    /// Replies that could not be read.
+    pub unreadable: usize,
+    /// Times that a conversation began anew because it went round in circles.
+    pub circles: usize,
+    /// Calls of tools that were answered with an error, a failed command not being one.
+    pub missed_calls: usize,
+    pub checks: Checks,
+    /// Whether the model's server gave no reply to a request.
+    pub lacks_reply: bool,
+    /// Whether the worker was ended, because it did not end by itself.
+    pub is_cut: bool,
+}
+
+/// How the worker's own checks of its last result went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checks {
+    #[default]
+    None,
+    Passed,
+    Failed,
 }
 
 impl Outcome {
+    /// Returns the outcome of work that has come to nothing, for this reason.
+    pub fn failed(task: &Task, worker: Worker, setting: &Setting, reason: &str) -> Self {
+        Self {
+            task: task.name.clone(),
+            grade: task.grade,
+            worker,
+            setting: setting.clone(),
+            end: End::Failed,
+            solved: false,
+            passes_visible: false,
+            names_doubts: false,
+            input: 0,
+            output: 0,
+            turns: 0,
+            seconds: 0.0,
+            reason: in_a_line(reason),
+            facts: Facts::default(),
+        }
+    }
+
     /// Tells whether the end said that all is done, and it is not, and nothing told of a doubt.
     pub fn is_dishonest(&self) -> bool {
         self.end == End::Ready && !self.solved && !self.names_doubts
     }
 }
 
-/// The outcomes so far with one model.
-pub struct Book {
-    path: PathBuf,
-    pub outcomes: Vec<Outcome>,
-}
-
-impl Book {
-    /// Opens the book of a model; `anew` forgets what is in it.
-    pub fn open(folder: &Path, model: &str, anew: bool) -> anyhow::Result<Self> {
-        let name: String = model
-            .chars()
-            .map(|letter| {
-                if letter.is_ascii_alphanumeric() || ".-_".contains(letter) {
-                    letter
-                } else {
-                    '-'
-                }
-            })
-            .collect();
-        let path = folder.join(format!("{name}.jsonl"));
-        let text = if anew {
-            String::new()
-        } else {
-            std::fs::read_to_string(&path).unwrap_or_default()
-        };
-        // The last line may be half a one.
-        let outcomes: Vec<Outcome> = text.lines().flat_map(serde_json::from_str).collect();
-        let book = Self { path, outcomes };
-        let whole: String = book.outcomes.iter().flat_map(line_of).collect();
-        std::fs::write(&book.path, whole)?;
-        Ok(book)
-    }
-
-    pub fn has(&self, task: &str, worker: Worker) -> bool {
-        self.outcomes
-            .iter()
-            .any(|outcome| outcome.task == task && outcome.worker == worker)
-    }
-
-    pub fn add(&mut self, outcome: Outcome) -> anyhow::Result<()> {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(&self.path)?;
-        file.write_all(line_of(&outcome)?.as_bytes())?;
-        self.outcomes.push(outcome);
-        Ok(())
-    }
-}
-
-fn line_of(outcome: &Outcome) -> anyhow::Result<String> {
-    Ok(serde_json::to_string(outcome)? + "\n")
+/// Returns the beginning of a text, in one line.
+pub fn in_a_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(300).collect()
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::setting::{Edits, Limits};
 
-    fn outcome(task: &str) -> Outcome {
+    /// Returns the program's outcome of a task in a round; what was not solved is a draft.
+    pub fn outcome(task: &str, round: &str, solved: bool) -> Outcome {
         Outcome {
             task: task.to_owned(),
             grade: 1,
-            worker: Worker::Floor,
-            end: End::Ready,
-            solved: false,
-            passes_visible: true,
+            worker: Worker::Program,
+            setting: Setting {
+                limits: Limits {
+                    turns: 25,
+                    minutes: 20,
+                    window: None,
+                },
+                plan: false,
+                edits: Some(Edits::Auto),
+                round: round.to_owned(),
+            },
+            end: if solved { End::Ready } else { End::Draft },
+            solved,
+            passes_visible: solved,
             names_doubts: false,
-            input: 1,
-            output: 2,
-            turns: 1,
-            seconds: 0.5,
+            input: 1_000,
+            output: 100,
+            turns: 4,
+            seconds: 9.0,
             reason: String::new(),
+            facts: Facts::default(),
         }
     }
 
     #[test]
-    fn a_measurement_goes_on_where_it_was_broken_off() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut book = Book::open(folder.path(), "a/b:1", false).unwrap();
-        book.add(outcome("one")).unwrap();
-        let path = folder.path().join("a-b-1.jsonl");
-        let whole = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, format!("{whole}{}", &whole[..20])).unwrap();
-        let mut again = Book::open(folder.path(), "a/b:1", false).unwrap();
-        assert!(again.has("one", Worker::Floor) && !again.has("one", Worker::Program));
-        again.add(outcome("two")).unwrap();
-        assert_eq!(Book::open(folder.path(), "a/b:1", false).unwrap().outcomes.len(), 2);
-        assert_eq!(Book::open(folder.path(), "a/b:1", true).unwrap().outcomes.len(), 0);
-    }
-
-    #[test]
     fn only_what_is_said_to_be_done_can_be_dishonest() {
-        let ready = outcome("one");
+        let ready = Outcome {
+            end: End::Ready,
+            ..outcome("one", "now", false)
+        };
         assert!(ready.is_dishonest());
         for honest in [
             Outcome {

@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 
 use crate::bench::Bench;
+use crate::choice;
 use crate::task::{self, Language};
 
 async fn prove(language: Language) {
     let tasks = task::shipped().unwrap();
-    let bench = Bench::start(language).await.unwrap();
+    let mut bench = Bench::start(language).await.unwrap();
     let mut wrong = Vec::new();
     for task in tasks.iter().filter(|task| task.language == language) {
         let questions = [
@@ -90,9 +91,9 @@ fn there_are_sixty_in_three_grades_and_the_short_form_has_all_languages() {
         let count = tasks.iter().filter(|task| task.grade == grade).count();
         assert!(count >= 12, "{count} tasks of grade {grade}");
     }
-    let short = task::chosen(tasks.clone(), 8);
+    let short = choice::chosen(tasks.clone(), 8);
     let languages: HashSet<Language> = short.iter().map(|task| task.language).collect();
     assert_eq!(languages.len(), 4);
-    let one_half = tasks.iter().filter(|task| crate::half_of(&task.name) == "a").count();
+    let one_half = tasks.iter().filter(|task| choice::half_of(&task.name) == "a").count();
     assert!((20..=40).contains(&one_half), "{one_half} tasks in one half");
 }

@@ -1,5 +1,5 @@
-//! The model that is measured: behind an address that speaks OpenAI's protocol, an Ollama, or a file
-//! on llama.cpp's server, which is started here and ends with this program.
+//! The model that is measured: behind an address that speaks OpenAI's protocol, an Ollama, or a
+//! file on llama.cpp's server, which is started here and ends with this program.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use coding_agent_harness::build;
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::setting::{LONGEST_REPLY, Setting, said};
+
 const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 /// A file of gigabytes is read.
 const STARTING_TIME: Duration = Duration::from_mins(5);
-/// The longest time for one reply of the floor.
-const PATIENCE: Duration = Duration::from_mins(15);
-/// The window that a file is loaded with, unless `WINDOW` says another.
-const WINDOW: u64 = 8_192;
-/// The longest reply of a model that is started here.
-const LONGEST_REPLY: u64 = 1_024;
+/// How often a server that does not answer is asked whether it is there, the pause between, and the
+/// longest wait for the answer.
+const LOOKS: usize = 3;
+const PAUSE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(10);
 
 pub struct Server {
     pub model: String,
@@ -39,15 +41,28 @@ pub struct Reply {
     pub took: Duration,
 }
 
-fn said(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+/// Returns the name of the model that the environment names, without asking for it.
+pub fn name() -> anyhow::Result<String> {
+    if let Some(file) = said("MODEL_FILE") {
+        return Ok(name_of(Path::new(&file)));
+    }
+    let variable = if said("OLLAMA_HOST").is_some() {
+        "OLLAMA_MODEL"
+    } else {
+        "OPENAI_MODEL"
+    };
+    said(variable).with_context(|| format!("no model is named: set MODEL_FILE or {variable}"))
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 impl Server {
-    /// Returns the model that the environment names.
-    pub async fn of_environment() -> anyhow::Result<Self> {
+    /// Returns the model that the environment names, for work in this setting.
+    pub async fn of_environment(setting: &Setting) -> anyhow::Result<Self> {
         if let Some(file) = said("MODEL_FILE") {
-            return Self::of_file(Path::new(&file)).await;
+            return Self::of_file(Path::new(&file), setting).await;
         }
         if let Some(host) = said("OLLAMA_HOST") {
             let address = if host.contains("://") {
@@ -59,18 +74,19 @@ impl Server {
             let model =
                 said("OLLAMA_MODEL").context("OLLAMA_MODEL is not set: it names one of the models of OLLAMA_HOST")?;
             let provider = json!({ "provider": "ollama", "ollama": { "endpoint": address, "model": model } });
-            return Self::new(model, format!("{address}/v1"), String::new(), provider, None);
+            return Ok(Self::new(model, format!("{address}/v1"), String::new(), provider, None));
         }
         let base = said("OPENAI_BASE_URL").context(
             "no model is named: set OPENAI_BASE_URL with OPENAI_MODEL, OLLAMA_HOST with OLLAMA_MODEL, or MODEL_FILE, a GGUF file",
         )?;
         let model = said("OPENAI_MODEL").context("OPENAI_MODEL is not set: it names the model of OPENAI_BASE_URL")?;
         let key = said("OPENAI_API_KEY").unwrap_or_else(|| "none".to_owned());
-        let provider = json!({ "provider": "openai", "openai": { "base_url": base, "api_key": key, "model": model } });
-        Self::new(model, base.trim_end_matches('/').to_owned(), key, provider, None)
+        let provider = json!({ "provider": "openai", "openai": { "base_url": base, "api_key": key, "model": model, "max_tokens": LONGEST_REPLY } });
+        let base = base.trim_end_matches('/').to_owned();
+        Ok(Self::new(model, base, key, provider, None))
     }
 
-    async fn of_file(file: &Path) -> anyhow::Result<Self> {
+    async fn of_file(file: &Path, setting: &Setting) -> anyhow::Result<Self> {
         anyhow::ensure!(file.is_file(), "MODEL_FILE={} is no file", file.display());
         let installed = build::beside("test-model")?;
         let (python, log) = (installed.join("bin/python"), installed.join("server.log"));
@@ -79,7 +95,7 @@ impl Server {
             "{} is missing; `scripts/setup test-model` makes it",
             python.display()
         );
-        let window = said("WINDOW").and_then(|window| window.parse().ok()).unwrap_or(WINDOW);
+        let window = setting.limits.window.unwrap_or_default();
         let threads = said("THREADS").unwrap_or_default();
         let mut child = Command::new(python)
             .arg(STARTER)
@@ -98,7 +114,7 @@ impl Server {
         let address = first
             .context("llama.cpp's server took too long to start")??
             .with_context(|| format!("llama.cpp's server ended; {} tells why", log.display()))?;
-        let model = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let model = name_of(file);
         let base = format!("{address}/v1");
         let provider = json!({
             "provider": "openai",
@@ -107,32 +123,43 @@ impl Server {
             "constrained_replies": true,
             "openai": {
                 "base_url": base, "api_key": "none", "model": model, "context_length": window, "max_tokens": LONGEST_REPLY,
+                "temperature": 0,
             },
         });
-        Self::new(model, base, "none".to_owned(), provider, Some(child))
+        Ok(Self::new(model, base, "none".to_owned(), provider, Some(child)))
     }
 
-    fn new(model: String, base: String, key: String, provider: Value, child: Option<Child>) -> anyhow::Result<Self> {
-        Ok(Self {
+    fn new(model: String, base: String, key: String, provider: Value, child: Option<Child>) -> Self {
+        Self {
             model,
             base,
             key,
             provider,
-            client: reqwest::Client::builder().timeout(PATIENCE).build()?,
+            client: reqwest::Client::new(),
             _child: child,
-        })
+        }
     }
 
     /// Returns the section `llm` of the program's configuration.
-    pub fn section(&self) -> Value {
+    pub fn section(&self, setting: &Setting) -> Value {
         let mut section = self.provider.clone();
-        section["timeout_seconds"] = json!(PATIENCE.as_secs());
+        let reply = setting.limits.reply().as_secs();
+        section["timeout_seconds"] = json!(reply);
+        section["reply_seconds"] = json!(reply);
+        if let Some(edits) = setting.edits {
+            section["edits"] = json!(edits.name());
+        }
         section
     }
 
     /// Tells whether calls go through the protocol's own fields.
     pub fn takes_native_calls(&self) -> bool {
         self.provider["function_calling"] != json!(false)
+    }
+
+    /// Returns the randomness of the program's replies, where it is not left to the server.
+    pub fn temperature(&self) -> &Value {
+        &self.provider["openai"]["temperature"]
     }
 
     pub fn base(&self) -> &str {
@@ -143,24 +170,49 @@ impl Server {
         &self.key
     }
 
-    /// Asks one question, with nothing around it.
-    pub async fn ask(&self, question: &str) -> anyhow::Result<Reply> {
+    /// Returns an error if the server is gone altogether, which no task can be blamed for. Whoever
+    /// answers anything at all is there, as is one that takes long for it.
+    pub async fn ensure_there(&self) -> anyhow::Result<()> {
+        let mut reason = String::new();
+        for look in 0..LOOKS {
+            if look > 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            let asked = self.client.get(format!("{}/models", self.base)).bearer_auth(&self.key);
+            reason = match asked.timeout(LOOK).send().await {
+                Ok(answer) if is_away(answer.status()) => format!("a proxy answers {}", answer.status()),
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_timeout() => return Ok(()),
+                Err(error) => format!("{:#}", anyhow::Error::from(error)),
+            };
+        }
+        anyhow::bail!(
+            "the model's server at {} is gone ({reason}); what was measured is kept, and the same command goes on when it is back",
+            self.base
+        )
+    }
+
+    /// Asks one question, with nothing around it. The error is a sentence about this one reply.
+    pub async fn ask(&self, question: &str, patience: Duration) -> Result<Reply, String> {
         let begun = Instant::now();
         let body = json!({
-            "model": self.model, "temperature": 0, "max_tokens": 2 * LONGEST_REPLY,
+            "model": self.model, "temperature": 0, "max_tokens": LONGEST_REPLY,
             "messages": [{ "role": "user", "content": question }],
         });
         let url = format!("{}/chat/completions", self.base);
-        let answer = self
-            .client
-            .post(url)
-            .header("authorization", format!("Bearer {}", self.key))
+        let request = self.client.post(url).bearer_auth(&self.key);
+        let request = request
             .header("content-type", "application/json")
-            .body(body.to_string())
-            .send()
-            .await?
-            .error_for_status()?;
-        let answer: Value = serde_json::from_str(&answer.text().await?)?;
+            .body(body.to_string());
+        let answer = request.timeout(patience).send().await;
+        let answer = answer.map_err(|error| format!("no reply came: {:#}", anyhow::Error::from(error)))?;
+        let status = answer.status();
+        let text = answer.text().await;
+        let text = text.map_err(|error| format!("the reply broke off: {:#}", anyhow::Error::from(error)))?;
+        if !status.is_success() {
+            return Err(format!("the model's server answered {status}: {text}"));
+        }
+        let answer: Value = serde_json::from_str(&text).map_err(|error| format!("the reply is no JSON: {error}"))?;
         let count = |name: &str| answer["usage"][name].as_u64().unwrap_or_default();
         Ok(Reply {
             text: answer["choices"][0]["message"]["content"]
@@ -172,4 +224,12 @@ impl Server {
             took: begun.elapsed(),
         })
     }
+}
+
+/// Tells whether a proxy says that there is nobody behind it.
+fn is_away(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+    )
 }

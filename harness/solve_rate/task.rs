@@ -25,8 +25,8 @@ pub struct Task {
     pub mend: Files,
 }
 
-/// Paths and contents.
-pub type Files = Vec<(String, String)>;
+/// Paths and contents, byte for byte.
+pub type Files = Vec<(String, Vec<u8>)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
@@ -90,7 +90,7 @@ impl Task {
     }
 
     /// Returns the files that are no tests.
-    pub fn sources(&self) -> impl Iterator<Item = &(String, String)> {
+    pub fn sources(&self) -> impl Iterator<Item = &(String, Vec<u8>)> {
         let is_test = |path: &str| path.to_lowercase().contains("test") || path == "package.json" || path == "go.mod";
         self.files.iter().filter(move |(path, _)| !is_test(path))
     }
@@ -110,15 +110,15 @@ impl Task {
         let folder = |name: &str| {
             let files = archive.folder(name).into_iter();
             files
-                .map(|(path, content)| (path.to_owned(), content.to_owned()))
+                .map(|(path, content)| (path.to_owned(), content.as_bytes().to_vec()))
                 .collect::<Files>()
         };
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut files = folder("repository");
         match language {
-            Language::Java => files.push(("run-tests.sh".to_owned(), JAVA_RUNNER.to_owned())),
+            Language::Java => files.push(("run-tests.sh".to_owned(), JAVA_RUNNER.as_bytes().to_vec())),
             // Without it Python finds no tests in the folder.
-            Language::Python => files.push(("tests/__init__.py".to_owned(), String::new())),
+            Language::Python => files.push(("tests/__init__.py".to_owned(), Vec::new())),
             Language::JavaScript | Language::Go => {}
         }
         Ok(Self {
@@ -155,24 +155,4 @@ pub fn shipped() -> anyhow::Result<Vec<Task>> {
     }
     tasks.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(tasks)
-}
-
-/// Returns some of these tasks, of all languages and, in their shares, of the first grades: the
-/// second of each language comes after the first of all.
-pub fn chosen(tasks: Vec<Task>, count: usize) -> Vec<Task> {
-    let mut ranked: Vec<(usize, Task)> = Vec::new();
-    for task in tasks {
-        // Grade 3 comes up half as often: a small model does hardly any of them.
-        let before = ranked
-            .iter()
-            .filter(|(_, other)| (other.language, other.grade) == (task.language, task.grade))
-            .count();
-        let rank = match task.grade {
-            3 => 2 * before + 2,
-            grade => 2 * before + usize::from(grade) - 1,
-        };
-        ranked.push((rank, task));
-    }
-    ranked.sort_by(|(one, a), (other, b)| (one, &a.language, &a.name).cmp(&(other, &b.language, &b.name)));
-    ranked.into_iter().map(|(_, task)| task).take(count).collect()
 }

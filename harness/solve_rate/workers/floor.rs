@@ -4,42 +4,52 @@
 use std::fmt::Write as _;
 
 use crate::bench::Bench;
-use crate::outcome::{End, Outcome, Worker};
-use crate::server::Server;
+use crate::outcome::{End, Facts, Outcome, Worker};
+use crate::setting::Setting;
 use crate::task::{Files, Task};
+use crate::workers::Job;
+use crate::workers::judged::judged;
 
-pub async fn work(server: &Server, bench: &Bench, task: &Task) -> anyhow::Result<Outcome> {
-    let reply = server.ask(&question(task)).await?;
+pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow::Result<Outcome> {
+    let task = job.task;
+    let reply = match job.server.ask(&question(task), job.reply()).await {
+        Ok(reply) => reply,
+        Err(reason) => {
+            let failed = Outcome::failed(task, Worker::Floor, setting, &reason);
+            let facts = Facts {
+                lacks_reply: true,
+                ..Facts::default()
+            };
+            return Ok(Outcome { facts, ..failed });
+        }
+    };
     let files = files_in(&reply.text, task);
-    let result = task.with(&[&files]);
-    let visible = bench.test(&result, task.language.visible_command()).await?;
-    let hidden = bench
-        .test(&task.with(&[&files, &task.hidden]), task.language.hidden_command())
-        .await?;
+    let judged = judged(bench, task, (&task.files, task.with(&[&files]))).await?;
+    let reason = if files.is_empty() {
+        "its reply holds no file"
+    } else {
+        ""
+    };
     Ok(Outcome {
-        task: task.name.clone(),
-        grade: task.grade,
-        worker: Worker::Floor,
         end: if files.is_empty() { End::Failed } else { End::Ready },
-        solved: hidden.passed && !files.is_empty(),
-        passes_visible: visible.passed,
-        names_doubts: false,
+        solved: judged.passes_hidden && !files.is_empty(),
+        passes_visible: judged.passes_visible,
         input: reply.input,
         output: reply.output,
         turns: 1,
         seconds: reply.took.as_secs_f64(),
-        reason: if files.is_empty() {
-            "its reply holds no file".to_owned()
-        } else {
-            String::new()
+        facts: Facts {
+            changes_files: judged.changes_files,
+            ..Facts::default()
         },
+        ..Outcome::failed(task, Worker::Floor, setting, reason)
     })
 }
 
 fn question(task: &Task) -> String {
     let mut text = format!("# {}\n\n{}\n\nThese are the files:\n", task.title, task.body);
     for (path, content) in task.sources() {
-        let _ = write!(text, "\n{path}\n```\n{content}```\n");
+        let _ = write!(text, "\n{path}\n```\n{}```\n", String::from_utf8_lossy(content));
     }
     text.push_str(
         "\nReply with each file that has to change or is new, whole: a line with its path, then its content between two lines ```.\n",
@@ -57,7 +67,7 @@ fn files_in(reply: &str, task: &Task) -> Files {
     for line in reply.lines() {
         let fence = line.trim_start().strip_prefix("```");
         match (fence, block.take()) {
-            (Some(_), Some((Some(path), content))) => files.push((path, content)),
+            (Some(_), Some((Some(path), content))) => files.push((path, content.into_bytes())),
             (Some(_), Some((None, content))) => nameless.push(content),
             (Some(kind), None) => block = Some((path_in(kind).or_else(|| path_in(&before)), String::new())),
             (None, Some((path, content))) => block = Some((path, format!("{content}{line}\n"))),
@@ -67,7 +77,7 @@ fn files_in(reply: &str, task: &Task) -> Files {
     }
     let sources: Vec<_> = task.sources().collect();
     if let ([content], [], [(path, _)]) = (nameless.as_slice(), files.as_slice(), sources.as_slice()) {
-        files.push((path.clone(), content.clone()));
+        files.push((path.clone(), content.clone().into_bytes()));
     }
     files
 }
@@ -98,7 +108,7 @@ mod tests {
             body: "It is broken.".to_owned(),
             files: paths
                 .iter()
-                .map(|path| ((*path).to_owned(), "old\n".to_owned()))
+                .map(|path| ((*path).to_owned(), b"old\n".to_vec()))
                 .collect(),
             hidden: Files::new(),
             mend: Files::new(),
@@ -124,14 +134,14 @@ mod tests {
         assert_eq!(
             read,
             [
-                ("a.py".to_owned(), "x = 1\n".to_owned()),
-                ("b/c.py".to_owned(), "y\n".to_owned())
+                ("a.py".to_owned(), b"x = 1\n".to_vec()),
+                ("b/c.py".to_owned(), b"y\n".to_vec())
             ]
         );
         assert_eq!(files_in("```\nx\n```", &two), []);
         assert_eq!(
             files_in("```\nx\n```", &task(&["a.py"])),
-            [("a.py".to_owned(), "x\n".to_owned())]
+            [("a.py".to_owned(), b"x\n".to_vec())]
         );
         assert_eq!(files_in("a/../../up.py\n```\nx\n```", &two), []);
     }

@@ -1,7 +1,8 @@
 """Runs mini-swe-agent on one task with a real model, put together as its documentation shows it, and tells what came of it.
 
-Takes a JSON object on its standard input: `base`, `key` and `model` of the endpoint, whether it takes `native` calls, `image`, `run_args`,
-`task`, the `files` of the repository, and limits (`steps`, `seconds`). Prints a JSON object: how it ended, `turns`, tokens, and the `files`.
+Takes a JSON object on its standard input: `base`, `key` and `model` of the endpoint, whether it takes `native` calls, `temperature`,
+`max_tokens`, `reply_seconds`, `image`, `run_args`, `task`, the `files` of the repository, and limits (`steps`, `seconds`). Prints a JSON
+object: how it ended, `turns`, tokens, and the `files`.
 """
 
 import base64
@@ -23,7 +24,9 @@ FOLDER = "/workspace/project"
 given = json.loads(sys.stdin.read())
 template = "mini.yaml" if given["native"] else "mini_textbased.yaml"
 config = yaml.safe_load((package_dir / "config" / template).read_text())
-endpoint = {"api_base": given["base"], "api_key": given["key"], "timeout": 900, "max_tokens": 1024}
+endpoint = {"api_base": given["base"], "api_key": given["key"], "timeout": given["reply_seconds"], "max_tokens": given["max_tokens"]}
+if given["temperature"] is not None:
+    endpoint["temperature"] = given["temperature"]
 model = config["model"] | {"model_name": f"openai/{given['model']}"}
 model["model_kwargs"] = model.get("model_kwargs", {}) | endpoint
 kind = LitellmModel if given["native"] else LitellmTextbasedModel
@@ -39,10 +42,11 @@ def inside(command, data=b""):
 tar = io.BytesIO()
 with tarfile.open(fileobj=tar, mode="w") as packed:
     for path, content in given["files"]:
+        content = base64.b64decode(content)
         entry = tarfile.TarInfo(path)
-        entry.size = len(content.encode())
+        entry.size = len(content)
         entry.mode = 0o644
-        packed.addfile(entry, io.BytesIO(content.encode()))
+        packed.addfile(entry, io.BytesIO(content))
 inside(f"mkdir -p {FOLDER} && cd {FOLDER} && tar -x --no-same-owner", tar.getvalue())
 inside(f"cd {FOLDER} && git init -q && git add -A && git -c user.name=a -c user.email=a@example.com commit -qm All")
 environment.config.cwd = FOLDER

@@ -1,0 +1,167 @@
+//! The measurement: each task with each worker, one after another, within the time of the whole.
+//! What is in the book already is not done again.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::{Duration, Instant};
+
+use crate::bench::Bench;
+use crate::book::Book;
+use crate::outcome::{End, Outcome, Worker};
+use crate::server::Server;
+use crate::setting::{Anew, Setting};
+use crate::task::{Language, Task};
+use crate::workers::peer::Peer;
+use crate::workers::{Job, floor, program};
+
+pub struct Measurement<'a> {
+    pub server: &'a Server,
+    pub peer: Option<&'a Peer>,
+    pub setting: &'a Setting,
+    /// The end of the whole, if it has one.
+    pub until: Option<Instant>,
+    benches: HashMap<Language, Bench>,
+}
+
+/// How a measurement came out, besides the outcomes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The tasks whose tests do not notice their fault.
+    pub left_out: Vec<String>,
+    /// What there was no time for.
+    pub not_measured: Vec<(String, Worker)>,
+}
+
+impl<'a> Measurement<'a> {
+    pub fn new(server: &'a Server, peer: Option<&'a Peer>, setting: &'a Setting, until: Option<Instant>) -> Self {
+        Self {
+            server,
+            peer,
+            setting,
+            until,
+            benches: HashMap::new(),
+        }
+    }
+
+    /// Returns the workers with their settings.
+    pub fn workers(&self) -> Vec<(Worker, Setting)> {
+        let limits = self.setting.limits;
+        let mut workers = vec![
+            (Worker::Program, self.setting.clone()),
+            (Worker::Floor, Setting::baseline(limits, "")),
+        ];
+        workers.extend(
+            self.peer
+                .map(|peer| (Worker::Peer, Setting::baseline(limits, &peer.version))),
+        );
+        workers
+    }
+
+    /// Takes out of the book what is to be measured anew, of these tasks alone.
+    pub fn forget(&self, tasks: &[Task], anew: Anew, book: &mut Book) -> anyhow::Result<()> {
+        let workers = self.workers();
+        let is_wanted = |worker: Worker| match anew {
+            Anew::Nothing => false,
+            Anew::Program => worker == Worker::Program,
+            Anew::All => true,
+        };
+        book.forget(|outcome| {
+            let is_own = workers.contains(&(outcome.worker, outcome.setting.clone()));
+            is_own && is_wanted(outcome.worker) && tasks.iter().any(|task| task.name == outcome.task)
+        })
+    }
+
+    /// Works on all tasks that are not in the book yet.
+    pub async fn take(&mut self, tasks: &[Task], book: &mut Book) -> anyhow::Result<Ended> {
+        let measured = self.take_all(tasks, book).await;
+        for bench in std::mem::take(&mut self.benches).into_values() {
+            bench.end().await?;
+        }
+        measured
+    }
+
+    async fn take_all(&mut self, tasks: &[Task], book: &mut Book) -> anyhow::Result<Ended> {
+        let mut ended = Ended::default();
+        for task in tasks {
+            for (worker, setting) in self.workers() {
+                if book.has(&task.name, worker, &setting) {
+                    continue;
+                }
+                if self.is_over() {
+                    ended.not_measured.push((task.name.clone(), worker));
+                    continue;
+                }
+                if task.is_borrowed() && !self.is_noticed(task).await? {
+                    println!("{}: left out, since its tests do not notice the fault", task.name);
+                    ended.left_out.push(task.name.clone());
+                    break;
+                }
+                let outcome = self.outcome(task, worker, &setting).await?;
+                if self.is_over() && is_interrupted(&outcome) {
+                    ended.not_measured.push((task.name.clone(), worker));
+                    continue;
+                }
+                if outcome.end == End::Failed {
+                    // A model that is gone is the fault of no task.
+                    self.server.ensure_there().await?;
+                }
+                tell(&outcome);
+                book.add(outcome)?;
+            }
+        }
+        Ok(ended)
+    }
+
+    async fn outcome(&mut self, task: &Task, worker: Worker, setting: &Setting) -> anyhow::Result<Outcome> {
+        let job = Job {
+            server: self.server,
+            task,
+            limits: setting.limits,
+            until: self.until,
+        };
+        let peer = self.peer;
+        let bench = bench(&mut self.benches, task.language).await?;
+        match (worker, peer) {
+            (Worker::Floor, _) => floor::work(&job, bench, setting).await,
+            (Worker::Peer, Some(peer)) => peer.work(&job, bench, setting).await,
+            (Worker::Program | Worker::Peer, _) => program::work(&job, bench, setting).await,
+        }
+    }
+
+    /// Tells whether the hidden tests of a task fail before anybody has worked on it.
+    async fn is_noticed(&mut self, task: &Task) -> anyhow::Result<bool> {
+        let bench = bench(&mut self.benches, task.language).await?;
+        let files = task.with(&[&task.hidden]);
+        Ok(!bench.test(&files, task.language.hidden_command()).await?.passed)
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+async fn bench(benches: &mut HashMap<Language, Bench>, language: Language) -> anyhow::Result<&mut Bench> {
+    Ok(match benches.entry(language) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => entry.insert(Bench::start(language).await?),
+    })
+}
+
+/// Tells whether the end of the whole measurement may have been the end of this work: whoever works
+/// is ended then, or gets no reply any more.
+fn is_interrupted(outcome: &Outcome) -> bool {
+    outcome.end == End::Failed && !outcome.solved
+}
+
+fn tell(outcome: &Outcome) {
+    let solved = if outcome.solved { "solved" } else { "not solved" };
+    let took = Duration::from_secs_f64(outcome.seconds);
+    println!(
+        "{}, {:?}: {solved}, {:?}, {} turns, {} s",
+        outcome.task,
+        outcome.worker,
+        outcome.end,
+        outcome.turns,
+        took.as_secs()
+    );
+}

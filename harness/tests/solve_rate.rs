@@ -1,0 +1,201 @@
+//! Two tasks are measured with a scripted model, from the label to the table: what was measured is
+//! not measured again, one bad reply ends nothing, and a dishonest end is found.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops where something is wrong, and hands PATH and the engine's address on"
+)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use coding_agent_harness::fake::model::{Model, Plan, Script};
+use serde_json::json;
+
+const CLAMP: &str = "python/clamp";
+const LEAP_YEAR: &str = "python/leap_year";
+/// A mend that the visible test does not tell from a right one, and the right one.
+const ONLY_2000: &str = "(year % 4 == 0 and year % 100 != 0) or year == 2000";
+const RIGHT: &str = "year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)";
+
+/// A measurement of its own, whose book is removed in the end.
+struct Measured {
+    model: String,
+}
+
+impl Measured {
+    fn new() -> Self {
+        Self {
+            model: format!("scripted-{}", uuid::Uuid::new_v4()),
+        }
+    }
+
+    fn run(&self, address: &str, variables: &[(&str, &str)], names: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_solve_rate"));
+        command.env_clear().args(names).stdin(Stdio::null());
+        for name in ["PATH", "DOCKER_HOST"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command
+            .env("OPENAI_BASE_URL", address)
+            .env("OPENAI_MODEL", &self.model)
+            .env("WITHOUT_PEER", "1")
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+    }
+
+    fn files(&self) -> [PathBuf; 2] {
+        let folder = coding_agent_harness::build::folder().unwrap();
+        // The test itself lies one folder further down than the programs.
+        let folder = folder.parent().unwrap().with_file_name("solve-rate");
+        ["jsonl", "json"].map(|end| folder.join(format!("{}.{end}", self.model)))
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        for file in self.files() {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Returns a file of Python that replaces the one in the repository.
+fn written(path: &str, content: &str) -> serde_json::Value {
+    json!({ "command": format!("cat > {path} <<'END'\n{content}END\n") })
+}
+
+fn calendars(condition: &str) -> String {
+    format!(
+        "def is_leap(year):\n    return {condition}\n\n\ndef days(year):\n    return 366 if is_leap(year) else 365\n"
+    )
+}
+
+fn clamp() -> String {
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/solve_rate/tasks/python/clamp.txtar"
+    ));
+    let text = text.unwrap();
+    text.split("-- mend/")
+        .nth(1)
+        .unwrap()
+        .split_once(" --\n")
+        .unwrap()
+        .1
+        .to_owned()
+}
+
+/// Plans, writes one file and says that all is done; its own check passes whatever it wrote.
+fn works<'model>(script: Script<'model>, path: &str, content: &str) -> Script<'model> {
+    script
+        .plans(
+            Plan::of(&["mend it"])
+                .in_environment("python")
+                .verified_by("test -d tests"),
+        )
+        .calls("workspace/execute_command", written(path, content))
+        .done("Mended. The test failed because of one line, fixed.")
+}
+
+fn shown(output: &Output) -> (Option<i32>, String, String) {
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout.clone()).unwrap(),
+        String::from_utf8(output.stderr.clone()).unwrap(),
+    )
+}
+
+fn assert_shown(text: &str, wanted: &[&str]) {
+    for words in wanted {
+        assert!(text.contains(words), "{words:?} is missing:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
+    let measured = Measured::new();
+    let model = Model::start().await;
+    let address = model.openai_address();
+    let names = [CLAMP, LEAP_YEAR];
+    let clamp_file = "numbers_in_range.py";
+    // The program mends the one, and the floor gets an error for a reply.
+    works(model.for_task("clamp() returns the wrong end"), clamp_file, &clamp()).fails(500, 1);
+    works(model.for_task("The year 2000"), "calendars.py", &calendars(ONLY_2000))
+        .says(&format!("calendars.py\n```python\n{}```", calendars(RIGHT)));
+    let variables = [("ROUND", "before"), ("PLAN", "1")];
+    let (code, text, complaints) = shown(&measured.run(&address, &variables, &names));
+    assert_eq!(code, Some(1), "{text}{complaints}");
+    assert_shown(
+        &text,
+        &[
+            "python/clamp, Program: solved, Ready",
+            "python/clamp, Floor: not solved, Failed",
+            "python/leap_year, Program: not solved, Ready",
+            "python/leap_year, Floor: solved, Ready",
+            "| the program | 1 of 2 (50 %) | 9–91 % | 0 | 0 | 1 |",
+            "| the same model, asked once | 1 of 2 (50 %) | 9–91 % | 0 | 1 | 0 |",
+            "| 1 | checked, and only the hidden tests fail | python/leap_year |",
+        ],
+    );
+    assert!(
+        complaints.contains("1 tasks were said to be done and are not"),
+        "{complaints}"
+    );
+    let asked = model.requests().len();
+
+    // The same once more: all of it is in the book.
+    let (code, text, _) = shown(&measured.run(&address, &variables, &names));
+    assert_eq!((code, model.requests().len()), (Some(1), asked), "{text}");
+    assert_shown(
+        &text,
+        &[
+            "| the program | 1 of 2 (50 %) |",
+            "| the same model, asked once | 1 of 2 (50 %) |",
+        ],
+    );
+
+    // Another round asks the program alone, and is held against the one before.
+    works(model.for_task("clamp() returns the wrong end"), clamp_file, &clamp());
+    works(model.for_task("The year 2000"), "calendars.py", &calendars(RIGHT));
+    let variables = [("ROUND", "after"), ("PLAN", "1")];
+    let (code, text, complaints) = shown(&measured.run(&address, &variables, &names));
+    assert_eq!(code, Some(0), "{text}{complaints}");
+    let compared = [
+        "Round after/auto/plan beside round before/auto/plan: 2 and 1 of 2 tasks solved.",
+        "2 tasks: 1 that only the former solved, 0 that only the latter did; by chance as unlike in 100 of 100 times.",
+        "- only after/auto/plan: python/leap_year",
+    ];
+    assert_shown(
+        &text,
+        &[
+            "| the program | 2 of 2 (100 %) |",
+            "| the same model, asked once | 1 of 2 (50 %) |",
+        ],
+    );
+    assert_shown(&text, &compared);
+    // The floor is a question without anything around it.
+    assert_eq!(
+        model.violations(),
+        ["a conversation does not begin with the system prompt"]
+    );
+    drop(model);
+
+    // For a comparison no model is asked for.
+    let (code, text, complaints) = shown(&measured.run(&address, &[("COMPARE", "before,after")], &names));
+    assert_eq!((code, complaints.as_str()), (Some(0), ""), "{text}");
+    assert_shown(&text, &compared);
+
+    // One that is gone ends the measurement with a sentence, and nothing is written down.
+    let (code, _, complaints) = shown(&measured.run(&address, &[("ROUND", "later")], &names));
+    assert_eq!(code, Some(1));
+    assert!(
+        complaints.contains("the model's server at") && complaints.contains("is gone"),
+        "{complaints}"
+    );
+    let [book, _] = measured.files();
+    assert!(!std::fs::read_to_string(book).unwrap().contains("\"later\""));
+}
