@@ -8,7 +8,7 @@ BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-age
 .PHONY: help setup demo test test-postgres test-engines test-kubernetes test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images images-all build install dist deb test-dist reference site
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: ## install and start Docker, build the executor and the Python environment
 	scripts/setup demo
