@@ -5,10 +5,10 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-postgres test-engines test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images images-all build install dist deb test-dist reference site
+.PHONY: help setup demo test test-postgres test-engines test-kubernetes test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images images-all build install dist deb test-dist reference site
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: ## install and start Docker, build the executor and the Python environment
 	scripts/setup demo
@@ -37,6 +37,10 @@ test-postgres: ## run the tests of the store, and of runs from label to request,
 test-engines: ## run the tests of containers on podman, and on podman 5, Docker 26 and 28 from newer Debian releases, also rootless (ONLY="podman", SHORT=1)
 	scripts/setup test-engines
 	SHORT=$(SHORT) scripts/with-docker scripts/engines $(ONLY)
+
+test-kubernetes: ## try pods, streams, policies and faults on a real Kubernetes, which is built from Debian's source once; as root or with sudo
+	scripts/setup test-kubernetes
+	scripts/with-docker scripts/with-kubernetes scripts/test-kubernetes
 
 test-model: ## work on tasks with a real small model on llama.cpp's server, and with Ollama where OLLAMA_HOST is set (ONLY="task slow")
 	scripts/setup test-model
