@@ -125,6 +125,8 @@ impl From<Plan> for Value {
 pub(super) enum Fault {
     Status(StatusCode),
     RateLimited(Option<u64>),
+    /// 400, with words of the server's own.
+    Refused(String),
     TooLong,
     BreaksOff,
     Raw(String),
@@ -245,6 +247,11 @@ impl<'model> Script<'model> {
         self.fault(Fault::BreaksOff)
     }
 
+    /// Refuses the request with 400, in these words.
+    pub fn refuses(self, words: &str) -> Self {
+        self.fault(Fault::Refused(words.to_owned()))
+    }
+
     /// Refuses the prompt as too long, in the words of the protocol.
     pub fn too_long(self) -> Self {
         self.fault(Fault::TooLong)
@@ -355,6 +362,10 @@ impl Model {
 
     pub fn breaks_off(&self) -> Script<'_> {
         self.script().breaks_off()
+    }
+
+    pub fn refuses(&self, words: &str) -> Script<'_> {
+        self.script().refuses(words)
     }
 
     pub fn too_long(&self) -> Script<'_> {
