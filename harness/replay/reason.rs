@@ -164,13 +164,12 @@ fn whole_paths(command: &str, lines: &[String]) -> Vec<String> {
     let mut folder = "";
     let mut paths = Vec::new();
     for line in lines.iter().filter(|line| !line.is_empty()) {
-        match line.strip_suffix(':') {
-            Some(named) => folder = named,
-            None => {
-                let kinds = ["- ", "d ", "l "];
-                let name = kinds.iter().find_map(|kind| line.strip_prefix(kind)).unwrap_or(line);
-                paths.push(format!("{folder}/{name}"));
-            }
+        if let Some(named) = line.strip_suffix(':') {
+            folder = named;
+        } else {
+            let kinds = ["- ", "d ", "l "];
+            let name = kinds.iter().find_map(|kind| line.strip_prefix(kind)).unwrap_or(line);
+            paths.push(format!("{folder}/{name}"));
         }
     }
     paths

@@ -140,7 +140,7 @@ impl Task {
 /// Runs a class with a `main` that fails by an exception; there is no library for tests in the
 /// image.
 const JAVA_RUNNER: &str =
-    "set -e\nout=$(mktemp -d)\njavac -encoding UTF-8 -d \"$out\" *.java\njava -cp \"$out\" \"$1\"\n";
+    "set -e\nout=$(mktemp -d)\njavac -encoding UTF-8 -d \"$out\" *.java\njava -cp \"$out\" \"${1:-Tests}\"\n";
 
 /// Returns all tasks that ship, by name.
 pub fn shipped() -> anyhow::Result<Vec<Task>> {

@@ -9,7 +9,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::ToolResult;
+use super::{Message, ToolResult};
 
 /// Number of times that a step, or a pair of steps, comes in a row before it counts as a
 /// repetition.
@@ -33,6 +33,15 @@ const LOOKING: [&str; 6] = [
     "outline",
     "who_uses",
 ];
+
+/// Tells whether the last two replies of a conversation are the same text.
+pub fn repeats_itself(messages: &[Message]) -> bool {
+    let mut texts = messages.iter().rev().filter_map(|message| match message {
+        Message::Assistant { text, .. } => Some(text.trim()),
+        Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => None,
+    });
+    matches!((texts.next(), texts.next()), (Some(last), Some(before)) if last == before && !last.is_empty())
+}
 
 /// Watches the replies of one conversation.
 #[derive(Debug, Default, Clone)]

@@ -14,6 +14,7 @@
 mod lenient;
 mod search;
 mod turns;
+pub mod files; // a reply that holds whole files
 #[cfg(test)]
 mod tests;
 

@@ -61,6 +61,19 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
+impl ToolResult {
+    /// Returns the answer to a call that was not carried out.
+    #[must_use]
+    pub fn not_run(call: &ToolCall) -> Self {
+        let is_error = call.tool != decode::DONE;
+        Self {
+            call: call.clone(),
+            output: if is_error { "not run" } else { "noted" }.to_owned(),
+            is_error,
+        }
+    }
+}
+
 /// A tool as it is described to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {

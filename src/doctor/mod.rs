@@ -3,6 +3,7 @@
 //! away again.
 
 mod containers; // the engine, its images, and a container
+mod edits; // in which form a model can change a file
 mod embeddings; // the model that reorders places of the code index
 mod messengers; // Slack and LINE
 mod repositories; // what git can do with each repository
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::finding::{Finding, Verdict};
+use crate::llm::config::Edits;
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
@@ -41,8 +43,8 @@ const LONGEST_REPLY: usize = 60;
 pub enum ModelCheck {
     /// The server is only asked about itself, which costs nothing.
     Server,
-    /// The model is also asked for a short reply, and it is measured how much of a long prompt
-    /// arrives.
+    /// The model is also asked for a short reply and for an edit, and it is measured how much of a
+    /// long prompt arrives.
     Reply,
 }
 
@@ -221,7 +223,9 @@ async fn models(config: &Config, check: ModelCheck) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (roles, model) in used {
         let subject = subject(&roles, &model, is_alone);
-        findings.extend(one_model(&subject, &model, check).await);
+        // Only who works on the files has to be able to change them.
+        let edits = roles.contains(&Role::Worker).then_some(config.llm.edits);
+        findings.extend(one_model(&subject, &model, (check, edits)).await);
     }
     findings.extend(embeddings::examine(&models).await);
     findings.extend(confidential(&models).await);
@@ -238,7 +242,7 @@ fn subject(roles: &[Role], model: &Model, is_alone: bool) -> String {
     }
 }
 
-async fn one_model(subject: &str, model: &Model, check: ModelCheck) -> Vec<Finding> {
+async fn one_model(subject: &str, model: &Model, (check, edits): (ModelCheck, Option<Edits>)) -> Vec<Finding> {
     let (finding, answers) = match model.examine().await {
         Ok(said) => (Finding::good(subject, said), true),
         // A reply may show what the server cannot tell about itself, unless there is nobody to
@@ -253,6 +257,11 @@ async fn one_model(subject: &str, model: &Model, check: ModelCheck) -> Vec<Findi
         let reply = reply(&format!("{subject}'s reply"), model).await;
         let has_replied = matches!(reply.verdict, Verdict::Good { .. });
         findings.push(reply);
+        if let (true, Some(edits)) = (has_replied, edits) {
+            let subject = format!("{subject}'s edits");
+            let tried = edits::examine(&subject, model, edits).await;
+            findings.push(tried.unwrap_or_else(|error| no_model(&subject, &error)));
+        }
         if has_replied {
             findings.push(window(&format!("{subject}'s window"), model).await);
         }

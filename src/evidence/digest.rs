@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use uuid::Uuid;
 
-use super::check::Checked;
+use super::check::{Checked, Excuse};
 use super::failures::without_colours;
 use super::pattern;
 
@@ -53,6 +53,28 @@ pub fn digest(checks: &[Checked]) -> String {
     }
     text.push_str("\nFix it, then finish again. Do not weaken the checks.");
     text
+}
+
+/// Returns the question about checks that fail as they failed before the work; `None` if there are
+/// none.
+pub fn old_failures(checks: &[Checked]) -> Option<String> {
+    let failing: Vec<&Checked> = checks
+        .iter()
+        .filter(|check| check.excuse == Some(Excuse::FailedBefore))
+        .collect();
+    if failing.is_empty() {
+        return None;
+    }
+    let mut text = "These checks failed before you changed anything, and still fail:\n".to_owned();
+    for check in failing.iter().take(MOST_CHECKS) {
+        let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
+        let _ = writeln!(text, "{}", without_colours(&check.tail).trim_end());
+    }
+    text.push_str(
+        "\nIf the task is about one of these failures, your change does not mend it yet: find out why, and mend it without weakening the \
+         tests. If none belongs to the task, finish again; they are named in the pull request.",
+    );
+    Some(text)
 }
 
 fn ending(check: &Checked) -> String {

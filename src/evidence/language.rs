@@ -29,6 +29,14 @@ pub(super) fn is_foreign(path: &str) -> bool {
     folders.any(|folder| FOREIGN.contains(&folder)) || name.contains(".min.")
 }
 
+/// Tells whether the file at `path` is among the tests, by its folder or name.
+pub fn is_among_tests(path: &str) -> bool {
+    let is_folder_of_tests = |folder: &str| ["test", "tests", "__tests__", "spec", "testdata"].contains(&folder);
+    let mut parts = path.split('/');
+    let name = parts.next_back().unwrap_or(path);
+    parts.any(is_folder_of_tests) || name.starts_with("Tests.") || is_test_file(path)
+}
+
 /// Tells whether the file at `path` holds tests, by its name.
 pub(super) fn is_test_file(path: &str) -> bool {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
@@ -157,7 +165,7 @@ mod tests {
             "src/plan/tests.rs",
             "__tests__/a.js",
         ] {
-            assert!(is_test_file(path), "{path}");
+            assert!(is_test_file(path) && is_among_tests(path), "{path}");
         }
         for path in [
             "src/contest.py",

@@ -7,7 +7,7 @@ pub mod failures; // what fails and where, read out of a command's output
 pub mod check; // a command that was run to see whether the work is done, and its result
 pub mod digest; // the report to the model
 pub mod repair; // how often the model may try to fix it
-mod language; // how tests, assertions and placeholders are written
+pub mod language; // how tests, assertions and placeholders are written
 pub mod difference; // what a reviewer of a diff should look at
 
 use regex::Regex;

@@ -29,6 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
+pub use files::UNCHANGED;
 pub use large_files::{filter, receive, send};
 pub use multiplexer::{BROKEN, Channel, GREETING, ScriptEnding, multiplex};
 use server::Workspace;

@@ -7,6 +7,25 @@ use serde_json::{Value, json};
 use crate::conversation::decode::DONE;
 use crate::conversation::{Message, ToolCall, ToolResult, tool_name};
 
+/// How results are written for a model that takes no native calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WrittenResults {
+    /// As [`previous_output`].
+    Json,
+    /// As they are, each below a line with its call: for a model that reads text better than
+    /// strings in JSON.
+    Text,
+}
+
+impl WrittenResults {
+    pub(crate) fn text(self, results: &[ToolResult]) -> String {
+        match self {
+            Self::Json => previous_output(results),
+            Self::Text => plain_output(results),
+        }
+    }
+}
+
 /// Returns `{"output", "is_error"?}`, or, of several, `{"previous_output": [{"tool", "output",
 /// "is_error"?}]}`. The results stand in the order of the calls, whose arguments are not repeated:
 /// the model has just written them, and each request would pay for them again.
@@ -31,6 +50,22 @@ pub(crate) fn previous_output(results: &[ToolResult]) -> String {
             json!({ "previous_output": list }).to_string()
         }
     }
+}
+
+fn plain_output(results: &[ToolResult]) -> String {
+    let texts: Vec<String> = results
+        .iter()
+        .map(|result| {
+            let call = &result.call;
+            let what = ["path", "command"]
+                .iter()
+                .find_map(|name| call.args.get(*name)?.as_str());
+            let what = what.and_then(|what| what.lines().next()).unwrap_or_default();
+            let heading = format!("{} {what}", tool_name::short(&call.tool));
+            format!("{}:\n{}", heading.trim_end(), result.output)
+        })
+        .collect();
+    texts.join("\n\n")
 }
 
 /// Returns `history` with native calls and their results as JSON text, one message for each. Needed

@@ -12,10 +12,11 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::conversation::circling;
 use crate::conversation::compaction;
-use crate::conversation::decode::{self, DONE};
+use crate::conversation::decode;
 use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
-use crate::llm::calls_as_json;
+use crate::llm::calls_as_json::{self, WrittenResults};
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
@@ -41,6 +42,7 @@ pub struct Chat {
     tools: Arc<[ToolSpec]>,
     native: bool,
     form: Option<Arc<Value>>,
+    results: WrittenResults,
     cancel: CancellationToken,
     history: Vec<Message>,
     /// Number of messages that have been handed out for storing.
@@ -66,6 +68,7 @@ impl Chat {
             tools,
             native,
             form: None,
+            results: WrittenResults::Json,
             cancel,
             history: Vec::new(),
             saved: 0,
@@ -124,6 +127,11 @@ impl Chat {
         self.form = form.map(Arc::new);
     }
 
+    /// Writes later results as text and not as JSON. Native calls are exempt.
+    pub fn write_results_plainly(&mut self) {
+        self.results = WrittenResults::Text;
+    }
+
     pub fn send_system_prompt(&mut self, text: &Clean) {
         self.history.push(Message::System {
             text: text.as_str().to_owned(),
@@ -144,13 +152,13 @@ impl Chat {
         });
     }
 
-    /// Answers the calls of the last reply: native calls in a message of results, others as JSON
-    /// in a user message.
+    /// Answers the calls of the last reply: native calls in a message of results, others as JSON or
+    /// text in a user message.
     pub fn send_tool_results(&mut self, mut results: Vec<ToolResult>) {
         self.answer_open_calls(&mut results);
         if !results.is_empty() {
             self.history.push(Message::User {
-                text: calls_as_json::previous_output(&results),
+                text: self.results.text(&results),
                 pictures: Vec::new(),
             });
         }
@@ -213,7 +221,12 @@ impl Chat {
         };
         let request = PromptRequest {
             connection,
-            prompt: Prompt { messages, tools, form },
+            prompt: Prompt {
+                messages,
+                tools,
+                form,
+                is_repeating: circling::repeats_itself(messages),
+            },
             arrived: &self.arrived,
         };
         let _slot = connection.limit.slot(&self.cancel).await?;
@@ -323,7 +336,7 @@ impl Chat {
             .map(
                 |call| match results.iter().position(|result| result.call.id == call.id) {
                     Some(place) => results.remove(place),
-                    None => unanswered(call),
+                    None => ToolResult::not_run(call),
                 },
             )
             .collect();
@@ -381,14 +394,5 @@ impl Chat {
             Message::Assistant { calls, .. } => calls.iter().any(|call| call.id == id),
             Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => false,
         })
-    }
-}
-
-fn unanswered(call: &ToolCall) -> ToolResult {
-    let is_error = call.tool != DONE;
-    ToolResult {
-        call: call.clone(),
-        output: if is_error { "not run" } else { "noted" }.to_owned(),
-        is_error,
     }
 }

@@ -8,6 +8,7 @@ mod language; // which language a file is in, by its path
 mod definitions; // what a definition is in each language
 mod tree; // definitions and references, by tree-sitter
 mod sections; // sections of Markdown, keys of configuration
+pub mod fragment; // a piece of a file in its place
 mod chunks; // the places of a file, from its definitions
 mod stem; // the stem of an English word
 pub mod words; // the words of source and of questions

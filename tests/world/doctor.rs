@@ -68,6 +68,7 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    MCP server clock                clock/now
     ok    model                           openai at MODEL/v1 has scripted, window 128000 as configured (the server does not tell)
     ok    model's reply                   "ready" after TIME; 21 tokens in, 2 out
+    ok    model's edits                   one line of a file was mended by an exact edit
     ok    model's window                  a prompt of 101439 tokens was read from its first word on; 128000 are configured
 
     Everything is there.
@@ -215,6 +216,26 @@ async fn a_missing_image_and_a_missing_model_are_named() {
 }
 
 #[tokio::test]
+async fn a_model_that_cannot_copy_a_text_is_to_write_whole_files() {
+    let world = World::with(Model::repeating_and_editing("return  net*TAX").await).await;
+
+    let ended = world.command(&["doctor", "--model"]).await;
+
+    let said = said(&world, &ended);
+    let edits: Vec<&str> = said
+        .lines()
+        .skip_while(|line| !line.contains("model's edits"))
+        .take(2)
+        .collect();
+    insta::assert_snapshot!(edits.join("\n"), @"
+    look  model's edits                   asked to mend one line of a small file by an exact edit, it named a text that does not occur in the file
+                                          -> set llm.edits to whole and llm.function_calling to false: written whole, it mended the same file
+    ");
+    assert_eq!(ended.code, Some(0), "{said}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     let mut world = World::with(Model::repeating().await).await;
     let endpoint = world.model.address();
@@ -231,6 +252,7 @@ async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     insta::assert_snapshot!(about_the_model, @r#"
                               ollama 0.32.9 at MODEL has scripted, window 131072, 16384 used
     ok    model's reply                   "ready" after TIME; 21 tokens in, 2 out
+    ok    model's edits                   one line of a file was mended by an exact edit
     BAD   model's window                  of a long prompt about 4096 tokens arrive, and 16384 are configured; the server silently drops what comes before them
                                           -> lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)
 

@@ -9,6 +9,9 @@ use crate::world::scripts::{executes, greets, plan};
 const STALL: u64 = 3;
 const LATE: u32 = 7;
 
+/// Enough seconds for all that git does in these stories but wait for a hook, on a busy machine.
+const HASTE: u32 = 10;
+
 #[tokio::test]
 async fn a_pack_that_begins_late_is_waited_for() {
     let mut world = World::start().await;
@@ -32,6 +35,65 @@ async fn a_pack_that_begins_late_is_waited_for() {
     assert!(told.count() >= 1, "{}", world.story());
     // The first fetch, and none that was given up and begun anew.
     assert!(!ended.stderr.contains("tried again"), "{}", ended.stderr);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_push_that_a_hook_looks_at_for_long_is_waited_for() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "stall_seconds": STALL }));
+    world.github.pushes_late(LATE);
+    greets(world.model.plans(plan()));
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1);
+    assert_eq!(pulls[0].file("README.md").as_deref(), Some("Hello\n"));
+    assert!(!ended.stderr.contains("tried again"), "{}", ended.stderr);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_push_that_takes_longer_than_its_time_names_the_setting_and_is_made_later() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "timeout_seconds": HASTE }));
+    world.github.pushes_late(3 * HASTE);
+    greets(world.model.plans(plan()));
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    let parked = "github:acme/widgets#1: put back until ";
+    assert!(ended.stdout.starts_with(parked), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    let late = format!(
+        "git did not finish within {HASTE} seconds (`git.timeout_seconds` sets how long a git command may take)"
+    );
+    assert!(told.contains(&late), "{told}");
+
+    // The operator does what it says; nothing is worked on or paid for again.
+    world.configure(|config| config["git"] = json!({ "timeout_seconds": 900 }));
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.github.pulls().len(), world.model.requests().len()), (1, 3));
     world.finish().await;
 }
 

@@ -1,4 +1,4 @@
-//! Replies that take long to arrive.
+//! Replies that take long to arrive, and what stands between.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
+use crate::fake::gateway::Gateway;
 use crate::fake::model::Plan;
 use crate::world::World;
 
@@ -93,11 +94,20 @@ async fn a_reply_that_takes_longer_than_the_bound_is_given_up_and_the_run_waits(
     world.finish().await;
 }
 
+/// The longest time between a stop and the end of the connection to the model. It takes
+/// milliseconds; on a machine that does other things as well, everything takes longer.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// A model that says this halts for ever in the middle.
+fn begins_and_never_ends(world: &World) {
+    world.model.plans(Plan::of(&["greet"]));
+    world.model.done(&"This is never heard. ".repeat(100)).halts();
+}
+
 #[tokio::test]
 async fn a_stop_does_not_wait_for_the_rest_of_a_reply() {
     let world = World::start().await;
-    world.model.plans(Plan::of(&["greet"]));
-    world.model.done(&"This is never heard. ".repeat(100)).halts();
+    begins_and_never_ends(&world);
     world.model.calls(
         "workspace/write_file",
         json!({"path": "hello.txt", "content": "Hello\n", "mode": "create"}),
@@ -109,6 +119,7 @@ async fn a_stop_does_not_wait_for_the_rest_of_a_reply() {
     world.model.until_held(1).await;
     let asked = Instant::now();
     program.signal("TERM");
+    let hung_up = world.model.until_hung_up(1).await;
     let ended = program.ended().await;
 
     assert_eq!(
@@ -117,9 +128,114 @@ async fn a_stop_does_not_wait_for_the_rest_of_a_reply() {
         "{ended:?}\n{}",
         world.story()
     );
-    assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
+    let took = hung_up.duration_since(asked);
+    assert!(took < AT_ONCE, "{took:?}");
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_stop_by_a_comment_ends_a_reply_as_soon_as_it_is_heard() {
+    let world = World::start().await.attentive();
+    begins_and_never_ends(&world);
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // The last that the program asks of the forge before it obeys is that the command be marked as seen.
+    let (notes, heard) = tokio::sync::oneshot::channel();
+    world
+        .github
+        .after("POST /repos/*/*/issues/comments/*/reactions", move || {
+            let _ = notes.send(Instant::now());
+        });
+    issue.comment("alice", "/agent stop");
+    let heard = heard.await.unwrap();
+    let hung_up = world.model.until_hung_up(1).await;
+    let ended = run.ended().await;
+
+    let took = hung_up.duration_since(heard);
+    assert!(took < AT_ONCE, "{took:?}");
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent stopped"]);
+    assert_eq!(world.model.requests().len(), 2);
+    world.finish().await;
+}
+
+/// Puts a gateway with this patience before the model.
+async fn behind_a_gateway(world: &mut World, patience: Duration) -> Gateway {
+    let gateway = Gateway::before(world.model.socket(), patience).await;
+    let base_url = format!("{}/v1", gateway.address());
+    world.configure(|config| config["llm"]["openai"]["base_url"] = json!(base_url));
+    gateway
+}
+
+#[tokio::test]
+async fn a_gateway_that_gives_up_waiting_is_named_and_the_reply_is_paid_for_once() {
+    let mut world = World::start().await;
+    let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
+    world.model.plans(Plan::of(&["greet"]));
+    // Nothing comes while the prompt is read, whether the reply is streamed or not.
+    world.model.done("Greeted.").holds();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        told.contains(
+            "a proxy in front of it answered 504 Gateway Timeout because the reply took longer than the proxy waits"
+        ),
+        "{told}"
+    );
+    // The plan, and the reply that did not come: nothing was made a second time.
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (2, 1));
+    world.finish().await;
+}
+
+/// Does what the message about a gateway advises.
+#[tokio::test]
+async fn a_reply_that_a_gateway_does_not_wait_for_passes_it_as_a_stream() {
+    let mut world = World::start().await;
+    let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
+    world.configure(|config| config["llm"]["openai"]["stream"] = json!(false));
+    world.model.plans(Plan::of(&["greet"]));
+    world.model.done("Greeted.").slow(Duration::from_secs(5));
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(told.contains("let replies be streamed (llm.openai.stream)"), "{told}");
+    assert_eq!(gateway.gave_up(), 1);
+
+    // As long as before, and never silent for long.
+    world.model.done("Greeted.").trickles();
+    world.configure(|config| config["llm"]["openai"]["stream"] = json!(true));
+    issue.comment("alice", "/agent resume");
+    let begun = Instant::now();
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
     world.finish().await;
 }

@@ -139,7 +139,7 @@ async fn a_loop_is_broken_by_a_fresh_start_from_the_facts() {
     for _ in 0..3 {
         script = executes(script, "sed -i s/nobody/reader/ README.md");
     }
-    greets(script);
+    script.says("It greets now.\n\nREADME.md\n```\nHello\n```");
     world.github.open_issue("Greet the reader").label("coding agent");
 
     let ended = world.run().await;
@@ -161,7 +161,11 @@ async fn a_loop_is_broken_by_a_fresh_start_from_the_facts() {
         facts.contains(
             "- execute_command sed -i s/nobody/reader/ README.md (3 times): [no file changed] [exit code 0]\n"
         ) && facts.contains("- execute_command echo new > draft.txt: [changed: new draft.txt +1] [exit code 0]\n")
-            && facts.contains("?? draft.txt"),
+            && facts.contains("?? draft.txt")
+            && facts.ends_with(
+                "Do something else than what was tried. Reply with each file that has to change, whole: a line with its path, then its \
+                 content between two lines ```."
+            ),
         "{facts}"
     );
     world.finish().await;
@@ -197,9 +201,12 @@ async fn after_two_misses_the_whole_file_is_proposed() {
 }
 
 #[tokio::test]
-async fn a_model_that_only_writes_whole_files_has_fewer_tools() {
+async fn a_model_with_native_calls_that_only_writes_whole_files_has_fewer_tools() {
     let mut world = World::start().await;
-    world.configure(|config| config["llm"]["edits"] = json!("whole"));
+    world.configure(|config| {
+        config["llm"]["edits"] = json!("whole");
+        config["llm"]["function_calling"] = json!(true);
+    });
     world
         .model
         .plans(plan())
@@ -207,11 +214,7 @@ async fn a_model_that_only_writes_whole_files_has_fewer_tools() {
             "workspace/write_file",
             json!({ "path": "README.md", "content": "Hello\n" }),
         )
-        .calls(
-            "workspace/str_replace",
-            json!({ "path": "README.md", "old": "Hello", "new": "Bye" }),
-        )
-        .calls("write_file", json!({ "path": "new.md", "content": "New\n" }))
+        .calls("workspace/write_file", json!({ "path": "new.md", "content": "New\n" }))
         .done("Greeted.");
     world.github.open_issue("Greet the reader").label("coding agent");
 
@@ -219,18 +222,228 @@ async fn a_model_that_only_writes_whole_files_has_fewer_tools() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     let requests = world.model.requests();
-    let system = requests[1].system();
+    let offered = requests[1].offered.join(" ");
     assert!(
-        system.contains("- write_file {path, content}: Write a whole text file, in place of what it held.")
-            && !system.contains("str_replace")
-            && !system.contains("undo_edit"),
-        "{system}"
+        offered.contains("write_file") && !offered.contains("str_replace") && !offered.contains("undo_edit"),
+        "{offered}"
     );
-    let told = requests[3].last_user_message();
-    assert!(told.contains("there is no tool workspace/str_replace"), "{told}");
     let pull = &world.github.pulls()[0];
     assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
     assert_eq!(pull.file("new.md").as_deref(), Some("New\n"));
+    world.finish().await;
+}
+
+/// A project in Python whose only test fails, since it adds wrongly.
+const ADDS_WRONGLY: [(&str, &str); 3] = [
+    ("sums.py", "def add(one, other):\n    return one - other\n"),
+    ("tests/__init__.py", ""),
+    (
+        "tests/test_sums.py",
+        "import unittest\n\nfrom sums import add\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n",
+    ),
+];
+
+/// Returns a world whose model writes whole files as text, without a plan.
+async fn writing_whole_files() -> World {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["llm"]["edits"] = json!("whole");
+        config["llm"]["function_calling"] = json!(false);
+        config["llm"]["openai"]["temperature"] = json!(0.0);
+        config["planning"]["enabled"] = json!(false);
+    });
+    world.github.default_repository().commit("main", "Add", &ADDS_WRONGLY);
+    world
+}
+
+#[tokio::test]
+async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
+    let world = writing_whole_files().await;
+    world
+        .model
+        .says("I look at it first.\n```bash\ncat sums.py\n```")
+        .says("The sign is wrong.\n\n**sums.py**\n```python\ndef add(one, other):\n    return other - one\n```\nThat is all.")
+        .says("It has to be a sum.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let system = requests[0].system();
+    assert!(
+        system.contains("a line with its path, then its content between two lines ```")
+            && !system.contains("str_replace"),
+        "{system}"
+    );
+    let task = requests[0].first_user_message();
+    assert!(task.contains("return one - other"), "{task}");
+    let output = requests[1].last_user_message();
+    assert!(
+        output.starts_with("bash cat sums.py:\ndef add(one, other):\n"),
+        "{output}"
+    );
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("These checks failed before you changed anything, and still fail:")
+            && told.contains("$ python3 -m unittest discover -q -s tests -t .")
+            && told.contains("AssertionError: 1 != 5"),
+        "{told}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert!(!pull.is_draft());
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one + other\n")
+    );
+    assert!(pull.text().contains("It has to be a sum."), "{}", pull.text());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_changes_nothing_does_not_count_and_the_next_one_is_asked_for_warmly() {
+    let world = writing_whole_files().await;
+    let same = "Mended.\n\nsums.py\n```python\ndef add(one, other):\n    return one - other\n```";
+    world
+        .model
+        .says(same)
+        .says(same)
+        .says("```python\nprint('added')\n```")
+        .says("```python\ndef add(one, other):\n    return one + other\n```");
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains("This did not count: what you wrote is what was there before"),
+        "{told}"
+    );
+    let temperatures: Vec<_> = requests
+        .iter()
+        .map(|request| request.body["temperature"].as_f64())
+        .collect();
+    assert_eq!(temperatures, [Some(0.0), Some(0.0), Some(0.8), Some(0.0)]);
+    let told = requests[3].last_user_message();
+    assert!(
+        told.contains("The block that begins with `print('added')` names no file: its path must be the line above it."),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_never_changes_anything_fails_and_is_not_done() {
+    let world = writing_whole_files().await;
+    let reply = |number: usize| {
+        format!("Try {number}.\n\nsums.py\n```python\ndef add(one, other):\n    return one - other\n```")
+    };
+    let mut script = world.model.says(&reply(1));
+    for number in 2..=4 {
+        script = script.says(&reply(number));
+    }
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    let last = last_on_github(&world, &issue);
+    assert!(
+        last.contains("The model wrote the same files again and again"),
+        "{last}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn that_nothing_has_to_change_counts_when_it_is_said_twice_and_no_test_fails() {
+    let world = writing_whole_files().await;
+    let mended = ADDS_WRONGLY[0].1.replace('-', "+");
+    world
+        .github
+        .default_repository()
+        .commit("main", "Mend", &[("sums.py", &mended)]);
+    world.model.says("It is right as it is.").says("It is a sum.");
+    let issue = world
+        .github
+        .open_issue("Is add(2, 3) in sums.py right?")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert!(world.github.pulls().is_empty());
+    let told = world.model.requests()[1].last_user_message();
+    assert!(told.starts_with("This did not count: you wrote no file."), "{told}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn that_nothing_has_to_change_does_not_count_while_tests_fail() {
+    let world = writing_whole_files().await;
+    let script = world.model.says("It is right as it is.").says("It is a sum.");
+    script.says("It is right, really.");
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    let last = last_on_github(&world, &issue);
+    assert!(
+        last.contains("The model changed nothing, and the project's tests fail as before"),
+        "{last}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_function_alone_takes_the_place_of_its_namesake() {
+    let world = writing_whole_files().await;
+    let two = format!(
+        "LIMIT = 9\n\n\ndef less(one, other):\n    return one - other\n\n\n{}",
+        ADDS_WRONGLY[0].1
+    );
+    world.github.default_repository().commit(
+        "main",
+        "Less",
+        &[("lib/sums.py", &two), ("sums.py", "from lib.sums import add\n")],
+    );
+    world
+        .model
+        .says("The sign is wrong.\n\n```python\ndef add(one, other):\n    return one + other\n```");
+    world
+        .github
+        .open_issue("add(2, 3) in lib/sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let pull = &world.github.pulls()[0];
+    let expected = two.replace(
+        "add(one, other):\n    return one - other",
+        "add(one, other):\n    return one + other",
+    );
+    assert_eq!(pull.file("lib/sums.py").as_deref(), Some(expected.as_str()));
     world.finish().await;
 }
 

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use chrono::{Days, NaiveTime, Utc};
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue;
 use crate::agent::dialogue::health;
+use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::usage;
-use crate::conversation::decode::{self, Unreadable};
+use crate::conversation::decode::Unreadable;
 use crate::conversation::{Reply, Turn, Usage};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
@@ -27,7 +27,9 @@ const RE_ASKS: u32 = 5;
 /// Asks the model for its next turn, and saves the turn before the journal records it: readers of
 /// that fact find the turn, and what the model is doing, in the store.
 pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat) -> Result<Turn, Interruption> {
-    let (turn, called) = read_reply(claim, chat, decode::turn, RE_ASKS).await?;
+    let form = ReplyForm::of(claim);
+    let shown = form.shown(claim, chat.messages());
+    let (turn, called) = read_reply(claim, chat, |reply| form.turn(reply, &shown), RE_ASKS).await?;
     claim.record.worked.doing = claim.services.redactor.clean(turn.comment.trim()).into_string();
     let saved = dialogue::save(claim, chat).await;
     claim.note(called);

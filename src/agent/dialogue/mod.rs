@@ -13,10 +13,14 @@ pub(crate) mod attempts; // what the model tried lately
 pub(crate) mod stuck; // a model that repeats itself, or whose calls all fail
 
 use crate::agent::claim::Claim;
+use crate::agent::prompt::{self, shown};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
-use crate::conversation::Message;
+use crate::conversation::decode::files::Shown;
+use crate::conversation::decode::{self, Unreadable};
+use crate::conversation::{Message, Reply, Turn};
 use crate::llm::chat::Chat;
+use crate::llm::config::Edits;
 
 /// The conversation as far as it is open in this process.
 #[derive(Default)]
@@ -41,6 +45,54 @@ pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Inter
         claim.services.store.append(&claim.lease, &record, &unsaved).await?;
     }
     Ok(())
+}
+
+/// How the worker's replies are written and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyForm {
+    /// Native calls, or one JSON object.
+    Calls,
+    /// Whole files as text, see [`decode::files`]; the work ends with them.
+    Files,
+}
+
+impl ReplyForm {
+    /// Returns the form for the model that works on this run: whole files as text where they are
+    /// wanted, or exact edits have led nowhere, and the model takes no native calls. A small model
+    /// breaks a file that it has to write as a string in JSON.
+    pub(crate) fn of(claim: &Claim) -> Self {
+        let is_whole = claim.services.settings.edits == Edits::Whole || claim.record.worked.whole_files;
+        if is_whole && claim.record.worked.native == Some(false) {
+            Self::Files
+        } else {
+            Self::Calls
+        }
+    }
+
+    /// Reads a reply in a conversation in which the files `shown` were.
+    ///
+    /// # Errors
+    /// If it cannot be read, in words for the model.
+    pub(crate) fn turn(self, reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
+        match self {
+            Self::Calls => decode::turn(reply),
+            Self::Files => decode::files::turn(reply, shown),
+        }
+    }
+
+    /// Returns the files that the first message shows, of which a reply may hold pieces.
+    pub(crate) fn shown(self, claim: &Claim, messages: &[Message]) -> Vec<Shown> {
+        let first = messages.iter().find_map(|message| match message {
+            Message::User { text, .. } => Some(text),
+            Message::System { .. } | Message::Assistant { .. } | Message::Summary { .. } | Message::Results { .. } => {
+                None
+            }
+        });
+        match (self, first) {
+            (Self::Files, Some(text)) => shown::files(&prompt::fence(claim.lease.run), text),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Adds a message of the program itself to the conversation.

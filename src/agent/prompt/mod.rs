@@ -1,11 +1,14 @@
 //! Everything the model reads: the two system prompts, the task, and the messages in between.
 
+pub(crate) mod file_block; // how a file is shown
 pub(crate) mod file_overview; // overview of the project's files
 pub(crate) mod named_files; // the files that the task names
 pub(crate) mod places; // what the code index knows, and what a plan rests on
 pub(crate) mod reviews; // what is reviewed, and what came of it
 mod tool_lines; // tools as lines
+pub(crate) mod shown; // the files that a first message shows
 pub(crate) mod denied_plan; // a plan that people did not approve
+pub(crate) mod fresh_start; // the message with which a conversation begins anew
 pub mod system_prompt; // the template of the working prompt
 
 use std::fmt::Write as _;
@@ -17,7 +20,7 @@ use serde::Serialize;
 
 use crate::agent::prompt::tool_lines::tool_lines;
 use crate::agent::record::message::UserMessage;
-use crate::conversation::{ToolSpec, excerpt};
+use crate::conversation::{ToolSpec, excerpt, tool_name};
 use crate::egress::Policy;
 use crate::environment::{self, During, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
@@ -41,6 +44,10 @@ pub struct EnvironmentRow<'a> {
 /// Values for the template of the working prompt.
 pub struct WorkPrompt<'a> {
     pub native: bool,
+    /// Whether replies hold whole files as text.
+    pub whole_files: bool,
+    /// Whether the first message shows all files of the project.
+    pub sees_all: bool,
     pub fence: &'a str,
     pub environment: &'a str,
     pub libraries: &'a str,
@@ -69,6 +76,10 @@ pub struct PlanningPrompt<'a> {
 pub fn work(template: &str, prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
     let tools = if prompt.native {
         Vec::new()
+    } else if prompt.whole_files {
+        // Files and commands need no tool then.
+        let others: Vec<ToolSpec> = prompt.tools.iter().filter(|tool| !is_own(tool)).cloned().collect();
+        tool_lines(&others)
     } else {
         tool_lines(prompt.tools)
     };
@@ -76,6 +87,8 @@ pub fn work(template: &str, prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
         template,
         context! {
             native => prompt.native,
+            whole_files => prompt.whole_files,
+            sees_all => prompt.sees_all,
             fence => prompt.fence,
             environment => prompt.environment,
             libraries => prompt.libraries,
@@ -85,6 +98,11 @@ pub fn work(template: &str, prompt: &WorkPrompt<'_>) -> anyhow::Result<String> {
             server_prompts => Serde(&prompt.server_prompts),
         },
     )
+}
+
+/// Tells whether a tool is one of the program's own.
+fn is_own(tool: &ToolSpec) -> bool {
+    tool_name::short(&tool.name) != tool.name
 }
 
 /// Returns a sentence on the hosts that containers of `environment` can reach; empty if the network
@@ -224,8 +242,8 @@ pub fn local_task(text: &str) -> String {
 }
 
 /// Returns the first message of the working conversation. `setup` is the report on the plan's
-/// set-up commands.
-pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) -> String {
+/// set-up commands, `end` the last line.
+pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, end: &str) -> String {
     let mut text = task.to_owned();
     if let Some(plan) = plan {
         let _ = write!(text, "\nThe plan:\n{}\n", subtasks(plan));
@@ -235,7 +253,7 @@ pub fn assignment(task: &str, plan: Option<&Plan>, setup: &str, branch: &str) ->
     if !setup.is_empty() {
         let _ = write!(text, "\nThe program has run the plan's set-up commands:\n{setup}");
     }
-    let _ = write!(text, "\nThe branch `{branch}` is checked out. Begin.");
+    let _ = write!(text, "\n{end}");
     text
 }
 
@@ -329,35 +347,6 @@ pub fn calls_fail(count: u32, tools: &[ToolSpec]) -> String {
     )
 }
 
-/// The facts from which a conversation begins anew.
-pub struct FreshStart<'a> {
-    /// The last attempts, one per line.
-    pub attempts: &'a str,
-    /// The files that the work has changed so far.
-    pub tree: &'a str,
-    /// The plan, if it is another than the one in the first message.
-    pub new_plan: Option<&'a Plan>,
-}
-
-/// Returns the message with which a conversation that went round in circles starts anew.
-pub fn fresh_start(facts: &FreshStart<'_>) -> String {
-    let mut text = format!(
-        "You repeated the same calls with the same results, so everything behind the task was taken out, and you begin anew. Tried \
-         so far, with what came of it:\n{}\nThe work so far (git log, git status, git diff --stat):\n{}\n",
-        facts.attempts,
-        facts.tree.trim()
-    );
-    if let Some(plan) = facts.new_plan {
-        let _ = write!(text, "\nThe plan is now:\n{}", subtasks(plan));
-        checks(&mut text, plan);
-    }
-    text.push_str(
-        "\nDo something else than what was tried: read the file that is to change, then write it whole with write_file, \
-         mode overwrite; or finish and say what is open.",
-    );
-    text
-}
-
 /// Returns the message for a model that tries to get something from the network which it cannot
 /// reach. `installed` lists what the container has.
 pub fn offline(installed: &str, test_command: Option<&str>, max_bytes: usize) -> String {
@@ -417,6 +406,8 @@ mod tests {
                 system_prompt::SHIPPED,
                 &WorkPrompt {
                     native,
+                    whole_files: false,
+                    sees_all: false,
                     fence: "data-1234",
                     environment: "python",
                     libraries: "`pip install <package>`",

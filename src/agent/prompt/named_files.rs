@@ -1,8 +1,7 @@
 //! The files that a task names, so that the model begins with their text: a small model edits a
 //! file that it has never read.
 
-use std::fmt::Write as _;
-
+use crate::agent::prompt::file_block::FileFence;
 use crate::conversation::excerpt;
 
 /// Most files that are shown.
@@ -43,7 +42,7 @@ pub(crate) fn all_named<'paths>(text: &str, paths: &'paths [String]) -> Vec<&'pa
 
 /// Returns the block with the texts of the named files, in at most about `max_bytes`; empty if
 /// there are none.
-pub(crate) fn block(fence: &str, files: &[(&str, String)], max_bytes: usize) -> String {
+pub(crate) fn block(fence: &FileFence, files: &[(&str, String)], max_bytes: usize) -> String {
     let mut text = String::new();
     let mut left = max_bytes;
     for (path, content) in files {
@@ -52,8 +51,7 @@ pub(crate) fn block(fence: &str, files: &[(&str, String)], max_bytes: usize) -> 
         }
         let shown = excerpt::middle_cut(content.trim_end(), left, None);
         left = left.saturating_sub(shown.len());
-        let path = path.replace(char::is_control, "\u{fffd}");
-        let _ = write!(text, "\n{path}:\n<{fence}>\n{shown}\n</{fence}>\n");
+        text.push_str(&fence.block(path, &shown));
     }
     text
 }
@@ -122,7 +120,7 @@ mod tests {
             ("b\n.py", long),
             ("c.py", "c".to_owned()),
         ];
-        let text = block("data-1", &files, 1_000);
+        let text = block(&FileFence::Tag("data-1".to_owned()), &files, 1_000);
         assert!(
             text.starts_with("\na.py:\n<data-1>\na = 1\n</data-1>\n\nb\u{fffd}.py:\n<data-1>\n"),
             "{text}"
@@ -131,6 +129,6 @@ mod tests {
             text.len() < 1_100 && text.contains("bytes left out") && !text.contains("c.py"),
             "{text}"
         );
-        assert_eq!(block("data-1", &[], 1_000), "");
+        assert_eq!(block(&FileFence::Backticks, &[], 1_000), "");
     }
 }

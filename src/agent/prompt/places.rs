@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::agent::prompt::file_block::FileFence;
 use crate::index::{Definition, Hit};
 use crate::plan::evidence::Citation;
 use crate::workspace::tools::code_search;
@@ -60,16 +61,8 @@ pub(crate) fn cited(fence: &str, places: &[(Citation, String)], max_bytes: usize
 }
 
 /// Returns the block with whole files of a small project.
-pub(crate) fn files(fence: &str, files: &[(String, String)]) -> String {
-    let mut text = String::new();
-    for (path, content) in files {
-        let _ = write!(
-            text,
-            "\n{}:\n<{fence}>\n{}\n</{fence}>\n",
-            visible(path),
-            content.trim_end()
-        );
-    }
+pub(crate) fn files(fence: &FileFence, files: &[(String, String)]) -> String {
+    let text: String = files.iter().map(|(path, content)| fence.block(path, content)).collect();
     if text.is_empty() {
         return text;
     }

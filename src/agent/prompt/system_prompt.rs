@@ -18,15 +18,17 @@ pub const LARGEST: u64 = 64 * 1024;
 const FUEL: u64 = 1_000_000;
 
 /// The variables of a template.
-pub const VARIABLES: [&str; 8] = [
+pub const VARIABLES: [&str; 10] = [
     "environment",
     "fence",
     "libraries",
     "native",
     "network",
     "rules",
+    "sees_all",
     "server_prompts",
     "tools",
+    "whole_files",
 ];
 
 /// Checks that a template can be filled in: the error says what is wrong, and where.
@@ -48,7 +50,7 @@ pub fn check(template: &str) -> Result<(), String> {
         };
         return Err(format!("there is no variable `{unknown}`; {hint}"));
     }
-    for native in [true, false] {
+    for (native, whole_files) in [(true, false), (false, false), (false, true)] {
         let tool = ToolLine {
             name: "server/tool".to_owned(),
             arguments: "{path: string}".to_owned(),
@@ -56,6 +58,8 @@ pub fn check(template: &str) -> Result<(), String> {
         };
         let values = context! {
             native,
+            whole_files,
+            sees_all => native,
             fence => "data-0",
             environment => "python",
             libraries => "pip",
@@ -103,7 +107,7 @@ mod tests {
             ),
             (
                 "{{ zzz }}",
-                "there is no variable `zzz`; there are environment, fence, libraries, native, network, rules, server_prompts, tools",
+                "there is no variable `zzz`; there are environment, fence, libraries, native, network, rules, sees_all, server_prompts, tools, whole_files",
             ),
             ("one\n{% if native %}", "line 2: "),
             ("one\n{% for tool in tools %}{{ tool.nmae.x }}{% endfor %}", "line 2: "),

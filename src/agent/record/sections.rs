@@ -165,6 +165,8 @@ pub struct PreparationRecord {
 pub struct WorkRecord {
     /// Number of times the model was told that its changes touch files excluded by the rules.
     pub reminders: u32,
+    /// Whether replies hold whole files as text since the conversation began anew.
+    pub whole_files: bool,
     /// Tools of MCP servers that were called, written down before they are.
     pub outside_tools: BTreeSet<String>,
     /// Successful commands of the model that did nothing but install dependencies.
@@ -210,6 +212,8 @@ pub struct VerificationRecord {
     pub findings: Vec<Finding>,
     /// Whether the model was asked about the findings.
     pub asked_about_findings: bool,
+    /// The states of the work at which the model was asked about tests that failed before it.
+    pub asked_about_old_failures: Vec<Work>,
 }
 
 /// The judgements of a second model, and of the program itself, on plan and result. Written by

@@ -1,6 +1,7 @@
 //! The third stage: the model works until it declares the task done.
 
 mod first_sight; // what the worker sees of the project at once
+mod opening_words; // what begins the conversation
 mod fresh_start; // a conversation that begins anew from the facts
 mod offline; // a model that wants from the network what it cannot get
 mod untouched; // a model that says done and has touched nothing
@@ -12,7 +13,6 @@ use chrono::Utc;
 use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
 use crate::agent::commands;
-use crate::agent::dialogue;
 use crate::agent::dialogue::ask;
 use crate::agent::dialogue::attempts::Attempts;
 use crate::agent::dialogue::compaction;
@@ -23,9 +23,10 @@ use crate::agent::dialogue::replanning;
 use crate::agent::dialogue::stuck;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::dialogue::tool_calls::{Called, UNKNOWN_OUTCOME};
+use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::pictures;
+use crate::agent::prompt;
 use crate::agent::prompt::denied_plan;
-use crate::agent::prompt::{self, WorkPrompt};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{Paused, PausedBy, Record};
 use crate::agent::run::Run;
@@ -35,7 +36,8 @@ use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::conversation::breaker::Breaker;
 use crate::conversation::circling::{Stuck, Verdict, Watch};
-use crate::conversation::{Message, Reply, ToolCall, ToolResult, decode, form, tool_name};
+use crate::conversation::decode::files;
+use crate::conversation::{Message, Reply, ToolCall, ToolResult, form, tool_name};
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::task::state::Signal;
@@ -218,7 +220,11 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, In
 /// Sends finished work back with `text`; what `note` records is saved with that message.
 pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut Record)) -> Result<(), Interruption> {
     let mut chat = open_chat(run).await?;
-    chat.send_user_message(&run.claim.services.redactor.clean(text));
+    let text = match ReplyForm::of(&run.claim) {
+        ReplyForm::Calls => text.to_owned(),
+        ReplyForm::Files => format!("{text}\n{}", files::FORM),
+    };
+    chat.send_user_message(&run.claim.services.redactor.clean(&text));
     note(&mut run.claim.record);
     dialogue::save(&mut run.claim, &mut chat).await?;
     if run.workspace.open.is_some() {
@@ -242,22 +248,22 @@ async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         .claim
         .model(Role::Worker)
         .chat(Arc::clone(&specs), native, run.claim.stop.asked.clone());
-    chat.hold_to(Some(form::turn(&specs)));
+    let reply_form = ReplyForm::of(&run.claim);
+    match reply_form {
+        ReplyForm::Calls => chat.hold_to(Some(form::turn(&specs))),
+        ReplyForm::Files => chat.write_results_plainly(),
+    }
     let stored = run.claim.services.store.messages(run.claim.lease.run).await?;
     if stored.is_empty() {
-        let system = work_prompt(run, native)?;
-        let seen = first_sight::blocks(run).await?;
+        let seen = first_sight::look(run).await?;
+        let system = opening_words::system_prompt(run, native, &seen)?;
         let record = &run.claim.record;
         let sight = pictures::sight(&run.claim, &run.reporter, &record.planned.pictures, &chat).await;
         let text = prompt::assignment(
-            &format!("{}{}{seen}", record.planned.task_text, sight.words),
+            &format!("{}{}{}", record.planned.task_text, sight.words, seen.text),
             record.planned.plan.as_ref(),
             &record.prepared.setup,
-            record
-                .planned
-                .base
-                .as_ref()
-                .map_or("", |base| base.head_branch.as_str()),
+            &opening_words::last_line(record, reply_form),
         );
         chat.send_system_prompt(&run.claim.services.redactor.clean(&system));
         chat.send_pictures(&run.claim.services.redactor.clean(&text), sight.pictures);
@@ -274,27 +280,6 @@ async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         }
     }
     Ok(chat)
-}
-
-fn work_prompt(run: &Run, native: bool) -> Result<String, Interruption> {
-    let (name, environment) = open::environment(&run.claim)?;
-    let Some(opened) = &run.workspace.open else {
-        return Err(Interruption::failed("the workspace is not open"));
-    };
-    prompt::work(
-        &run.claim.services.settings.system_prompt,
-        &WorkPrompt {
-            native,
-            fence: &prompt::fence(run.claim.lease.run),
-            environment: &name,
-            libraries: &environment.libraries,
-            network: &prompt::network(&run.claim.services.containers.config, &environment),
-            rules: &project_rules::rules_prompt(&run.claim),
-            tools: &opened.specs,
-            server_prompts: &opened.toolbox.system_prompts(),
-        },
-    )
-    .map_err(|error| Interruption::failed(format!("the system prompt: {error:#}")))
 }
 
 /// Reverts the commit that was made for the checks, so that the model finds its work unchanged.
@@ -370,7 +355,9 @@ fn close_gap(claim: &mut Claim, chat: &mut Chat, is_replacement: bool) {
         calls: calls.clone(),
         ..Reply::default()
     };
-    let calls = decode::turn(&last).map(|turn| turn.calls).unwrap_or_default();
+    let form = ReplyForm::of(claim);
+    let turn = form.turn(&last, &form.shown(claim, chat.messages()));
+    let calls = turn.map(|turn| turn.calls).unwrap_or_default();
     if !calls.is_empty() {
         let answer = |call| ToolResult {
             call,

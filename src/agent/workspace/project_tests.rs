@@ -34,7 +34,7 @@ pub(crate) fn named(claim: &Claim) -> Named {
 }
 
 /// Returns the commands that test the project, as detected from the files of `commit`.
-pub(crate) async fn detected(mirror: &Mirror, commit: &CommitId) -> Result<Vec<&'static str>, Interruption> {
+pub(crate) async fn detected(mirror: &Mirror, commit: &CommitId) -> Result<Vec<String>, Interruption> {
     let (entries, _) = mirror.files(commit, MOST_FILES).await?;
     let mut files = Files {
         paths: entries.into_iter().map(|entry| entry.path).collect(),

@@ -20,6 +20,9 @@ use beneath::{Existing, Parents, Root, Target};
 use history::{Edit, History};
 use listing::Listing;
 
+/// What is said of a file that was written with the text that it had.
+pub const UNCHANGED: &str = "is as it was; nothing changed";
+
 const ITEMS: usize = 500;
 const MOST_ITEMS: usize = 10_000;
 
@@ -203,7 +206,12 @@ impl Files {
             (_, None) => Ok((wanted.content.clone(), format!("wrote {path}"))),
             (Mode::Overwrite, Some(before)) => {
                 let text = text::with_line_ends_of(before, &wanted.content);
-                Ok((text, format!("overwrote {path}")))
+                let answer = if text == before {
+                    format!("{path} {UNCHANGED}")
+                } else {
+                    format!("overwrote {path}")
+                };
+                Ok((text, answer))
             }
             (Mode::Append, Some(before)) => {
                 let text = format!("{before}{}", text::with_line_ends_of(before, &wanted.content));

@@ -93,7 +93,7 @@ pub enum Edits {
     Auto,
     /// Exact edits.
     Exact,
-    /// Whole files only, with fewer tools: for models that cannot copy a text word for word.
+    /// Whole files only, for models that cannot copy a text; without native calls between fences.
     Whole,
 }
 

@@ -98,7 +98,7 @@ impl Provider for AnthropicServer {
                 .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema }));
             body["tools"] = listed.collect();
         }
-        set(&mut body, "temperature", self.options.temperature.as_ref());
+        set(&mut body, "temperature", self.options.temperature_for(prompt).as_ref());
         if let Some(effort) = &self.options.reasoning_effort {
             body["output_config"] = json!({ "effort": effort });
         }

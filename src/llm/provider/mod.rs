@@ -88,6 +88,8 @@ pub(crate) struct Prompt<'chat> {
     pub(crate) tools: Option<&'chat [ToolSpec]>,
     /// JSON Schema that the server is to hold the reply to.
     pub(crate) form: Option<&'chat Value>,
+    /// Whether the model's last two replies were the same.
+    pub(crate) is_repeating: bool,
 }
 
 /// A tool as it is described to a provider.
@@ -168,7 +170,21 @@ pub(crate) struct SamplingOptions {
     pub(crate) stream: bool,
 }
 
+/// Lowest temperature for a model that repeats itself.
+const WARM: f64 = 0.8;
+
 impl SamplingOptions {
+    /// Returns the configured temperature, or a higher one where the model repeats itself: at 0 it
+    /// would go on doing so. Where none is configured, none is sent: some models refuse it.
+    pub(crate) fn temperature_for(&self, prompt: &Prompt<'_>) -> Option<f64> {
+        let configured = self.temperature?;
+        Some(if prompt.is_repeating {
+            configured.max(WARM)
+        } else {
+            configured
+        })
+    }
+
     pub(crate) fn of(config: &ModelConfig) -> Self {
         Self {
             temperature: config.options.temperature,

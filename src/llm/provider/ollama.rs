@@ -102,7 +102,11 @@ impl Provider for OllamaServer {
         if let Some(form) = prompt.form {
             body["format"] = form.clone();
         }
-        set(&mut body["options"], "temperature", self.options.temperature.as_ref());
+        set(
+            &mut body["options"],
+            "temperature",
+            self.options.temperature_for(prompt).as_ref(),
+        );
         set(&mut body["options"], "seed", self.options.seed.as_ref());
         set(&mut body, "think", self.options.reasoning_effort.as_ref());
         body

@@ -164,12 +164,12 @@ impl Provider for OpenAiServer {
             body[key] = json!(max_tokens);
         }
         let SamplingOptions {
-            temperature,
+            temperature: _,
             seed,
             reasoning_effort,
             stream: _,
         } = &self.options;
-        set(&mut body, "temperature", temperature.as_ref());
+        set(&mut body, "temperature", self.options.temperature_for(prompt).as_ref());
         set(&mut body, "seed", seed.as_ref());
         set(&mut body, "reasoning_effort", reasoning_effort.as_ref());
         body
@@ -408,6 +408,7 @@ mod tests {
             messages: &[],
             tools: None,
             form: None,
+            is_repeating: false,
         };
         let limit = |base_url: &str| {
             let config = ModelConfig {

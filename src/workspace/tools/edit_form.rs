@@ -7,7 +7,10 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::ToolSpec;
+use crate::conversation::decode::files;
+use crate::executor::UNCHANGED;
 use crate::llm::config::Edits;
+use crate::syntax::fragment;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
 /// Tools that need a text or a line of the file as it is.
@@ -32,6 +35,36 @@ impl EditForm {
             edits,
             misses: AtomicU32::default(),
         }
+    }
+
+    /// Writes a file of which the arguments may hold a piece only.
+    async fn put(&self, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+        let path = Map::from_iter([("path".to_owned(), json!(text("path")))]);
+        let before = self.server.call("read_file", &path).await?;
+        let merged = if before.is_error {
+            None
+        } else {
+            fragment::merge(text("path"), &before.text, text("content"))
+        };
+        let mut args = args.clone();
+        args.insert("mode".to_owned(), json!("overwrite"));
+        let Some(merged) = merged else {
+            return self.server.call("write_file", &args).await;
+        };
+        args.insert("content".to_owned(), json!(merged.text));
+        let output = self.server.call("write_file", &args).await?;
+        if output.is_error || output.text.contains(UNCHANGED) {
+            return Ok(output);
+        }
+        Ok(ToolOutput {
+            text: format!(
+                "{}: replaced {}, and the rest of it stays as it was",
+                text("path"),
+                merged.names.join(", ")
+            ),
+            ..output
+        })
     }
 
     /// Counts the misses, and proposes to write the whole file when there are too many.
@@ -87,6 +120,9 @@ impl ToolServer for EditForm {
     }
 
     async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        if tool == "write_file" && args.get("mode").is_some_and(|mode| mode == files::PUT) {
+            return self.put(args).await;
+        }
         match self.edits {
             Edits::Whole if tool == "write_file" && !args.contains_key("mode") => {
                 let mut args = args.clone();

@@ -119,3 +119,41 @@ async fn anthropic_with_cache_marks() {
     assert_eq!(offers(&requests), [false, true, true]);
     assert!(requests.iter().all(|request| request.protocol == Protocol::Messages));
 }
+
+/// LM Studio loads a model with 4096 tokens when the first request comes, whatever it can have.
+#[tokio::test]
+async fn lm_studio_that_loads_a_small_window_is_named_with_what_to_do() {
+    const WORDS: &str = "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 10247>= n_ctx: \
+        4096). Try to load the model with a larger context length, or provide a shorter input.";
+    for (version, entry) in [
+        ("v1", json!({ "key": "scripted", "loaded_instances": [] })),
+        ("v0", json!({ "id": "scripted", "state": "not-loaded" })),
+    ] {
+        let mut world = World::start().await;
+        let server = json!({ "base_url": world.model.address(), "model": "scripted", "context_length": 32_768 });
+        world.configure(|config| {
+            config["llm"] = json!({ "provider": "lmstudio", "function_calling": false, "lmstudio": server });
+        });
+        world.model.is_lm_studios(version, entry);
+        world.model.refuses(WORDS);
+
+        // Nobody can tell yet, and that is said.
+        let examined = world.command(&["doctor"]).await;
+        let line = examined.stdout.lines().find(|line| line.contains("  model  ")).unwrap();
+        let expected =
+            "ok model lmstudio at MODEL/v1 has scripted, not loaded; how large its window is shows when it is";
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(world.settled(&words.join(" ")), expected);
+        let issue = greeting(&world);
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent failed"]);
+        let told = issue.comments_of(world.github.bot()).join("\n");
+        let expected = "The conversation needs about 10247 tokens, and the server's window has 4096 although 32768 are configured; load the \
+            model in LM Studio with a context length of 32768, or lower llm.lmstudio.context_length";
+        assert!(told.contains(expected), "{told}");
+        assert_eq!(world.model.requests().len(), 1);
+        world.finish().await;
+    }
+}

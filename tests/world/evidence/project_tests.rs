@@ -78,7 +78,9 @@ async fn a_test_that_failed_before_the_change_is_said_and_stops_nothing() {
         "rm greeting.txt && echo Hello > README.md && echo kept > untracked.txt",
     )
     .done("Greeted.");
-    executes(script, "echo Hello > greeting.txt").done("Greeted, and the greeting is back.");
+    executes(script, "echo Hello > greeting.txt")
+        .done("The greeting is back.")
+        .done("Greeted, and the greeting is back.");
     let issue = world.gitlab.open_issue("Greet").label("coding agent");
 
     let ended = world.run().await;
@@ -100,6 +102,13 @@ async fn a_test_that_failed_before_the_change_is_said_and_stops_nothing() {
     - test_widgets.py:8 test_new (test_widgets.Widgets.test_new): FileNotFoundError: [Errno 2] No such file or directory: 'greeting.txt'
     What else fails (1) failed before your change already.
     ");
+    let asked = world.model.requests()[5].last_user_message();
+    assert!(
+        asked.starts_with(
+            "These checks failed before you changed anything, and still fail:\n\n$ python -m unittest -v\n"
+        ) && asked.ends_with("If none belongs to the task, finish again; they are named in the pull request."),
+        "{asked}"
+    );
     let merge = &world.gitlab.merge_requests()[0];
     assert!(!merge.is_draft(), "{}", world.story());
     let text = told(&world, &merge.text());
@@ -216,7 +225,7 @@ async fn a_process_that_is_killed_while_the_work_is_set_aside_loses_nothing() {
         script,
         "echo staged > staged.txt && git add staged.txt && echo Hello > greeting.txt",
     );
-    script.done("Greeted.");
+    script.done("Greeted.").done("It is no test of the greeting.");
     world.github.open_issue("Greet").label("coding agent");
 
     let program = world.spawn(&["run"]);
@@ -245,7 +254,7 @@ async fn a_process_that_is_killed_while_the_work_is_set_aside_loses_nothing() {
         world.journal().iter().filter(|entry| is_so(entry)).count()
     };
     assert_eq!(facts("echo checked >> /tmp/checked"), 1, "{}", world.story());
-    assert_eq!(world.model.requests().len(), 3);
+    assert_eq!(world.model.requests().len(), 4);
     world.finish().await;
 }
 

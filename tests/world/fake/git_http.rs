@@ -54,6 +54,25 @@ pub fn packs_late(folder: &Path, seconds: u32) {
     std::fs::write(folder.join(SETTINGS), settings).expect("settings can be written");
 }
 
+/// Has every push of a branch wait so many seconds for a hook that looks at what came, as scanners of
+/// secrets do; meanwhile the server sends a few bytes every second.
+pub fn pushes_late(folder: &Path, seconds: u32) {
+    let hooks = folder.join("hooks-of-all");
+    std::fs::create_dir_all(&hooks).expect("a folder for hooks can be made");
+    let hook = hooks.join("pre-receive");
+    std::fs::write(
+        &hook,
+        format!("#!/bin/sh\n! grep -q ' refs/heads/' || exec sleep {seconds}\n"),
+    )
+    .expect("a hook can be written");
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+    let settings = format!(
+        "[receive]\n\tkeepAlive = 1\n[core]\n\thooksPath = {}\n",
+        hooks.display()
+    );
+    std::fs::write(folder.join(SETTINGS), settings).expect("settings can be written");
+}
+
 /// Answers one request of the protocol.
 pub async fn serve<S: Host>(forge: Arc<Forge<S>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();

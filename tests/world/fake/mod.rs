@@ -37,6 +37,7 @@ pub mod lfs; // large files, beside the git protocol
 pub mod history; // what happened to an item
 pub mod item; // an item, as a test sees and changes it
 pub mod proxy; // a company's way out
+pub mod gateway; // what stands before a model, and does not wait for ever
 pub mod remark; // a text on an item, likewise
 pub mod request; // reading queries, pages and bodies
 pub mod running; // what a forge consists of

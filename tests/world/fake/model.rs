@@ -105,6 +105,8 @@ struct Inner {
     sessions: check::Sessions,
     rules: check::Rules,
     held: usize,
+    /// When each client went away in the middle of a stream.
+    hung_up: Vec<Instant>,
     takes_no_tools: bool,
     /// The number of tokens beyond which a prompt loses its beginning.
     cuts_at: Option<usize>,
@@ -318,6 +320,16 @@ impl Model {
     pub async fn until_held(&self, count: usize) {
         self.wait(&format!("{count} held answers"), |inner| inner.held >= count)
             .await;
+    }
+
+    /// Waits until as many clients as this have gone away in the middle of a stream; returns when the
+    /// last of them did.
+    pub async fn until_hung_up(&self, count: usize) -> Instant {
+        self.wait(&format!("{count} clients that hang up"), |inner| {
+            inner.hung_up.len() >= count
+        })
+        .await;
+        self.lock().hung_up[count - 1]
     }
 
     /// Waits until the requests so far satisfy the condition.
@@ -571,6 +583,7 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
             }
             response
         }
+        Some(Fault::Refused(words)) => wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words),
         Some(Fault::TooLong) => wire::too_long(&request),
         Some(Fault::BreaksOff) => wire::half_of(&wire::reply_body(&request, &step.answer)),
         Some(Fault::Raw(body)) => (StatusCode::OK, body).into_response(),

@@ -133,11 +133,13 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interrupt
 }
 
 /// Returns the commands that run the project's own tests: the configured or planned one, or
-/// guesses, best first. Empty if nothing was changed, since tests would say nothing about the work.
+/// guesses, best first. Empty if nothing was changed and there is a plan: tests would say nothing
+/// about the work.
 async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
     let workspace = run.workspace.opened()?.project.clone();
     let (mirror, base) = (workspace.mirror(), workspace.base());
-    if mirror.tree(head).await? == mirror.tree(base).await? {
+    // Where a plan was made, somebody has looked before nothing was changed.
+    if run.claim.services.settings.planning.enabled && mirror.tree(head).await? == mirror.tree(base).await? {
         return Ok(Vec::new());
     }
     Ok(match project_tests::named(&run.claim) {
@@ -148,10 +150,7 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
             if commands.is_empty() {
                 commands = project_tests::detected(mirror, head).await?;
             }
-            commands
-                .into_iter()
-                .map(|command| (command.to_owned(), Whose::Guess))
-                .collect()
+            commands.into_iter().map(|command| (command, Whose::Guess)).collect()
         }
     })
 }

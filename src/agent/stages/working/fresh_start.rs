@@ -4,9 +4,9 @@
 //! Words alone do not break a loop: a small model goes on with the pattern that it reads, and each
 //! repetition makes the pattern stronger. As with a summary, nothing that is stored is rewritten.
 
-use crate::agent::dialogue;
 use crate::agent::dialogue::attempts::Attempts;
-use crate::agent::prompt::{self, FreshStart};
+use crate::agent::dialogue::{self, ReplyForm};
+use crate::agent::prompt::fresh_start::{self, FreshStart};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::open;
@@ -14,6 +14,7 @@ use crate::conversation::Message;
 use crate::conversation::compaction::HEAD;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
+use crate::llm::config::Edits;
 
 /// A command that prints the changes so far.
 const TREE: &str =
@@ -28,10 +29,19 @@ pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attemp
     let output = open::execute(run, TREE).await?;
     // The last line says how the command ended.
     let tree = output.text.rsplit_once('\n').map_or("", |(tree, _)| tree);
+    // Another form of reply breaks the pattern, too.
+    let worked = &mut run.claim.record.worked;
+    worked.whole_files |= run.claim.services.settings.edits == Edits::Auto && worked.native == Some(false);
+    let whole_files = ReplyForm::of(&run.claim) == ReplyForm::Files;
+    if whole_files {
+        chat.hold_to(None);
+        chat.write_results_plainly();
+    }
     let planned = &run.claim.record.planned;
-    let text = prompt::fresh_start(&FreshStart {
+    let text = fresh_start::text(&FreshStart {
         attempts: &attempts.list(),
         tree,
+        whole_files,
         new_plan: planned.plan.as_ref().filter(|_| !planned.former_plans.is_empty()),
     });
     let text = run.claim.services.redactor.clean(&text).into_string();

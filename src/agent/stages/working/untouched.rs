@@ -1,24 +1,34 @@
-//! A model that says that all is done, and has called no tool: it has neither looked at the project
-//! nor changed it.
+//! A model that says that all is done, and has changed nothing: it has called no tool, or what it
+//! wrote is what was there.
 //!
-//! Small models do that at their first reply, and the run ended as done, with nothing changed and
-//! nothing checked. Where a plan was made, the planner has looked; in a later round, the model's
-//! words may be all that is wanted.
+//! Small models do that, and the run ended as done, with nothing changed and nothing checked. Where
+//! a plan was made, the planner has looked; in a later round, the model's words may be all that is
+//! wanted. Who finds that nothing has to be changed says so, and that counts.
 
-use crate::agent::dialogue;
+use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::conversation::ToolResult;
+use crate::conversation::decode::files;
+use crate::executor::UNCHANGED;
 use crate::llm::chat::Chat;
 
-const ADVICE: &str = "`done` did not count: no tool was called, so nothing was read, changed or checked. Read the files that the \
+const NO_TOOL: &str = "`done` did not count: no tool was called, so nothing was read, changed or checked. Read the files that the \
      task is about, change them, and run the tests. If nothing has to be changed, find that out with a tool first.";
+const NO_CHANGE: &str = "This did not count: what you wrote is what was there before, word for word. Find the line that does what the task \
+     says is wrong, change that line, and write its file again.";
+const NO_FILE: &str = "This did not count: you wrote no file.";
+
+/// Number of replies in a row that write what was there before; the next one ends the run.
+const MOST_WITHOUT_CHANGE: u32 = 3;
 
 /// Whether the project is still untouched, as far as it matters.
 #[derive(Debug)]
 pub(super) struct Untouched {
     is_over: bool,
     was_told: bool,
+    /// Replies in a row whose writes changed nothing.
+    without_change: u32,
 }
 
 impl Untouched {
@@ -29,20 +39,56 @@ impl Untouched {
         Self {
             is_over: is_planned || record.request.round.is_some() || record.worked.turns > 0,
             was_told: false,
+            without_change: 0,
         }
     }
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
         self.is_over |= !results.is_empty();
+        let changes_nothing =
+            |result: &ToolResult| result.call.tool.ends_with("/write_file") && result.output.contains(UNCHANGED);
+        if !results.is_empty() && results.iter().all(changes_nothing) {
+            self.without_change += 1;
+        } else {
+            self.without_change = 0;
+        }
     }
 
-    /// Tells the model once that it is not done; returns whether it did.
+    /// Tells the model that it is not done; returns whether it did.
     ///
     /// # Errors
-    /// If it was told before: work that nobody did must not end as done.
+    /// If it was told often enough: work that nobody did must not end as done.
     pub(super) fn sends_back(&mut self, run: &Run, chat: &mut Chat) -> Result<bool, Interruption> {
+        if self.without_change > MOST_WITHOUT_CHANGE {
+            if run.claim.record.verified.checked.is_some() {
+                // There is earlier work, whose checks say what is open.
+                return Ok(false);
+            }
+            return Err(Interruption::failed(
+                "the model wrote the same files again and again, though it was told that nothing changes by it; a larger model may do better",
+            ));
+        }
+        if self.without_change > 0 {
+            dialogue::tell(&run.claim, chat, NO_CHANGE);
+            return Ok(true);
+        }
         if self.is_over {
             return Ok(false);
+        }
+        if ReplyForm::of(&run.claim) == ReplyForm::Files {
+            // Said twice it counts; the project's tests have a say in it then.
+            let counts = std::mem::replace(&mut self.was_told, true);
+            if !counts {
+                dialogue::tell(
+                    &run.claim,
+                    chat,
+                    &format!(
+                        "{NO_FILE} {} If nothing has to be changed, say why once more.",
+                        files::FORM
+                    ),
+                );
+            }
+            return Ok(!counts);
         }
         if self.was_told {
             return Err(Interruption::failed(
@@ -51,7 +97,7 @@ impl Untouched {
             ));
         }
         self.was_told = true;
-        dialogue::tell(&run.claim, chat, ADVICE);
+        dialogue::tell(&run.claim, chat, NO_TOOL);
         Ok(true)
     }
 }

@@ -337,6 +337,11 @@ impl GitHub {
         git_http::packs_late(&self.forge.folder, seconds);
     }
 
+    /// Has every push of a branch wait so many seconds for a hook, with signs of life until then.
+    pub fn pushes_late(&self, seconds: u32) {
+        git_http::pushes_late(&self.forge.folder, seconds);
+    }
+
     /// Waits until a request hangs.
     pub async fn until_one_hangs(&self) {
         self.until(|github| github.hanging() > 0).await;

@@ -125,6 +125,8 @@ impl From<Plan> for Value {
 pub(super) enum Fault {
     Status(StatusCode),
     RateLimited(Option<u64>),
+    /// 400, with words of the server's own.
+    Refused(String),
     TooLong,
     BreaksOff,
     Raw(String),
@@ -245,6 +247,11 @@ impl<'model> Script<'model> {
         self.fault(Fault::BreaksOff)
     }
 
+    /// Refuses the request with 400, in these words.
+    pub fn refuses(self, words: &str) -> Self {
+        self.fault(Fault::Refused(words.to_owned()))
+    }
+
     /// Refuses the prompt as too long, in the words of the protocol.
     pub fn too_long(self) -> Self {
         self.fault(Fault::TooLong)
@@ -357,6 +364,10 @@ impl Model {
         self.script().breaks_off()
     }
 
+    pub fn refuses(&self, words: &str) -> Script<'_> {
+        self.script().refuses(words)
+    }
+
     pub fn too_long(&self) -> Script<'_> {
         self.script().too_long()
     }
@@ -368,9 +379,27 @@ impl Model {
 
 /// A model that needs no script.
 impl Model {
-    /// Starts a model that repeats the password it finds in the text, and is ready otherwise.
+    /// Starts a model that repeats the password it finds in the text, replaces a line of a file
+    /// when it is asked to, and is ready otherwise.
     pub async fn repeating() -> Self {
-        Self::answering(|request| {
+        Self::repeating_and_editing("return net * TAX").await
+    }
+
+    /// Starts the same model, which takes `old` for the text that is to be replaced. A file that is
+    /// to be written whole it writes well.
+    pub async fn repeating_and_editing(old: &'static str) -> Self {
+        Self::answering(move |request| {
+            if let Some((_, file)) = request.seen.split_once("Mend the function gross") {
+                let file = file.split("```\n").nth(1).unwrap_or_default();
+                if !request.system().contains("str_replace") {
+                    let mended = file.replace("net * TAX", "net * (1 + TAX)");
+                    return Answer::says(&format!(
+                        "The tax is not added.\n\nshop/prices.py\n```python\n{mended}```"
+                    ));
+                }
+                let args = json!({ "path": "shop/prices.py", "old": old, "new": "return net * (1 + TAX)" });
+                return Answer::says(&json!({ "comment": "Add it.", "tool": "str_replace", "args": args }).to_string());
+            }
             let password = request.seen.split_once("The password is ").map(|(_, rest)| rest);
             let password = password.and_then(|rest| rest.split_once(".\n")).map(|(word, _)| word);
             let is_asked = request.seen.contains("What is the password");

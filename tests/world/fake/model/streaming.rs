@@ -1,7 +1,7 @@
 //! Replies piece by piece, as servers of each protocol stream them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -24,6 +24,22 @@ pub(super) enum Middle {
     Trickles,
     /// An error takes the place of the rest.
     Fails(Value),
+}
+
+/// Notes down when the client goes away before its stream has ended: the server drops the stream
+/// then.
+struct Client {
+    shared: Arc<Shared>,
+    has_all: bool,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if !self.has_all {
+            self.shared.lock().hung_up.push(Instant::now());
+            self.shared.ring();
+        }
+    }
 }
 
 /// Tells whether the client wants its reply as a stream.
@@ -55,29 +71,31 @@ pub(super) fn respond(shared: &Arc<Shared>, request: &Request, whole: &Value, mi
     let is_slow = matches!(middle, Some(Middle::Trickles));
     let size = if is_slow || bytes.len() < 8_192 { 61 } else { 4_093 };
     let pieces: Vec<Vec<u8>> = bytes.chunks(size).map(<[u8]>::to_vec).collect();
-    let shared = Arc::clone(shared);
-    let state = (pieces.into_iter(), 0, middle);
-    let body = stream::unfold(state, move |(mut pieces, sent, mut middle)| {
-        let shared = Arc::clone(&shared);
-        async move {
-            if sent >= before {
-                match middle.take() {
-                    Some(Middle::Waits) => shared.hold().await,
-                    Some(Middle::BreaksOff) => {
-                        let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-                        return Some((Err(broken), (Vec::new().into_iter(), sent, None)));
-                    }
-                    Some(Middle::Trickles) => {
-                        tokio::time::sleep(PAUSE).await;
-                        middle = Some(Middle::Trickles);
-                    }
-                    Some(Middle::Fails(_)) | None => {}
+    let client = Client {
+        shared: Arc::clone(shared),
+        has_all: pieces.is_empty(),
+    };
+    let state = (pieces.into_iter(), 0, middle, client);
+    let body = stream::unfold(state, move |(mut pieces, sent, mut middle, mut client)| async move {
+        if sent >= before {
+            match middle.take() {
+                Some(Middle::Waits) => client.shared.hold().await,
+                Some(Middle::BreaksOff) => {
+                    client.has_all = true;
+                    let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+                    return Some((Err(broken), (Vec::new().into_iter(), sent, None, client)));
                 }
+                Some(Middle::Trickles) => {
+                    tokio::time::sleep(PAUSE).await;
+                    middle = Some(Middle::Trickles);
+                }
+                Some(Middle::Fails(_)) | None => {}
             }
-            let piece = pieces.next()?;
-            let sent = sent + piece.len();
-            Some((Ok(piece), (pieces, sent, middle)))
         }
+        let piece: Vec<u8> = pieces.next()?;
+        client.has_all = pieces.len() == 0;
+        let sent = sent + piece.len();
+        Some((Ok(piece), (pieces, sent, middle, client)))
     });
     ([("content-type", kind)], Body::from_stream(body)).into_response()
 }

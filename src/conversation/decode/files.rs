@@ -1,0 +1,486 @@
+//! Reads a working reply in the form of whole files: a line with a path and the file's text in a
+//! fence, or a fence with commands for bash.
+//!
+//! Models that are small write a file as they do for people, and break it where it has to be a
+//! string in JSON. A block that names no file is that of the shown file which it is plainly made
+//! of; else it is refused, since a text written over the wrong file costs more than one more
+//! question.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde_json::{Map, Value, json};
+
+use super::{OWN_KEYS, Unreadable, fault, search};
+use crate::conversation::{Reply, ToolCall, Turn};
+
+/// The mode of writing a file of which the reply may hold a piece only.
+pub const PUT: &str = "put";
+
+/// Words behind a fence that mean commands to run.
+const SHELLS: [&str; 5] = ["bash", "sh", "shell", "console", "zsh"];
+/// Longest comment that is kept of what was said around the blocks, in characters.
+const LONGEST_COMMENT: usize = 600;
+/// Most words of a line that announces a file.
+const LONGEST_ANNOUNCEMENT: usize = 8;
+/// Most blocks of a reply.
+const MOST_BLOCKS: usize = 20;
+
+/// The form of a reply, in words for the model. Examples are left out: a small model repeats them.
+pub const FORM: &str =
+    "Reply with each file that has to change, whole: a line with its path, then its content between two lines ```.";
+
+/// Commands that do what no file can say.
+const MOVES: [&str; 4] = ["rm", "mv", "git", "mkdir"];
+/// Share of a block's lines, in percent, that have to stand in a file for the block to be of it,
+/// and by how much that has to be more than in any other file.
+const LIKENESS: usize = 34;
+const DISTANCE: usize = 15;
+
+/// A file that the model was shown: its path and its text.
+pub type Shown = (String, String);
+
+/// A fenced block of a reply.
+#[derive(Debug, PartialEq, Eq)]
+struct Block<'text> {
+    /// What stands behind the opening fence.
+    info: &'text str,
+    /// The last line above the fence that is not empty, if it belongs to no other block.
+    above: &'text str,
+    content: String,
+    is_closed: bool,
+}
+
+/// Returns the turn of a reply whose files are whole. Files end the work: the program checks them
+/// then. So does a reply without any, whose author found nothing to change.
+///
+/// # Errors
+/// If a block names no file and is like none that was `shown`, or is cut off.
+pub fn turn(reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
+    let found = search::search(&reply.text);
+    if !reply.calls.is_empty() || !reply.broken_calls.is_empty() || found.ends_in_thought {
+        return super::turn(reply);
+    }
+    let (blocks, around) = blocks(&found.said);
+    let comment = around
+        .chars()
+        .take(LONGEST_COMMENT)
+        .collect::<String>()
+        .trim()
+        .to_owned();
+    if !blocks.iter().any(|block| !is_answer(block)) {
+        return match super::turn(reply) {
+            Err(_) if found.objects.is_empty() && found.broken.is_none() && !comment.is_empty() && !reply.cut => {
+                Ok(Turn {
+                    comment,
+                    done: true,
+                    ..Turn::default()
+                })
+            }
+            read => read.map_err(|unreadable| Unreadable::with_form(unreadable.what, FORM)),
+        };
+    }
+    if reply.cut || blocks.iter().any(|block| !block.is_closed) {
+        let what = fault(reply).unwrap_or_else(|| "The last block does not end with a line ```".to_owned());
+        return Err(Unreadable::with_form(what, FORM));
+    }
+    if blocks.len() > MOST_BLOCKS {
+        return Err(Unreadable::new(format!(
+            "The reply holds {} blocks, and {MOST_BLOCKS} are read; reply with fewer files at a time",
+            blocks.len()
+        )));
+    }
+    let mut calls: Vec<ToolCall> = Vec::new();
+    for block in &blocks {
+        let call = call(block, shown)?;
+        match calls.iter_mut().find(|earlier| names_same_file(earlier, &call)) {
+            // A draft and then the file: the last one is what is meant.
+            Some(earlier) => *earlier = call,
+            None => calls.push(call),
+        }
+    }
+    let done = calls.iter().any(|call| call.args.contains_key("path"));
+    if done {
+        // The program runs the tests itself; of other commands only those count that a file cannot
+        // stand for.
+        calls.retain(|call| {
+            call.args
+                .get("command")
+                .is_none_or(|command| only_moves(command.as_str().unwrap_or_default()))
+        });
+    }
+    Ok(Turn { comment, calls, done })
+}
+
+/// Returns the texts of the blocks that name a file, with its path.
+pub fn blocks_with_paths(text: &str) -> Vec<Shown> {
+    let (blocks, _) = blocks(text);
+    blocks
+        .into_iter()
+        .filter_map(|block| Some((named(&block)?, block.content)))
+        .collect()
+}
+
+fn only_moves(commands: &str) -> bool {
+    let mut programs = commands.lines().filter_map(|line| line.split_whitespace().next());
+    programs.all(|program| MOVES.contains(&program))
+}
+
+/// Returns the path that stands behind a block's fence or in the line above it.
+fn named(block: &Block<'_>) -> Option<String> {
+    block
+        .info
+        .split_whitespace()
+        .find_map(path_in)
+        .or_else(|| path_of_line(block.above))
+}
+
+fn is_script(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, end)| SHELLS.contains(&end))
+}
+
+/// Tells whether a block holds an answer in the form of [`super::turn`], and is no file.
+fn is_answer(block: &Block<'_>) -> bool {
+    let content = block.content.trim();
+    if !content.starts_with('{') || !content.ends_with('}') {
+        return false;
+    }
+    let objects = search::search(content).objects;
+    let has_own_key =
+        |(_, object): &(Range<usize>, Map<String, Value>)| OWN_KEYS.iter().any(|key| object.contains_key(*key));
+    objects.len() == 1 && (objects.iter().any(has_own_key) || named(block).is_none())
+}
+
+fn names_same_file(one: &ToolCall, other: &ToolCall) -> bool {
+    other.args.contains_key("path") && one.args.get("path") == other.args.get("path")
+}
+
+fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
+    let kind = block.info.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let is_shell = SHELLS.contains(&kind.as_str());
+    // Commands are often announced with the name of a file that they run.
+    let named = named(block).filter(|path| !is_shell || is_script(path));
+    if named.is_none() && is_shell {
+        return Ok(tool_call(
+            "bash",
+            json!({ "command": prompts_taken_off(&block.content) }),
+        ));
+    }
+    let first = block.content.lines().next().unwrap_or_default();
+    // Many write the path as a comment on the first line.
+    let on_first_line = || path_of_line(first).map(|path| (path, without_first_line(&block.content)));
+    let like = || most_like(&block.content, shown).map(|path| (path.to_owned(), block.content.clone()));
+    let place = named
+        .map(|path| (path, block.content.clone()))
+        .or_else(on_first_line)
+        .or_else(like);
+    let Some((path, content)) = place else {
+        return Err(Unreadable::with_form(
+            format!("The block that begins with `{first}` names no file: its path must be the line above it"),
+            FORM,
+        ));
+    };
+    let path = in_full(path, shown);
+    Ok(tool_call(
+        "write_file",
+        json!({ "path": path, "content": content, "mode": PUT }),
+    ))
+}
+
+fn tool_call(tool: &str, args: Value) -> ToolCall {
+    let args = match args {
+        Value::Object(args) => args,
+        _ => Map::new(),
+    };
+    ToolCall {
+        id: String::new(),
+        tool: tool.to_owned(),
+        args,
+    }
+}
+
+/// Returns the path of the shown file that `path` is the end of, if there is one alone, and else
+/// `path`.
+fn in_full(path: String, shown: &[Shown]) -> String {
+    if shown.iter().any(|(known, _)| *known == path) {
+        return path;
+    }
+    let end = format!("/{path}");
+    let mut longer = shown.iter().filter(|(known, _)| known.ends_with(&end));
+    match (longer.next(), longer.next()) {
+        (Some((known, _)), None) => known.clone(),
+        _ => path,
+    }
+}
+
+/// Returns the path of the shown file that most lines of `content` stand in.
+fn most_like<'shown>(content: &str, shown: &'shown [Shown]) -> Option<&'shown str> {
+    let is_telling = |line: &&str| line.len() > 2;
+    let lines: Vec<&str> = content.lines().map(str::trim).filter(is_telling).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let share = |text: &str| {
+        let known: HashSet<&str> = text.lines().map(str::trim).collect();
+        100 * lines.iter().filter(|line| known.contains(*line)).count() / lines.len()
+    };
+    let mut shares: Vec<(usize, &str)> = shown.iter().map(|(path, text)| (share(text), path.as_str())).collect();
+    shares.sort_by_key(|(share, _)| std::cmp::Reverse(*share));
+    let (best, path) = *shares.first()?;
+    let next = shares.get(1).map_or(0, |(share, _)| *share);
+    (best >= LIKENESS && best - next >= DISTANCE).then_some(path)
+}
+
+/// Takes the text apart into its blocks and what stands around them. A fence ends with one that is
+/// at least as long, so that a Markdown file can hold shorter ones.
+fn blocks(text: &str) -> (Vec<Block<'_>>, String) {
+    let (mut blocks, mut around) = (Vec::new(), String::new());
+    let mut above = "";
+    let mut open: Option<(usize, Block<'_>)> = None;
+    for line in text.lines() {
+        let length = line.trim_start().bytes().take_while(|byte| *byte == b'`').count();
+        let behind = line.trim_start()[length..].trim();
+        match &mut open {
+            Some((fence, block)) if length >= *fence && behind.is_empty() => {
+                block.is_closed = true;
+                blocks.extend(open.take().map(|(_, block)| block));
+                above = "";
+            }
+            Some((_, block)) => {
+                block.content.push_str(line);
+                block.content.push('\n');
+            }
+            None if length >= 3 => {
+                let block = Block {
+                    info: behind,
+                    above,
+                    content: String::new(),
+                    is_closed: false,
+                };
+                open = Some((length, block));
+            }
+            None => {
+                if !line.trim().is_empty() {
+                    above = line;
+                    if path_of_line(line).is_none() {
+                        around.push_str(line.trim());
+                        around.push(' ');
+                    }
+                }
+            }
+        }
+    }
+    blocks.extend(open.map(|(_, block)| block));
+    (blocks, around)
+}
+
+/// Returns the path that a line such as `**src/a.py**:` or `# src/a.py` names, if it names one
+/// alone. A longer sentence is about a file and does not announce it.
+fn path_of_line(line: &str) -> Option<String> {
+    let words = line.split_whitespace().count();
+    let mut paths = line.split_whitespace().filter_map(path_in);
+    let path = paths.next()?;
+    (words <= LONGEST_ANNOUNCEMENT && paths.all(|other| other == path)).then_some(path)
+}
+
+/// Returns the path in a word such as `` `src/a.py`: ``: a name with an extension, or one below a
+/// folder.
+fn path_in(word: &str) -> Option<String> {
+    let is_edge = |letter: char| !letter.is_alphanumeric() && !"_.".contains(letter);
+    let word = word.rsplit_once('=').map_or(word, |(_, value)| value);
+    let word = word.trim_matches(is_edge).trim_end_matches('.');
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let is_written_so = |letter: char| letter.is_alphanumeric() || "_-./+@".contains(letter);
+    let has_extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
+        let is_ending = !end.is_empty() && end.len() <= 10 && end.chars().all(char::is_alphanumeric);
+        is_ending && !stem.is_empty() && end.chars().any(char::is_alphabetic)
+    });
+    let is_path = word.chars().all(is_written_so) && (has_extension || name == "Makefile" || name == "Dockerfile");
+    let is_sentence = word.contains("..") || word.contains("//");
+    (is_path && !is_sentence).then(|| word.trim_start_matches("./").to_owned())
+}
+
+/// Returns the commands without the `$ ` that some write before each.
+fn prompts_taken_off(content: &str) -> String {
+    let lines: Vec<&str> = content
+        .lines()
+        .map(|line| line.strip_prefix("$ ").unwrap_or(line))
+        .collect();
+    lines.join("\n").trim().to_owned()
+}
+
+fn without_first_line(content: &str) -> String {
+    content.split_once('\n').map_or("", |(_, rest)| rest).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Turn, String> {
+        let reply = Reply {
+            text: text.to_owned(),
+            ..Reply::default()
+        };
+        turn(&reply, &shown()).map_err(|unreadable| unreadable.what)
+    }
+
+    fn shown() -> Vec<Shown> {
+        [
+            (
+                "lib/dates.js",
+                "function date(year, month) {\n  return new Date(month);\n}\n\nmodule.exports = { date };\n",
+            ),
+            (
+                "test/dates.test.js",
+                "const { date } = require(\"../lib/dates\");\n\ntest(\"a day\", () => date(1, 2));\n",
+            ),
+        ]
+        .map(|(path, text)| (path.to_owned(), text.to_owned()))
+        .into()
+    }
+
+    fn writes(text: &str) -> Vec<(String, String)> {
+        let turn = read(text).unwrap();
+        let arg = |call: &ToolCall, name: &str| call.args[name].as_str().unwrap_or_default().to_owned();
+        assert!(turn.calls.iter().all(|call| call.tool == "write_file"));
+        assert!(turn.done);
+        turn.calls
+            .iter()
+            .map(|call| (arg(call, "path"), arg(call, "content")))
+            .collect()
+    }
+
+    fn one(path: &str, content: &str) -> Vec<(String, String)> {
+        vec![(path.to_owned(), content.to_owned())]
+    }
+
+    #[test]
+    fn a_file_is_named_above_its_block_behind_its_fence_or_on_its_first_line() {
+        for text in [
+            "src/a.py\n```\nx = 1\n```",
+            "The fault is mended.\n\n**src/a.py**:\n\n```python\nx = 1\n```\nThat is all.",
+            "Here is `src/a.py`:\n```python\nx = 1\n```",
+            "```python src/a.py\nx = 1\n```",
+            "```python title=\"src/a.py\"\nx = 1\n```",
+            "```python\n# src/a.py\nx = 1\n```",
+            "### ./src/a.py\n````\nx = 1\n````",
+        ] {
+            assert_eq!(writes(text), one("src/a.py", "x = 1\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_longer_fence_holds_shorter_ones_and_the_last_of_two_drafts_counts() {
+        let text = "README.md\n````\nRun:\n```sh\nmake\n```\n````";
+        assert_eq!(writes(text), one("README.md", "Run:\n```sh\nmake\n```\n"));
+        let twice = "a.py\n```\nx = 1\n```\nBetter:\na.py\n```\nx = 2\n```";
+        assert_eq!(writes(twice), one("a.py", "x = 2\n"));
+    }
+
+    #[test]
+    fn commands_are_run_before_the_work_ends() {
+        let turn = read("I look first.\n```bash\n$ cat src/a.py\n$ ls\n```").unwrap();
+        assert_eq!((turn.calls[0].tool.as_str(), turn.done), ("bash", false));
+        assert_eq!(turn.calls[0].args["command"], "cat src/a.py\nls");
+        assert_eq!(turn.comment, "I look first.");
+        let both = read("a.py\n```\nx\n```\nNow the tests:\n```sh\npytest\n```").unwrap();
+        assert_eq!((both.calls.len(), both.done), (1, true));
+        let moved = read("a.py\n```\nx\n```\n```sh\ngit rm b.py\n```").unwrap();
+        assert_eq!((moved.calls.len(), moved.done), (2, true));
+    }
+
+    #[test]
+    fn a_block_without_a_path_is_of_the_file_that_it_is_made_of() {
+        let piece = "function date(year, month) {\n  return new Date(month - 1);\n}\n";
+        assert_eq!(
+            writes(&format!("Like this:\n```js\n{piece}```")),
+            one("lib/dates.js", piece)
+        );
+        assert_eq!(
+            writes(&format!("dates.js\n```js\n{piece}```")),
+            one("lib/dates.js", piece)
+        );
+        assert!(read("```js\nconsole.log(1)\n```").is_err());
+    }
+
+    #[test]
+    fn words_alone_end_the_work_as_well() {
+        let turn = read("It is right as it is.").unwrap();
+        assert_eq!(
+            (turn.comment.as_str(), turn.done, turn.calls.len()),
+            ("It is right as it is.", true, 0)
+        );
+        for text in ["", "{\"x\": 1}", "{\"tool\": "] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_plain_is_asked_again() {
+        for (text, what) in [
+            (
+                "```python\nx = 1\n```",
+                "The block that begins with `x = 1` names no file",
+            ),
+            ("a.py\n```\nx = 1\n", "The last block does not end with a line ```"),
+            (
+                "a.py and b.py\n```\nx = 1\n```",
+                "The block that begins with `x = 1` names no file",
+            ),
+            ("../a.py\n```\nx\n```", "The block that begins with `x` names no file"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(what), "{text}: {error}");
+        }
+        let reply = Reply {
+            text: "a.py\n```\nx\n```\nb.py\n```\ny".to_owned(),
+            cut: true,
+            ..Reply::default()
+        };
+        assert!(turn(&reply, &[]).unwrap_err().what.contains("cut at the length limit"));
+    }
+
+    #[test]
+    fn the_form_of_objects_is_read_as_well() {
+        let done = read("{\"comment\": \"It is so already.\", \"done\": true}").unwrap();
+        assert_eq!((done.done, done.calls.len()), (true, 0));
+        let fenced = read("```json\n{\"tool\": \"clock/now\", \"args\": {}}\n```").unwrap();
+        assert_eq!(fenced.calls[0].tool, "clock/now");
+        assert_eq!(
+            writes("data.json\n```\n{\"a\": 1}\n```"),
+            one("data.json", "{\"a\": 1}\n")
+        );
+    }
+
+    #[test]
+    fn commands_that_a_file_is_named_for_do_not_overwrite_it() {
+        let turn = read("Run `python a.py`:\n```bash\npython a.py\n```").unwrap();
+        assert_eq!((turn.calls.len(), turn.calls[0].tool.as_str()), (1, "bash"));
+        assert_eq!(writes("tool.sh\n```sh\nmake\n```"), one("tool.sh", "make\n"));
+        let sentence = "When the whole program is started with a.py it prints this:\n```\n1\n```";
+        assert!(read(sentence).unwrap_err().contains("names no file"));
+    }
+
+    #[test]
+    fn thinking_writes_nothing() {
+        assert_eq!(
+            writes("<think>\nb.py\n```\nno\n```\n</think>\na.py\n```\nx\n```"),
+            one("a.py", "x\n")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_or_refused(text in "(a\\.py\n|```(bash|py)?\n|[{}\"x ]{0,4}|\n|<think>|é){0,24}") {
+            if let Ok(turn) = read(&text) {
+                prop_assert!(turn.done || !turn.calls.is_empty());
+                for call in &turn.calls {
+                    let path = call.args.get("path").and_then(Value::as_str).unwrap_or_default();
+                    prop_assert!(!path.contains("..") && !path.starts_with('/'));
+                }
+            }
+        }
+    }
+}
