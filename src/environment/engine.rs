@@ -12,6 +12,7 @@ use std::sync::Arc;
 use chrono::Utc;
 use uuid::Uuid;
 
+use super::config::engine_choice::Kubernetes;
 use super::config::{Config, Environment};
 use super::container::name::Purpose;
 use super::container::{self, Container, specification};
@@ -20,6 +21,8 @@ use super::docker_engine::DockerEngine;
 use super::driver::{Driver, KeepResult, Listed, ListedContainer, StartImages, StartRequest, WarmContainer};
 use super::error::EnvironmentError;
 use super::executor::Architecture;
+#[cfg(feature = "kubernetes")]
+use super::kubernetes::Cluster;
 use super::rights::Rights;
 use super::services::ServiceContainers;
 use crate::task::id::RunId;
@@ -35,7 +38,10 @@ impl Engine {
     /// Connects to the engine. `instance` identifies this installation: only containers that carry
     /// it are ever found or swept.
     pub async fn connect(config: &Config, access: &EngineAccess, instance: &str) -> Result<Self, EnvironmentError> {
-        let driver: Arc<dyn Driver> = Arc::new(DockerEngine::connect(config, access, instance).await?);
+        let driver: Arc<dyn Driver> = match &access.cluster {
+            None => Arc::new(DockerEngine::connect(config, access, instance).await?),
+            Some(cluster) => connect_to(config, cluster, access, instance).await?,
+        };
         Ok(Self {
             driver,
             config: Arc::new(config.clone()),
@@ -247,4 +253,32 @@ impl Engine {
     pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<KeepResult, EnvironmentError> {
         self.driver.keep_set_up(container, done).await
     }
+}
+
+#[cfg(feature = "kubernetes")]
+async fn connect_to(
+    config: &Config,
+    cluster: &Kubernetes,
+    access: &EngineAccess,
+    instance: &str,
+) -> Result<Arc<dyn Driver>, EnvironmentError> {
+    let kubeconfig = access.kubeconfig.clone();
+    Ok(Arc::new(Cluster::connect(config, cluster, kubeconfig, instance).await?))
+}
+
+#[cfg(not(feature = "kubernetes"))]
+#[expect(
+    clippy::unused_async,
+    reason = "it is awaited where the program was built with clusters"
+)]
+async fn connect_to(
+    _config: &Config,
+    cluster: &Kubernetes,
+    _access: &EngineAccess,
+    _instance: &str,
+) -> Result<Arc<dyn Driver>, EnvironmentError> {
+    Err(EnvironmentError::ClusterUnavailable {
+        place: format!("of namespace {}", cluster.namespace),
+        reason: "this program was built without clusters; build it with `--features kubernetes`".to_owned(),
+    })
 }

@@ -22,8 +22,11 @@ mod image; // pulled, built, and made of containers
 mod starting; // starts containers
 mod services; // service containers
 mod docker_driver; // all of it, as every kind of engine is used
+#[cfg(feature = "kubernetes")]
+mod kubernetes; // a cluster: a pod for each run
 mod engine; // connects, finds, lists and sweeps containers, whatever the engine
 
+pub use config::engine_choice::{EngineChoice, EngineKind, Kubernetes};
 pub use config::{Build, Config, During, Environment, Network, NetworkMode};
 pub use container::name::Purpose;
 pub use container::{Attached, Container};
