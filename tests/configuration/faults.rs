@@ -533,11 +533,21 @@ fn a_secret_over_plain_http_is_doubtful_but_not_on_this_machine() {
 fn a_cluster_is_refused_where_it_was_not_built_in_and_judged_where_it_was() {
     let engine = "environment: {engine: kubernetes, kubernetes: {namespace: Team A, user: 0}}\n";
     let runtime = "command_executor: {runtime: runsc, services: {db: {image: 'postgres:17', user: postgres}}}\n";
-    let faults = Given::file(&with_github(&format!("{engine}{runtime}"))).faults();
+    let faults = with_github(&format!("{engine}{runtime}")).faults();
     let (not_built_in, judged): (Vec<&str>, Vec<&str>) = faults
         .lines()
         .partition(|fault| fault.contains("built without clusters"));
-    insta::assert_snapshot!(judged.join("\n"), @"");
+    let keys: Vec<&str> = judged.iter().filter_map(|fault| fault.split(' ').nth(1)).collect();
+    assert_eq!(
+        keys,
+        [
+            "environment.kubernetes.namespace:",
+            "environment.kubernetes.user:",
+            "command_executor.runtime:",
+            "command_executor.services.db.user:"
+        ],
+        "{faults}"
+    );
     if cfg!(feature = "kubernetes") {
         assert_eq!(not_built_in, Vec::<&str>::new());
     } else {
