@@ -151,7 +151,7 @@ async fn try_containers(
     })
 }
 
-/// Which runs need an environment.
+/// The runs that an environment is needed by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// Those whose plan chooses it.

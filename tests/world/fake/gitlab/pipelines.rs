@@ -45,7 +45,7 @@ impl Job {
         }
     }
 
-    /// What another service reported of the commit, with its description.
+    /// A report of another service on the commit, with its description.
     pub fn external(name: &str, description: &str) -> Self {
         Self {
             is_external: true,
