@@ -1,6 +1,5 @@
 //! One repository, from the label to the pull request, and what must be so at its end.
 
-use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -62,14 +61,8 @@ pub async fn play(history: &History) -> anyhow::Result<Times> {
     }))?;
     repository.open_issue("Write a note").label("coding agent");
 
-    let mut command = tokio::process::Command::from(installation.command(&["run"])?);
     let begun = Instant::now();
-    let program = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .context("the program cannot be started")?;
+    let program = installation.start_run()?;
     let output = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
     let output = output.with_context(|| format!("it did not end within {} min", PATIENCE.as_secs() / 60))??;
     let delivered = begun.elapsed();

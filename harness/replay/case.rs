@@ -1,7 +1,6 @@
 //! One recording, from the label to the pull request.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -93,13 +92,7 @@ pub async fn play(trajectory: &Trajectory, source: &Source<'_>, edits_as_tools: 
     issue.body(&trajectory.task).label("coding agent");
 
     let begun = Instant::now();
-    let mut command = tokio::process::Command::from(installation.command(&["run"])?);
-    let program = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .context("the program cannot be started")?;
+    let program = installation.start_run()?;
     let output = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
     let output = output.with_context(|| format!("it did not end within {} min", PATIENCE.as_secs() / 60))??;
     let took = begun.elapsed();

@@ -113,6 +113,16 @@ impl Installation {
             .context("the program cannot be started")
     }
 
+    /// Starts one cycle of the program, whose output can be read. Dropped, it ends.
+    pub fn start_run(&self) -> anyhow::Result<Child> {
+        tokio::process::Command::from(self.command(&["run"])?)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("the program cannot be started")
+    }
+
     /// Returns what the programs that were started have printed until now.
     pub fn said(&self) -> String {
         std::fs::read_to_string(self.folder().join("said.txt")).unwrap_or_default()

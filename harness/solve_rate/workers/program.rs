@@ -1,7 +1,7 @@
 //! The program itself: an issue with the label on a fake forge, and whatever becomes of it.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -36,13 +36,7 @@ pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow
     issue.body(&task.body).label("coding agent");
 
     let begun = Instant::now();
-    let mut command = tokio::process::Command::from(installation.command(&["run"])?);
-    let program = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .context("the program cannot be started")?;
+    let program = installation.start_run()?;
     let patience = job.patience();
     let ended = tokio::time::timeout(patience, program.wait_with_output()).await;
     let seconds = begun.elapsed().as_secs_f64();
