@@ -27,7 +27,8 @@ pub mod process; // processes and all their descendants
 pub mod certificates; // whom HTTP clients trust
 pub mod http; // HTTP clients: building, retries, limits
 pub mod private; // who may read what this program writes
-pub mod signature; // who signed what came over HTTP
+pub mod signature; // who signed what came from elsewhere
+pub mod link; // a byte stream that outlives the connections that carry it
 
 // The neighbours: one module for each part of the outside world.
 pub mod environment; // containers, through Docker

@@ -1,5 +1,5 @@
-//! Signatures of what came over HTTP, and secrets, compared in a time that does not depend on where
-//! they differ.
+//! Signatures of what came from elsewhere, and secrets, compared in a time that does not depend on
+//! where they differ.
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -7,6 +7,15 @@ use sha2::Sha256;
 #[expect(clippy::expect_used, reason = "HMAC takes keys of every length")]
 fn keyed(key: &[u8]) -> Hmac<Sha256> {
     Hmac::<Sha256>::new_from_slice(key).expect("a key of any length")
+}
+
+/// Returns the HMAC-SHA256 of the parts, one behind the other.
+pub fn sign(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = keyed(key);
+    for part in parts {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
 }
 
 /// Tells whether `signature` is the HMAC-SHA256 of the parts, one behind the other.

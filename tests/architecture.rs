@@ -26,7 +26,7 @@ const FLOORS: [&[&str]; 9] = [
         "review",
         "routing",
     ],
-    &["process", "certificates", "http", "private", "signature"],
+    &["process", "certificates", "http", "private", "signature", "link"],
     &[
         "environment",
         "executor",

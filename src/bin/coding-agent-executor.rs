@@ -55,7 +55,9 @@ fn main() -> ExitCode {
     let served = match first.to_str() {
         Some("init") => Err(stay()),
         Some("multiplex") => multiplex(),
-        Some("tunnel") => tunnel(),
+        Some("attach") => alone(executor::attach()),
+        Some("end") => alone(executor::end()),
+        Some("tunnel") => alone(executor::tunnel()),
         Some("lfs-receive") => executor::receive(&git(words)),
         Some("lfs-filter") => executor::filter(&git(words)),
         Some("lfs-send") => {
@@ -84,10 +86,10 @@ fn git(mut words: impl Iterator<Item = OsString>) -> PathBuf {
     PathBuf::from(words.next().unwrap_or_default())
 }
 
-/// Forwards connections to the container's loopback over stdin and stdout.
-fn tunnel() -> anyhow::Result<()> {
+/// Does work that needs no second thread.
+fn alone(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(executor::tunnel());
+    let served = runtime.block_on(work);
     // A thread that still waits for stdin cannot be joined.
     runtime.shutdown_background();
     served

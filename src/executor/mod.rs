@@ -1,6 +1,7 @@
 //! The program inside the container: an MCP server on stdio with the seven workspace tools, and the
-//! inner end of the tunnel out of the container ([`tunnel`]), both of them also over one stream
-//! ([`multiplex`]); and what git needs there for large files ([`filter`], [`receive`], [`send`]).
+//! inner end of the tunnel out of the container ([`tunnel`]), both of them also over one link
+//! ([`multiplex`]), which outlives its connections ([`attach`]) and is ended by the next worker
+//! ([`end`]); and what git needs there for large files ([`filter`], [`receive`], [`send`]).
 //!
 //! It guarantees that no command outlives its time-out, its cancellation or this program, that
 //! output and files are bounded, and that the file tools stay in the project folder. It is no
@@ -17,7 +18,8 @@ mod files; // the file tools
 mod tools; // names, descriptions and schemas of the tools
 mod server; // serves them over MCP
 mod tunnel; // the inner end of the way out
-mod multiplexer; // all of it over one stream
+mod session; // the link with the worker, and its connections
+mod multiplexer; // all of it over one link
 
 use anyhow::Context;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -31,8 +33,9 @@ use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
 pub use files::UNCHANGED;
 pub use large_files::{filter, receive, send};
-pub use multiplexer::{BROKEN, Channel, GREETING, ScriptEnding, multiplex};
+pub use multiplexer::{Channel, GREETING, ScriptEnding, multiplex};
 use server::Workspace;
+pub use session::{BROKEN, attach, end};
 pub use supervisor::supervise;
 pub use tunnel::tunnel;
 

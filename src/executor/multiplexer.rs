@@ -1,8 +1,10 @@
-//! All that a container needs at its start, over the one stream of its own process: the tools, the
+//! All that a container needs at its start, over the one link with its own process: the tools, the
 //! way out, and the script that receives the project.
 //!
 //! Each is a channel that the worker opens, and begins with one line that says what it is. An
-//! attached process for each would cost the engine some forty milliseconds.
+//! attached process for each would cost the engine some forty milliseconds, and what it was asked
+//! for would be lost with its stream: here commands go on while there is no connection, and what
+//! they answered is told over the next one ([`super::session`]).
 
 use std::future::poll_fn;
 use std::os::unix::process::ExitStatusExt;
@@ -13,23 +15,20 @@ use std::time::Duration;
 use anyhow::Context;
 use rmcp::transport::stdio_pipes;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, copy};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, copy};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 
+use super::session::{self, Door, Ended};
 use super::{Options, serve_over, supervisor, tunnel};
+use crate::link::session::SessionKey;
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
 
 /// The line with which this end begins.
 pub const GREETING: &str = "multiplexing";
-
-/// The bytes that the container's first process writes once this program has ended. The engine
-/// keeps the stream open then, and the worker would wait for answers: more bytes than the longest
-/// frame, none of which can begin a frame, end the connection at once.
-pub static BROKEN: [u8; 32 * 1024] = [0xff; 32 * 1024];
 
 /// Most channels at a time; the worker opens three.
 const MOST_CHANNELS: usize = 8;
@@ -37,13 +36,16 @@ const MOST_CHANNELS: usize = 8;
 /// Most bytes that all channels together may have received and not read.
 const MOST_UNREAD: usize = 8 * 1024 * 1024;
 
+/// Bytes that the channels hand to the link before it takes them, and the other way round.
+const CARRIED_AT_ONCE: usize = 64 * 1024;
+
 /// Longest first line of a channel.
 const MAX_LINE: u64 = 256 * 1024;
 
 /// Most bytes of a script's stderr that are kept: the last.
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// Time for the channels to end after the connection has: a call in progress gets five seconds.
+/// Time for the channels to end after the link has: a call in progress gets five seconds.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The first line of a channel: what it is for.
@@ -70,18 +72,38 @@ pub struct ScriptEnding {
     pub stderr: String,
 }
 
-/// Serves channels until stdin ends, then ends all processes that are left. `options` reads the
-/// arguments of [`Channel::Tools`].
+/// Serves channels until the worker has ended the link, or does not come back, then ends all
+/// processes that are left. `options` reads the arguments of [`Channel::Tools`].
 pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
-    let (reader, mut writer) = stdio_pipes();
+    let (mut reader, mut writer) = stdio_pipes();
+    // Before anything else runs in the container, which could take its place.
+    let door = Door::open();
     writer.write_all(format!("{GREETING}\n").as_bytes()).await?;
     writer.flush().await?;
+    let key = SessionKey::receive((&mut reader, &mut writer)).await?;
+    let (near, far) = tokio::io::duplex(CARRIED_AT_ONCE);
+    let keeping = session::keep(far, (Box::new(reader), Box::new(writer)), key, door);
+    // In one task: what one has to say the other does not wait long for.
+    let (ended, mut served) = tokio::join!(keeping, serve_channels(near, options));
+    match ended {
+        Ended::ByWorker => {
+            let _ = timeout(ENDING, async { while served.join_next().await.is_some() {} }).await;
+        }
+        // Nobody hears what they answer.
+        Ended::WithoutWorker { .. } => served.shutdown().await,
+    }
+    let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
+    drop(ended);
+    Ok(())
+}
+
+/// Serves channels until the link has ended; returns those that have not.
+async fn serve_channels(link: DuplexStream, options: fn(Vec<String>) -> anyhow::Result<Options>) -> JoinSet<()> {
     let mut config = yamux::Config::default();
     config.set_max_num_streams(MOST_CHANNELS);
     config.set_max_connection_receive_window(Some(MOST_UNREAD));
-    let stream = tokio::io::join(reader, writer).compat();
-    let mut connection = yamux::Connection::new(stream, config, yamux::Mode::Server);
+    let mut connection = yamux::Connection::new(link.compat(), config, yamux::Mode::Server);
     let mut served = JoinSet::new();
     loop {
         tokio::select! {
@@ -89,16 +111,12 @@ pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> a
                 Some(Ok(stream)) => {
                     served.spawn(serve(stream, options));
                 }
-                Some(Err(_)) | None => break,
+                Some(Err(_)) | None => return served,
             },
             // Ended tasks are removed, so that they do not pile up.
             Some(_) = served.join_next() => {}
         }
     }
-    drop(connection);
-    let _ = timeout(ENDING, async { while served.join_next().await.is_some() {} }).await;
-    let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
-    Ok(())
 }
 
 /// Serves one channel. The worker sees that it ended; why is said on stderr, for people who look.

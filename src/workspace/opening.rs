@@ -20,6 +20,7 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::pool::NameGuard;
 use crate::workspace::project::{Project, Upload, UploadTarget};
 use crate::workspace::set_up::dependencies::Dependencies;
+use crate::workspace::streams::link::end_earlier;
 use crate::workspace::streams::multiplexer::{Channels, Unopened};
 use crate::workspace::streams::tunnel::{self, ContainerTunnel, TunnelEnd};
 
@@ -119,7 +120,10 @@ impl Opening {
 
     /// Takes over a container of an earlier process, which has the project in it.
     pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedProject, WorkspaceError> {
-        let way_out = async { Ok(self.way_out(&container, None, None).await?) };
+        let way_out = async {
+            end_earlier(&container).await?;
+            Ok(self.way_out(&container, None, None).await?)
+        };
         // Boxed, because it has calls to the engine in it, which are large.
         let way_out = Box::pin(self.unless_stopped(way_out)).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());

@@ -21,6 +21,7 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::scripts;
 use crate::workspace::streams;
 use crate::workspace::streams::executor::ExecutorStream;
+use crate::workspace::streams::link::LATE;
 use crate::workspace::streams::multiplexer::Unopened;
 use crate::workspace::streams::tunnel::ContainerTunnel;
 
@@ -186,8 +187,9 @@ impl Project {
     /// Returns the built-in tool server in `container`; the project need not be there yet.
     pub(crate) fn server(container: &Container, config: &environment::Config, channel: Option<Unopened>) -> McpServer {
         let connect = ExecutorStream::new(container.clone(), config.clone(), channel);
-        // The executor enforces the time limit of a command; this one is for a stream that is dead.
-        let patience = Duration::from_secs(config.timeout_seconds + 30);
+        // The executor enforces the time limit of a command; this one is for a stream that is dead,
+        // and longer than one may be away and come back.
+        let patience = Duration::from_secs(config.timeout_seconds + 30) + LATE;
         McpServer::new(WORKSPACE, None, None, patience, Box::new(connect))
     }
 

@@ -1,5 +1,5 @@
-//! Streams from the other side of a pipe: an MCP server, and the inner end of a container's way
-//! out.
+//! Streams from the other side of a pipe: an MCP server, the inner end of a container's way out, and
+//! the link with a container's first process.
 
 use std::io::{self, Cursor};
 use std::pin::Pin;
@@ -8,11 +8,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::BytesMut;
 use coding_agent::egress::Policy;
 use coding_agent::gateway::Gateway;
 use coding_agent::gateway::gate::Gate;
 use coding_agent::gateway::ledger::Ledger;
 use coding_agent::gateway::upstream::Upstream;
+use coding_agent::link::LinkEnd;
+use coding_agent::link::end::WINDOW;
+use coding_agent::link::frame::Decoder;
 use coding_agent::tool::ToolServer;
 use coding_agent::tool::connect::{Connect, Connection};
 use coding_agent::tool::mcp::McpServer;
@@ -52,6 +56,36 @@ impl Connect for Said {
 /// The frames of the tunnel out of a container.
 pub fn tunnel(bytes: &[u8]) {
     served(bytes.to_vec());
+}
+
+/// The frames of a link, which the executor's process writes, in parts of a few bytes: what is taken
+/// out of them is counted, and never more than was written.
+pub fn link(bytes: &[u8]) {
+    const GIVEN: &[u8] = b"twelve bytes";
+    let (mut link, mut decoder) = (LinkEnd::default(), Decoder::default());
+    link.give(GIVEN);
+    link.write_frame(&mut BytesMut::new());
+    'reading: for part in bytes.chunks(7) {
+        decoder.buffer().extend_from_slice(part);
+        loop {
+            match decoder
+                .next_frame()
+                .and_then(|frame| frame.map(|frame| link.read_frame(&frame)).transpose())
+            {
+                Ok(Some(true)) => {}
+                Ok(None) => break,
+                Ok(Some(false)) | Err(_) => break 'reading,
+            }
+        }
+    }
+    assert_eq!(link.received(), link.to_take().len() as u64);
+    assert!(link.to_take().len() <= bytes.len().min(WINDOW));
+    assert!((WINDOW - GIVEN.len()..=WINDOW).contains(&link.room()));
+    // Another connection begins only where this one can have ended.
+    for received_there in 0..16 {
+        let may = received_there <= GIVEN.len() as u64 && received_there >= (link.room() + GIVEN.len() - WINDOW) as u64;
+        assert_eq!(link.resume(received_there).is_ok(), may);
+    }
 }
 
 /// A request to the proxy, in the first stream of a tunnel. Nothing is allowed, so nothing is

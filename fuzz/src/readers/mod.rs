@@ -20,7 +20,7 @@ pub mod words;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the name of their fuzz target and of their folder in the corpus.
-pub const READERS: [(&str, Reader); 28] = [
+pub const READERS: [(&str, Reader); 29] = [
     ("added_objects", commits::added_objects),
     ("answer", model::answer),
     ("bodies", bodies::bodies),
@@ -33,6 +33,7 @@ pub const READERS: [(&str, Reader); 28] = [
     ("harmless", markdown::harmless),
     ("hosts", hosts::hosts),
     ("large_file", commits::large_file),
+    ("link_frames", frames::link),
     ("mcp_frames", frames::mcp),
     ("messages", messengers::messages),
     ("picture", messengers::picture),

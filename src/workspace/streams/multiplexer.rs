@@ -1,8 +1,9 @@
-//! The streams that a new container needs at once, over the one stream of its first process: tools,
+//! The streams that a new container needs at once, over the one link with its first process: tools,
 //! way out and the project. See [`crate::executor::multiplex`] for the other end.
 //!
-//! Nothing depends on it. Where there is no such stream (a container that was taken over, an engine
-//! that does not attach), or once it is lost, each of the three has an attached process of its own.
+//! The link outlives its connections ([`super::link`]), and nothing depends on it. Where there is
+//! none (a container that was taken over, an engine that does not attach), or once it has ended,
+//! each of the three has an attached process of its own.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,10 +16,13 @@ use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::environment::{Attached, Container, Ending, EnvironmentError, Streams};
 use crate::executor::{Channel, GREETING, ScriptEnding};
+use crate::link::LinkEnd;
+use crate::link::session::SessionKey;
+use crate::workspace::streams::link::Link;
 
 /// Longest time until the other end greets.
 const GREETING_LIMIT: Duration = Duration::from_secs(20);
@@ -26,6 +30,9 @@ const GREETING_LIMIT: Duration = Duration::from_secs(20);
 /// Most bytes that the three channels together may have received and not read.
 const MOST_UNREAD: usize = 8 * 1024 * 1024;
 const MOST_STREAMS: usize = 8;
+
+/// Bytes that the channels hand to the link before it takes them, and the other way round.
+const CARRIED_AT_ONCE: usize = 64 * 1024;
 
 /// Most bytes of the answer about a script: its stderr, escaped.
 const MAX_ANSWER: usize = 512 * 1024;
@@ -41,10 +48,10 @@ pub(crate) struct Channels {
 /// A channel of which the other end knows nothing yet.
 pub(crate) struct Unopened(ChannelStream);
 
-/// An open channel. The connection ends with the last of its channels.
+/// An open channel. The link ends with the last of its channels.
 pub(crate) struct ChannelStream {
     stream: Compat<yamux::Stream>,
-    _connection: Arc<AbortOnDropHandle<()>>,
+    _use: Arc<DropGuard>,
 }
 
 impl Channels {
@@ -54,7 +61,7 @@ impl Channels {
         let Some(streams) = container.take_first() else {
             return Self::default();
         };
-        let begun = timeout(GREETING_LIMIT, Self::begin(streams)).await;
+        let begun = timeout(GREETING_LIMIT, Self::begin(container, streams)).await;
         let begun = begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         begun.unwrap_or_else(|error| {
             let container = container.id();
@@ -63,31 +70,46 @@ impl Channels {
         })
     }
 
-    async fn begin((stdin, mut stdout): Streams) -> io::Result<Self> {
+    async fn begin(container: &Container, (mut stdin, mut stdout): Streams) -> io::Result<Self> {
         let mut line = vec![0; GREETING.len() + 1];
         stdout.read_exact(&mut line).await?;
         if line != format!("{GREETING}\n").as_bytes() {
             return Err(io::Error::other("it began with something else"));
         }
+        let key = SessionKey::new()?;
+        key.give((&mut stdout, &mut stdin)).await?;
         let mut config = yamux::Config::default();
         config.set_max_num_streams(MOST_STREAMS);
         config.set_max_connection_receive_window(Some(MOST_UNREAD));
-        let stream = tokio::io::join(stdout, stdin).compat();
-        let mut connection = yamux::Connection::new(stream, config, yamux::Mode::Client);
+        let (near, far) = tokio::io::duplex(CARRIED_AT_ONCE);
+        let mut connection = yamux::Connection::new(near.compat(), config, yamux::Mode::Client);
         let mut opened = Vec::new();
         for _ in 0..3 {
             let stream = poll_fn(|context| connection.poll_new_outbound(context)).await;
             opened.push(stream.map_err(io::Error::other)?.compat());
         }
-        let serving = tokio::spawn(async move {
+        let unused = CancellationToken::new();
+        let link = Link {
+            container: container.clone(),
+            key,
+            end: LinkEnd::default(),
+            unused: unused.clone(),
+        };
+        let guard = Arc::new(unused.clone().drop_guard());
+        let serving = async move {
             // The other end opens none; asking for them keeps the connection going.
-            while let Some(Ok(_)) = poll_fn(|context| connection.poll_next_inbound(context)).await {}
-        });
-        let connection = Arc::new(AbortOnDropHandle::new(serving));
+            let asking =
+                async { while let Some(Ok(_)) = poll_fn(|context| connection.poll_next_inbound(context)).await {} };
+            unused.run_until_cancelled(asking).await;
+            drop(connection);
+        };
+        // Not aborted with the last channel: the other end is told then, and would wait otherwise.
+        // In one task: what one has to say the other does not wait long for.
+        tokio::spawn(async move { tokio::join!(serving, link.keep(far, (stdin, stdout))) });
         let mut channel = || {
             Some(Unopened(ChannelStream {
                 stream: opened.pop()?,
-                _connection: Arc::clone(&connection),
+                _use: Arc::clone(&guard),
             }))
         };
         Ok(Self {
