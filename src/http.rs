@@ -110,7 +110,8 @@ impl Backoff {
         }
     }
 
-    fn pauses(self) -> ExponentialBuilder {
+    /// Returns the pauses, each longer by chance than it is planned.
+    pub(crate) fn pauses(self) -> ExponentialBuilder {
         ExponentialBuilder::new()
             .with_min_delay(self.first)
             .with_factor(self.factor)

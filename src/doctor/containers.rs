@@ -39,7 +39,12 @@ pub(super) async fn examine(config: &Config, access: &EngineAccess) -> Vec<Findi
     };
     let mut images = Vec::new();
     for (name, environment) in &section.environments {
-        images.push(image(&engine, name, environment).await);
+        let need = if *name == section.default_environment {
+            Need::EachRun
+        } else {
+            Need::IfChosen
+        };
+        images.push(image(&engine, name, environment, need).await);
     }
     for (name, service) in &section.services {
         images.push(service_image(&engine, name, &service.image).await);
@@ -146,27 +151,56 @@ async fn try_containers(
     })
 }
 
-async fn image(engine: &Engine, name: &str, environment: &Environment) -> Finding {
+/// The runs that an environment is needed by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Those whose plan chooses it.
+    IfChosen,
+    /// All that choose no other: without the default environment no run works.
+    EachRun,
+}
+
+async fn image(engine: &Engine, name: &str, environment: &Environment, need: Need) -> Finding {
     let subject = format!("environment {name}");
-    match engine.has_image(&environment.image).await {
-        Ok(true) => Finding::good(subject, &environment.image),
+    let image = &environment.image;
+    match engine.has_image(image).await {
+        Ok(true) => Finding::good(subject, image),
         Ok(false) if environment.build.is_some() => Finding::doubtful(
             subject,
-            format!("{} is not there yet", environment.image),
+            format!("{image} is not there yet"),
             "nothing to do: it is built at the first need",
         ),
-        Ok(false) => Finding::doubtful(
-            subject,
-            format!(
-                "{} is not there; it will be pulled at the first need if a registry has it",
-                environment.image
-            ),
-            if environment.image.starts_with("coding-agent-executor-") {
+        Ok(false) => {
+            let is_own = image.starts_with("coding-agent-executor-");
+            let remedy = if is_own {
                 format!("build it in the folder of coding-agent's source: scripts/setup images {name}")
             } else {
-                format!("pull it, or say in command_executor.environments.{name}.build how it is built")
-            },
-        ),
+                format!(
+                    "pull it (docker pull {image}), or say in command_executor.environments.{name}.build how it is built"
+                )
+            };
+            let lack = match need {
+                // Each machine makes these itself.
+                Need::EachRun if is_own => Some("no registry has it".to_owned()),
+                Need::EachRun => {
+                    let reason = engine.why_not_pullable(image).await;
+                    reason.map(|reason| format!("it cannot be pulled ({reason})"))
+                }
+                Need::IfChosen => None,
+            };
+            match lack {
+                Some(lack) => Finding::bad(
+                    subject,
+                    format!("{image}, the default environment's image, is not there, and {lack}"),
+                    remedy,
+                ),
+                None => Finding::doubtful(
+                    subject,
+                    format!("{image} is not there; it will be pulled at the first need if a registry has it"),
+                    remedy,
+                ),
+            }
+        }
         Err(error) => told_apart(subject, error, "look at the Docker engine's log"),
     }
 }

@@ -231,4 +231,8 @@ pub trait ExamineApi {
 
     /// Examines all repositories of an owner; `found` of their items carry the trigger label.
     async fn examine_all(&self, owner: &str, found: usize) -> Result<Verdict, Failure>;
+
+    /// Returns the repositories of an owner that can be worked on, of those that the examination
+    /// looks at.
+    async fn workable(&self, owner: &str) -> Result<Vec<String>, Failure>;
 }

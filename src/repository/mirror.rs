@@ -50,6 +50,15 @@ impl Mirror {
         address.is_some() && address == self.address
     }
 
+    /// Returns this mirror as that of the same repository at another address, to which the forge
+    /// has renamed it. Never for a fork: the address alone keeps its commits apart.
+    pub fn renamed(&self, url: &str) -> Result<Self, RepositoryError> {
+        Ok(Self {
+            address: Some(Address::read(url)?),
+            ..self.clone()
+        })
+    }
+
     pub(in crate::repository) fn own_address(&self) -> Result<&Address, RepositoryError> {
         self.address.as_ref().ok_or_else(|| RepositoryError::Unexpected {
             what: self.path.display().to_string(),

@@ -8,6 +8,7 @@ use crate::fake::github::GitHub;
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::fake::gitlab::GitLab;
+use crate::fake::gitlab::Job;
 
 /// Runs a script of this folder, and fails with what it wrote.
 pub(crate) fn judge(script: &str, environment: &[(&str, &str)]) {
@@ -113,7 +114,11 @@ async fn python_gitlab_carries_an_issue_to_a_merge_request() {
         .label("coding agent");
     let merge = gitlab.open_merge_request("Colour", "colour", &[("COLOUR", "red\n")]);
     merge.line_comment("alice", "COLOUR", 1, "Blue, please.");
-    merge.pipeline_passes("test").pipeline_fails("test", "E   assert False");
+    let failed = vec![
+        Job::failed("test", "E   assert False"),
+        Job::external("license/cla", "The agreement is not signed yet."),
+    ];
+    merge.pipeline_passes("test").pipeline_fails_in(failed);
     let project = gitlab.default_project();
     project
         .member("rita", Access::Reporter)

@@ -98,6 +98,11 @@ assert failed.sha == merge.sha and failed.id > passed.id
 assert [job.name for job in project.pipelines.get(failed.id, lazy=True).jobs.list(scope="failed", get_all=True)] == ["test"]
 assert project.pipelines.get(passed.id, lazy=True).jobs.list(scope="failed", get_all=True) == []
 (job,) = project.pipelines.get(failed.id, lazy=True).jobs.list(get_all=True)
+statuses = project.commits.get(merge.sha, lazy=True).statuses.list(get_all=True)
+assert sorted(status.status for status in statuses) == ["failed", "failed", "success"]
+assert job.id in [status.id for status in statuses], "jobs are statuses as well"
+(external,) = [status for status in statuses if status.name == "license/cla"]
+assert external.description == "The agreement is not signed yet." and not external.allow_failure
 assert project.jobs.get(job.id, lazy=True).trace() == b"E   assert False"
 assert merge.sha and merge.diff_refs["head_sha"] == merge.sha and not merge.has_conflicts
 assert merge.changes_count == "1" and [commit.title for commit in merge.commits()] == ["Colour"]

@@ -226,3 +226,52 @@ fn a_wrong_address_is_named_with_its_setting() {
     let error = model_of(&config).err().unwrap().to_string();
     assert!(!error.contains("secret"), "{error}");
 }
+
+#[tokio::test]
+async fn a_request_above_the_limit_per_minute_is_no_matter_of_waiting_or_of_the_window() {
+    for (status, body) in [
+        (
+            429,
+            json!({ "error": {
+                "message": "Request too large for gpt-4o in organization org-AbCdEf0123456789 on tokens per min (TPM): Limit 30000, Requested 46238. The input or output tokens must be reduced in order to run successfully. Visit https://platform.openai.com/account/rate-limits to learn more.",
+                "type": "tokens", "param": null, "code": "rate_limit_exceeded",
+            }}),
+        ),
+        (
+            413,
+            json!({ "error": {
+                "message": "Request too large for model `gpt` in organization `org_01` service tier `on_demand` on tokens per minute (TPM): Limit 30000, Requested 46238, please reduce your message size and try again.",
+                "type": "tokens", "code": "rate_limit_exceeded",
+            }}),
+        ),
+    ] {
+        let model = Model::start().await;
+        model.refuses(status, &body.to_string());
+        let error = chat(&llm(&model, ProviderName::Openai), true)
+            .get_response()
+            .await
+            .unwrap_err();
+        assert!(matches!(error, LlmError::Refused { .. }), "{error}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(error, @"the provider's rate limit of 30000 tokens per minute for 'scripted' is below the request, which has about 46238 tokens, so it is refused however long one waits; have the limit raised (a higher tier of the account), or set llm.openai.context_length below 30000, so that conversations are shortened in time");
+        }
+        assert_eq!(model.requests().len(), 1);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_limit_per_minute_that_others_used_up_is_waited_for() {
+    let model = Model::start().await;
+    let body = json!({ "error": {
+        "message": "Rate limit reached for gpt-4o in organization org-AbCdEf0123456789 on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 2ms.",
+        "type": "tokens", "param": null, "code": "rate_limit_exceeded",
+    }});
+    model.refuses(429, &body.to_string()).done("Greeted.");
+    let reply = chat(&llm(&model, ProviderName::Openai), true)
+        .get_response()
+        .await
+        .unwrap();
+    assert!(decode::turn(&reply).unwrap().done);
+    model.finish();
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::fake::fault::Quirk;
+use crate::fake::fault::{Disturbance, Fault, Quirk};
 use crate::fake::model::Plan;
 use crate::world::World;
 
@@ -189,6 +189,47 @@ async fn a_new_token_that_is_not_known_everywhere_yet_is_tried_again() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(world.github.count("POST /app/installations/*/access_tokens"), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_new_token_that_is_refused_as_if_it_had_no_rights_is_tried_again() {
+    const MADE: &str = "POST /app/installations/*/access_tokens";
+    for (status, says) in [
+        (403, r#"{"message":"Resource not accessible by integration"}"#),
+        (404, r#"{"message":"Not Found"}"#),
+    ] {
+        let mut world = World::start().await;
+        writes(&world);
+        becomes_an_app(&mut world);
+        let issue = world.github.open_issue("Greet").label("coding agent");
+        let refused = Fault::Refuses(status, says);
+        let first = Disturbance::of("GET /repos/acme/widgets/issues", refused).times(3);
+        world.github.disturb(first.once_answered(MADE));
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{status}: {ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent done"], "{status}");
+        assert_eq!(world.github.count(MADE), 1, "{status}");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_accepted_once_is_refused_for_a_reason() {
+    let mut world = World::start().await;
+    becomes_an_app(&mut world);
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let refused = Fault::Refuses(403, r#"{"message":"Resource not accessible by integration"}"#);
+    let route = "GET /repos/acme/widgets/issues/1/events";
+    world.github.disturb(Disturbance::of(route, refused).always());
+
+    let ended = world.run().await;
+
+    assert_ne!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(world.github.count(route), 1, "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent"], "{}", world.story());
     world.finish().await;
 }
 

@@ -1,5 +1,7 @@
 //! `doctor`: what it says on a healthy machine, and on broken ones.
 
+mod owners;
+
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -204,18 +206,19 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     ok    Docker                          ENGINE
     look  environment built               coding-agent-executor-not-built-yet:latest is not there yet
                                           -> nothing to do: it is built at the first need
-    look  environment python              coding-agent-executor-that-never-was:latest is not there; it will be pulled at the first need if a registry has it
+    BAD   environment python              coding-agent-executor-that-never-was:latest, the default environment's image, is not there, and no registry has it
                                           -> build it in the folder of coding-agent's source: scripts/setup images python
     BAD   model                           the openai server at MODEL/v1 does not list the model 'missing-model' (it has: scripted, qwen3-coder:30b, qwen/qwen3-coder-30b, gpt-5-mini, claude-sonnet-4-5)
                                           -> choose a model the server has in llm.openai.model (MODEL/v1/models lists them)
 
-    1 to fix, 2 to look at.
+    2 to fix, 1 to look at.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
 }
 
 #[tokio::test]
+<<<<<<< HEAD
 async fn a_model_that_cannot_copy_a_text_is_to_write_whole_files() {
     let world = World::with(Model::repeating_and_editing("return  net*TAX").await).await;
 
@@ -236,6 +239,39 @@ async fn a_model_that_cannot_copy_a_text_is_to_write_whole_files() {
 }
 
 #[tokio::test]
+||||||| e3e2be1f
+=======
+async fn without_the_image_that_each_run_needs_nothing_is_well() {
+    let mut world = World::start().await;
+    for (image, remedy) in [
+        // A registry that is surely not there.
+        ("127.0.0.1:1/acme/python:1", "docker pull 127.0.0.1:1/acme/python:1"),
+        ("coding-agent-executor-that-never-was", "scripts/setup images python"),
+    ] {
+        world.configure(|config| config["command_executor"]["environments"] = json!({ "python": image }));
+
+        let ended = world.command(&["doctor"]).await;
+
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stdout.contains("BAD   environment python"), "{}", ended.stdout);
+        assert!(ended.stdout.contains(remedy), "{}", ended.stdout);
+        assert!(ended.stdout.contains("\n1 to fix."), "{}", ended.stdout);
+    }
+    // One that only some plans choose may wait.
+    world.configure(|config| {
+        config["command_executor"]["environments"] = json!({
+            "python": "coding-agent-executor-python:latest",
+            "node": "coding-agent-executor-that-never-was",
+        });
+    });
+    let ended = world.command(&["doctor"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("look  environment node"), "{}", ended.stdout);
+    world.finish().await;
+}
+
+#[tokio::test]
+>>>>>>> d992e0a6
 async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     let mut world = World::with(Model::repeating().await).await;
     let endpoint = world.model.address();

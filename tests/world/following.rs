@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::fake::github::Item;
 use crate::fake::gitlab;
 use crate::fake::model::{Plan, Script};
+use crate::fake::traffic::Request;
 use crate::reading::told;
 use crate::world::World;
 
@@ -180,6 +181,8 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
         reply.body
     );
     assert_eq!(pull.last_line_comment().reactions_of(bot), ["eyes"]);
+    // Resolving it would be an order of GraphQL that the fake does not know and notes down.
+    assert_eq!(world.github.unknown_requests(), [""; 0]);
     // Nothing of it is told twice, and what approves asks for nothing.
     pull.approves("alice", "Now it is fine.");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
@@ -246,6 +249,11 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
     let thread = merge.discussion_of(&remark);
     assert_eq!((thread.len(), thread[1].author.as_str()), (2, world.gitlab.bot()));
     assert!(thread[1].body.starts_with("Worked on in `"), "{}", thread[1].body);
+    // It is left open for its reviewer: nothing but the reply was written there.
+    let mut written = world.gitlab.requests();
+    written.retain(|request| request.method != "GET" && request.path.contains("/discussions/"));
+    let is_reply = |request: &Request| request.is("POST /projects/*/merge_requests/*/discussions/*/notes");
+    assert!(written.len() == 1 && is_reply(&written[0]), "{written:?}");
     assert_eq!(merge.comments_of(world.gitlab.bot()).len(), 2, "{}", merge.timeline());
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     world.finish().await;

@@ -1,7 +1,12 @@
 //! Forges as people have them: what they answer beside their documentation.
 
+mod pages;
+mod pipelines;
+mod refusals;
+
 use serde_json::json;
 
+use crate::credentials::becomes_an_app;
 use crate::fake::fault::{Disturbance, Fault, Quirk};
 use crate::fake::gitlab::{self, Access};
 use crate::fake::model::Plan;
@@ -138,6 +143,52 @@ async fn a_fork_that_a_fine_grained_token_cannot_reach_costs_no_work() {
 }
 
 #[tokio::test]
+async fn a_fork_that_an_app_cannot_reach_costs_no_work() {
+    let mut world = World::start().await;
+    becomes_an_app(&mut world);
+    let pull = world
+        .github
+        .open_pull_from_fork("mallory", "Greet", "greeting", &FILES)
+        .allows_maintainers()
+        .label("coding agent");
+
+    world.run().await;
+
+    assert_eq!(world.model.requests().len(), 0, "{}", world.story());
+    let comments = pull.comments_of("coding-agent[bot]");
+    let said = told(&world, comments.last().unwrap());
+    assert!(
+        said.contains("an App or a fine-grained token reaches no fork of another owner"),
+        "{said}"
+    );
+    world.finish().await;
+}
+
+/// A token as an App's installation has it, that the operator made and configured as a token.
+#[tokio::test]
+async fn a_configured_token_of_an_installation_reaches_no_fork_either() {
+    let mut world = World::start().await;
+    let token = world.github.installation_token();
+    world.configure(|config| {
+        config["github"]["token"] = json!(token);
+        config["github"]["bot_name"] = json!("coding-agent[bot]");
+    });
+    let pull = world
+        .github
+        .open_pull_from_fork("mallory", "Greet", "greeting", &FILES)
+        .allows_maintainers()
+        .label("coding agent");
+
+    world.run().await;
+
+    assert_eq!(world.model.requests().len(), 0, "{}", world.story());
+    let comments = pull.comments_of("coding-agent[bot]");
+    let said = told(&world, comments.last().unwrap());
+    assert!(said.contains("reaches no fork of another owner"), "{said}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_fork_whose_target_only_others_may_merge_into_costs_no_work() {
     let world = World::on_gitlab().await;
     world.gitlab.default_project().merged_by(Access::Maintainer);
@@ -193,6 +244,34 @@ async fn a_project_that_moves_during_a_run_is_written_to_where_it_is() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     assert_eq!(world.gitlab.merge_requests().len(), 1, "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_repository_that_is_renamed_during_a_run_is_pushed_to_where_it_is() {
+    let world = World::start().await;
+    greets(world.model.plans(plan())).holds();
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let mut run = world.spawn(&["run"]);
+    run.until(&world, world.model.until_held(1)).await;
+    world.github.default_repository().renames_to("gadgets");
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1, "{}", world.story());
+    assert_eq!(pulls[0].file("README.md").as_deref(), Some("Hello\n"));
+    // Git follows no redirect: it is given the new address.
+    let pushes = world.github.git_requests();
+    let pushed = |path: &str| {
+        pushes
+            .iter()
+            .any(|request| request.path == path && request.status == Some(200))
+    };
+    assert!(pushed("/acme/gadgets.git/git-receive-pack"), "{pushes:?}");
     world.finish().await;
 }
 

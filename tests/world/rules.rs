@@ -439,3 +439,34 @@ async fn a_project_chooses_its_image_and_set_up_as_far_as_the_operator_lets_it()
     );
     world.finish().await;
 }
+
+#[tokio::test]
+async fn set_up_commands_that_the_operator_does_not_allow_are_named() {
+    let mut world = World::start().await;
+    world.configure(|config| config["command_executor"]["by_rules"] = json!({ "setup_commands": false }));
+    let rules = "environment:\n  setup_commands: ['touch /tmp/set-up']\n";
+    let git = world.github.default_repository();
+    git.commit("main", "Rules", &[(".coding-agent-rules.yaml", rules)]);
+    let script = world.model.plans(plan()).calls(
+        "workspace/execute_command",
+        json!({ "command": "test ! -e /tmp/set-up && echo none" }),
+    );
+    writes(script, "README.md").done("Greeted.");
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let told = world.model.requests()[2].last_user_message();
+    assert!(told.contains("none"), "{told}");
+    let comments = issue.comments_of(world.github.bot());
+    let last = comments.last().unwrap();
+    assert!(
+        last.contains(
+            "The set-up commands of `.coding-agent-rules.yaml` were not run: the configuration \
+             (`command_executor.by_rules.setup_commands`) does not allow them."
+        ),
+        "{last}"
+    );
+    world.finish().await;
+}

@@ -112,3 +112,40 @@ async fn another_commit_of_one_is_refused() {
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn on_gitlab_they_are_found_across_subgroups_by_a_relative_address() {
+    let mut world = World::on_gitlab().await;
+    world.configure(|config| {
+        config["git"] = json!({ "submodules": "same_forge" });
+        config["gitlab"]["projects"] = json!(["acme/tools/widgets"]);
+    });
+    let library = world.gitlab.project("acme/libs/deep/answers");
+    let used = library.commit("main", "Answer", &[("lib.h", "#define ANSWER 42\n")]);
+    let project = world.gitlab.project("acme/tools/widgets");
+    let modules = "[submodule \"answers\"]\n\tpath = vendor/answers\n\turl = ../../libs/deep/answers.git\n";
+    let git = project.git();
+    git.commit("main", "main", "Say where it is", &[(".gitmodules", modules)]);
+    git.link("main", "vendor/answers", &used);
+    let planned = plan().verified_by("grep -q 'ANSWER 42' vendor/answers/lib.h");
+    executes(world.model.plans(planned), "echo greet > greeting").done("Greeted.");
+    project.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "gitlab:acme/tools/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let told = world.model.requests()[0].last_user_message();
+    assert!(
+        told.contains("vendor/answers (../../libs/deep/answers.git): its files are there\n"),
+        "{told}"
+    );
+    let merge = &world.gitlab.merge_requests()[0];
+    assert_eq!(merge.diff().matches("diff --git").count(), 1, "{}", merge.diff());
+    assert!(!merge.title().starts_with("Draft:"), "{}", world.story());
+    world.finish().await;
+}

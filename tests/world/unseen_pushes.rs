@@ -46,6 +46,44 @@ async fn the_pull_request_is_opened_as_soon_as_github_sees_the_branch() {
 }
 
 #[tokio::test]
+async fn a_branch_that_github_never_sees_puts_the_run_back_and_fails_nothing() {
+    let world = World::start().await;
+    greet(&world);
+    // As often as it is asked within a minute and a half.
+    let never = Disturbance::of(GITHUB_PULLS, Fault::Refuses(422, GITHUB_SAYS));
+    world.github.disturb(never.times(11));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.github.count(GITHUB_PULLS), 11);
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let said = issue.comments_of(world.github.bot());
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("the forge does not see it yet"), "{}", said[0]);
+
+    // Nothing of it is done again: the branch is there, and the model is not asked.
+    let asked = world.model.requests().len();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.model.requests().len(), asked);
+    assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_merge_request_is_opened_as_soon_as_gitlab_sees_the_branch() {
     let world = World::on_gitlab().await;
     greet(&world);

@@ -41,7 +41,11 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
     if let Some(item) = item {
         note_fork(&mut run.claim, item).await?;
     }
+    let is_fork = run.claim.record.planned.fork.is_some();
     let mirror = match (&run.workspace.mirror, &remote) {
+        // The forge has renamed the repository. Git follows no redirect to its new address, with
+        // which it would send the login to wherever that leads; the item names it.
+        (Some(mirror), Some(remote)) if !is_fork && !mirror.is_of(&remote.url) => mirror.renamed(&remote.url)?,
         (Some(mirror), _) => mirror.clone(),
         (None, Some(remote)) => fetching::fetch_telling(run, remote).await?,
         (None, None) => {

@@ -48,6 +48,16 @@ impl Client {
         Ok(())
     }
 
+    /// Asks the image's registry, through the engine, for the image. Fails where a pull would fail,
+    /// and also where the engine cannot ask: see [`Failure`].
+    pub(crate) async fn ask_registry(&self, image: &str) -> Result<(), Failure> {
+        let credentials = DockerConfig::read(self.config_folder.as_deref()).for_image(image).await;
+        let named = with_tag(image);
+        self.ask(self.docker.inspect_registry_image(&named, credentials))
+            .await?;
+        Ok(())
+    }
+
     /// Builds an image; `Err` says where the build failed.
     pub(crate) async fn build(
         &self,

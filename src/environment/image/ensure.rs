@@ -1,8 +1,16 @@
 //! Provides images: present, else pulled, else built if the environment says how.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use crate::environment::config::Environment;
+use crate::environment::docker::Failure;
 use crate::environment::engine::Engine;
 use crate::environment::error::EnvironmentError;
+
+/// Time limit of a question to a registry. A pull may take longer, a person waits for this answer.
+const REGISTRY_LIMIT: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Ensures that the image is present: pulls it, or builds it if the environment says how.
@@ -45,6 +53,16 @@ impl Engine {
             Ok(_) => Ok(true),
             Err(failure) if failure.is_absent() => Ok(false),
             Err(failure) => Err(self.client.error("looking for an image", failure)),
+        }
+    }
+
+    /// Returns why the image cannot be pulled, in the registry's or the engine's words. `None` if
+    /// its registry has it, or if it cannot be asked: it does not answer, or the engine has no way
+    /// to ask (podman).
+    pub async fn why_not_pullable(&self, image: &str) -> Option<String> {
+        match timeout(REGISTRY_LIMIT, self.client.ask_registry(image)).await {
+            Ok(Err(Failure::Refused { message, .. })) if !message.contains("is not supported") => Some(message),
+            Ok(Ok(()) | Err(_)) | Err(_) => None,
         }
     }
 }

@@ -5,8 +5,8 @@ use chrono::NaiveDate;
 
 use crate::finding::{Finding, Verdict};
 use crate::forge::caveats::{Caveats, some_of};
-use crate::forge::github::http::TokenScope;
-use crate::forge::github::http::{encoded, path};
+use crate::forge::github::http::response::AUTHORISE;
+use crate::forge::github::http::{TokenScope, encoded, path};
 use crate::forge::github::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::platform::ExamineApi;
@@ -116,6 +116,7 @@ impl ExamineApi for Api {
 
     async fn examine_all(&self, owner: &str, found: usize) -> Result<Verdict, Failure> {
         let looked_at = self.repositories_of(owner).await?;
+        let is_hidden = self.client.hidden.take();
         let is_more = looked_at.len() >= MOST_LOOKED_AT;
         let count = looked_at.len();
         let in_use: Vec<&schema::Repository> = looked_at.iter().filter(|one| !one.archived).collect();
@@ -136,6 +137,9 @@ impl ExamineApi for Api {
             });
         }
         let mut doubts = Caveats::default();
+        if is_hidden {
+            doubts.add("single sign-on hides some of it from the token", AUTHORISE);
+        }
         if !closed.is_empty() {
             let what = format!("the token's account may not push to {}", some_of(&closed));
             doubts.add(
@@ -162,6 +166,12 @@ impl ExamineApi for Api {
         Ok(doubts.on(format!(
             "can be searched; {found} items carry the trigger label now; repositories looked at: {count}{which}"
         )))
+    }
+
+    async fn workable(&self, owner: &str) -> Result<Vec<String>, Failure> {
+        let mut found = self.repositories_of(owner).await?;
+        found.retain(|one| !one.archived && (self.is_app || one.permissions.push != Some(false)));
+        Ok(found.into_iter().map(|one| one.full_name).collect())
     }
 }
 

@@ -183,6 +183,11 @@ impl ExamineApi for Api {
             all.len()
         )))
     }
+
+    async fn workable(&self, owner: &str) -> Result<Vec<String>, Failure> {
+        let writable = self.projects_in(owner, Some(AccessLevel::Developer)).await?;
+        Ok(writable.into_iter().collect())
+    }
 }
 
 impl Api {

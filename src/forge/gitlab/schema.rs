@@ -293,6 +293,22 @@ pub(crate) struct Job {
     pub(crate) allow_failure: bool,
 }
 
+/// The state of anything in a pipeline of a commit: a job, a trigger, or what another service
+/// reported.
+#[derive(Deserialize)]
+pub(crate) struct CommitStatus {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) status: String,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) allow_failure: bool,
+    /// Missing on older servers.
+    #[serde(default)]
+    pub(crate) pipeline_id: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::User;

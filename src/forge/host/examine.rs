@@ -1,5 +1,7 @@
 //! Examination of a host by `doctor`: the program's credentials, each repository, its labels.
 
+use std::collections::BTreeSet;
+
 use crate::finding::{Finding, Verdict};
 use crate::forge::GitRemote;
 use crate::forge::host::Host;
@@ -7,6 +9,9 @@ use crate::forge::http::failure::Failure;
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::source::Source;
 use crate::task::id::ItemKind;
+
+/// Maximum number of an owner's repositories whose labels are looked at.
+const MOST_LABELLED: usize = 3;
 
 impl<P: Platform> Host<P> {
     pub(crate) async fn examine_all(&self) -> Vec<Finding> {
@@ -21,6 +26,7 @@ impl<P: Platform> Host<P> {
         }
         findings.extend(self.platform.examine_grants().await);
         findings.extend(self.examine_accounts().await);
+        let mut examined = self.named();
         for source in &self.platform.settings().sources {
             match source {
                 Source::Repository(name) => findings.extend(self.examine_one(name).await),
@@ -30,32 +36,68 @@ impl<P: Platform> Host<P> {
                         Err(failure) => Err(failure),
                     };
                     let verdict = verdict.unwrap_or_else(|failure| bad::<P>(owner, &failure));
-                    findings.push(Finding::new(format!("{title} {}", P::subject_of_all(owner)), verdict));
+                    let all = Finding::new(format!("{title} {}", P::subject_of_all(owner)), verdict);
+                    let is_bad = all.is_bad();
+                    findings.push(all);
+                    if !is_bad {
+                        findings.extend(self.examine_labels_of(owner, &mut examined).await);
+                    }
                 }
             }
         }
         findings
     }
 
-    /// Returns what git needs for the repositories that can be read; the others are reported
-    /// elsewhere.
+    /// Returns the repositories that are named one by one, in lower case.
+    fn named(&self) -> BTreeSet<String> {
+        let sources = self.platform.settings().sources.iter();
+        sources
+            .filter_map(|source| match source {
+                Source::Repository(name) => Some(name.to_lowercase()),
+                Source::All(_) => None,
+            })
+            .collect()
+    }
+
+    /// Examines the labels of an owner's first repositories, but for those that were `examined`.
+    async fn examine_labels_of(&self, owner: &str, examined: &mut BTreeSet<String>) -> Vec<Finding> {
+        // That they cannot be listed is told of the owner.
+        let names = self.platform.workable(owner).await.unwrap_or_default();
+        let mut findings = Vec::new();
+        for name in names.iter().take(MOST_LABELLED) {
+            if examined.insert(name.to_lowercase()) {
+                findings.push(self.labels_finding(name).await);
+            }
+        }
+        findings
+    }
+
+    /// Returns what git needs for the repositories that can be read, each once; the others are
+    /// reported elsewhere. Of all repositories of an owner it is the one that work waits in, or
+    /// else the first that can be worked on.
     pub(super) async fn remotes(&self) -> Vec<GitRemote> {
         let mut remotes = Vec::new();
+        let mut seen = BTreeSet::new();
         for source in &self.platform.settings().sources {
             let name = match source {
                 Source::Repository(name) => Some(name.clone()),
-                Source::All(_) => {
-                    let items = self.items_of(source).await.unwrap_or_default();
-                    items
-                        .first()
-                        .and_then(|found| Some(found.task.item()?.repository.clone()))
-                }
+                Source::All(owner) => self.one_of(source, owner).await,
             };
-            if let Some(name) = name {
+            if let Some(name) = name
+                && seen.insert(name.to_lowercase())
+            {
                 remotes.extend(self.remote_of(&name).await);
             }
         }
         remotes
+    }
+
+    async fn one_of(&self, source: &Source, owner: &str) -> Option<String> {
+        let items = self.items_of(source).await.unwrap_or_default();
+        if let Some(item) = items.first().and_then(|found| found.task.item()) {
+            return Some(item.repository.clone());
+        }
+        self.platform.workable(owner).await.ok()?.into_iter().next()
     }
 
     /// Returns what git needs for a repository, if it can be read.
@@ -73,15 +115,19 @@ impl<P: Platform> Host<P> {
     /// Examines one repository, and its labels if it can be worked with.
     async fn examine_one(&self, name: &str) -> Vec<Finding> {
         let title = &self.platform.settings().title;
-        let or_bad = |verdict: Result<Verdict, Failure>| verdict.unwrap_or_else(|failure| bad::<P>(name, &failure));
-        let verdict = or_bad(self.platform.examine_repository(name).await);
+        let verdict = self.platform.examine_repository(name).await;
+        let verdict = verdict.unwrap_or_else(|failure| bad::<P>(name, &failure));
         let repository = Finding::new(format!("{title} {} {name}", P::TERMS.repository), verdict);
         if repository.is_bad() {
             return vec![repository];
         }
-        let verdict = or_bad(self.examine_labels(name).await);
-        let labels = Finding::new(format!("{title} labels in {name}"), verdict);
-        vec![repository, labels]
+        vec![repository, self.labels_finding(name).await]
+    }
+
+    async fn labels_finding(&self, name: &str) -> Finding {
+        let verdict = self.examine_labels(name).await;
+        let verdict = verdict.unwrap_or_else(|failure| bad::<P>(name, &failure));
+        Finding::new(format!("{} labels in {name}", self.platform.settings().title), verdict)
     }
 
     /// Reports whose account each entry of `allowed_users` is. A question that the forge does not

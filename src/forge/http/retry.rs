@@ -24,13 +24,13 @@ pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const LONGEST_ANSWER: usize = 32 * 1024 * 1024;
 
 const REQUEST: Backoff = Backoff::thrice(Duration::from_millis(200), 3.0);
-/// Retries for a forge that does not see yet what was just pushed, over about 95 seconds. GitLab 19
-/// was seen to take 38 seconds; for all of its requests it needed a minute.
+/// Retries for a forge that does not see yet what was just pushed, over at least 90 seconds. GitLab
+/// 19 was seen to take 38 seconds; for all of its requests it needed a minute.
 const PUSH: Backoff = Backoff {
     first: Duration::from_millis(500),
     factor: 2.0,
     longest: Duration::from_secs(15),
-    repeats: 11,
+    repeats: 10,
 };
 
 /// An answer of the forge, whatever its status.
@@ -247,6 +247,8 @@ fn number(headers: &HeaderMap, name: &str) -> Option<i64> {
 mod tests {
     use std::cell::{Cell, RefCell};
 
+    use backon::BackoffBuilder;
+
     use super::*;
 
     fn answer(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> Answer {
@@ -341,6 +343,31 @@ mod tests {
         )
         .await;
         assert_eq!((outcome.unwrap(), made.get()), ("found", 1));
+    }
+
+    #[test]
+    fn a_forge_that_does_not_see_a_branch_is_given_a_minute_and_a_half() {
+        // Chance only makes the pauses longer.
+        let least: Duration = PUSH.pauses().build().sum();
+        assert!(least >= Duration::from_secs(90), "{least:?}");
+        assert!(least <= Duration::from_secs(2 * 91), "{least:?}");
+    }
+
+    #[tokio::test]
+    async fn only_the_answer_that_it_is_not_seen_yet_is_waited_for() {
+        let refused = || Failure::Answered {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            message: "no".to_owned(),
+        };
+        let is_early = |failure: &Failure| matches!(failure, Failure::Down { .. });
+        let attempts = Cell::new(0);
+        let outcome: Result<(), _> = until_seen(is_early, || {
+            attempts.set(attempts.get() + 1);
+            async { Err(refused()) }
+        })
+        .await;
+        assert!(matches!(outcome, Err(Failure::Answered { .. })), "{outcome:?}");
+        assert_eq!(attempts.get(), 1);
     }
 
     #[tokio::test]

@@ -443,6 +443,25 @@ mod tests {
     }
 
     #[test]
+    fn azure_lists_models_by_other_names_than_their_deployments() {
+        let address = "https://acme.openai.azure.com/openai/v1";
+        let (_, server) = openai(&at(ProviderName::Openai, address)).unwrap();
+        let (one, other) = (json!({ "id": "gpt-5-mini-2025-08-07" }), json!({ "id": "o4" }));
+        let (found, told) = server.without_the_model(&[&one, &other]).unwrap();
+        assert_eq!(found, &one);
+        assert!(told.ends_with("; a deployment has a name of its own"), "{told}");
+        // Where nothing is deployed, no name is right.
+        let error = server.without_the_model(&[]).unwrap_err().to_string();
+        assert!(
+            error.contains("does not list the model 'gpt-5-mini' (it has: )"),
+            "{error}"
+        );
+        // Other hosts that only end in a similar way are no part of Azure.
+        let (_, other_server) = openai(&at(ProviderName::Openai, "https://notazure.com/openai/v1")).unwrap();
+        assert!(other_server.without_the_model(&[&one, &other]).is_err());
+    }
+
+    #[test]
     fn a_refusal_and_reasoning_are_read_as_what_they_are() {
         let (_, server) = openai(&at(ProviderName::Openai, "https://api.openai.com/v1")).unwrap();
         let answer = json!({ "choices": [{ "message": {

@@ -62,6 +62,9 @@ impl ErrorResponse {
             })
         };
         let words = self.body.to_lowercase();
+        if overflow::is_above_rate(&words) {
+            return NextStep::Final(above_rate(info, summary, &words));
+        }
         let may_be_about_content = matches!(self.status.as_u16(), 400 | 413 | 422) || self.status.is_server_error();
         let is_too_large = self.status.as_u16() == 429 && words.contains("request too large");
         if (may_be_about_content && overflow::is_overflow(&words)) || is_too_large {
@@ -151,6 +154,31 @@ impl ErrorResponse {
                 window: window.unwrap_or(info.window),
             },
         }
+    }
+}
+
+/// Returns the error for a request that alone exceeds what the provider allows in a minute: neither
+/// waiting nor another window helps.
+fn above_rate(info: &ServerInfo, summary: RequestSummary, words: &str) -> LlmError {
+    let told = overflow::sizes(words);
+    let needed = told.needed.unwrap_or(summary.needed);
+    let limit = told
+        .window
+        .map_or_else(String::new, |limit| format!(" of {limit} tokens"));
+    let below = told
+        .window
+        .map_or_else(|| "below that limit".to_owned(), |limit| format!("below {limit}"));
+    LlmError::Refused {
+        what: format!(
+            "the provider's rate limit{limit} per minute for '{}' is below the request, which has about {needed} tokens, so it is \
+             refused however long one waits",
+            info.model
+        ),
+        hint: format!(
+            "have the limit raised (a higher tier of the account), or set {}.context_length {below}, so that conversations are \
+             shortened in time",
+            info.section
+        ),
     }
 }
 

@@ -64,6 +64,13 @@ pub(super) fn is_overflow(words: &str) -> bool {
     PHRASES.iter().any(|phrase| words.contains(phrase))
 }
 
+/// Tells whether `words`, in lower case, say that the request alone exceeds what the provider
+/// allows in a minute. A limit that others have used up is refused in other words.
+pub(super) fn is_above_rate(words: &str) -> bool {
+    let is_rate = ["tokens per min", "(tpm)"].iter().any(|unit| words.contains(unit));
+    is_rate && words.contains("request too large")
+}
+
 /// Returns the sizes that `words` name.
 pub(super) fn sizes(words: &str) -> Sizes {
     let found = SIZES.iter().find_map(|pattern| pattern.captures(words));

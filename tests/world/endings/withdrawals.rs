@@ -155,6 +155,45 @@ async fn what_fails_where_another_installation_finished_has_no_second_label() {
     nothing_was_delivered(world).await;
 }
 
+/// The same on GitLab, where the other installation finishes while the model thinks about what it
+/// replies then, or fails.
+async fn finished_elsewhere_on_gitlab(world: World) {
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    let other = world.gitlab.bot();
+    issue
+        .label_by(other, "coding agent done")
+        .unlabel("coding agent processing");
+    world.model.release();
+
+    let ended = running.ended().await;
+
+    assert_eq!(ended.stdout, "gitlab:acme/widgets#1: stopped\n", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let said = issue.comments_of(other).pop().unwrap_or_default();
+    assert!(said.contains("Another installation of this program"), "{said}");
+    assert!(world.gitlab.merge_requests().is_empty(), "{}", world.story());
+    assert_eq!(world.gitlab.default_project().branches(), ["main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_issue_of_gitlab_that_another_installation_finished_keeps_its_labels() {
+    let world = World::on_gitlab().await;
+    greets(world.model.plans(plan())).holds();
+    finished_elsewhere_on_gitlab(world).await;
+}
+
+#[tokio::test]
+async fn what_fails_where_another_installation_finished_has_no_second_label_on_gitlab() {
+    let world = World::on_gitlab().await;
+    let read = json!({"path": "README.md"});
+    let script = world.model.plans(plan()).calls("workspace/read_file", read).holds();
+    script.fails(401, 1);
+    finished_elsewhere_on_gitlab(world).await;
+}
+
 #[tokio::test]
 async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
     let world = World::start().await;

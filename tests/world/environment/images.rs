@@ -72,6 +72,7 @@ async fn an_image_that_is_missing_is_pulled() {
             project_files: None,
         };
         let lines = Mutex::new(Vec::new());
+        assert_eq!(site.docker.why_not_pullable(&environment.image).await, None);
 
         let record = |line: String| lines.lock().unwrap().push(line);
         site.docker.ensure_image(&environment, &record).await.unwrap();

@@ -36,6 +36,8 @@ pub enum Fault {
     Says(&'static str),
     /// Refuses with this status and these words of the forge's own, in JSON, and does nothing.
     Refuses(u16, &'static str),
+    /// Refuses in the same way, with a header.
+    RefusesWith(u16, &'static str, (&'static str, &'static str)),
     /// Sends to this address, the path behind it, and says that the request is to be sent there as
     /// it is.
     Redirects(&'static str),

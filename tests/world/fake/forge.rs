@@ -52,6 +52,11 @@ pub trait Host: Send + 'static {
 
     /// Notices that somebody pushed.
     fn pushed(&mut self, repository: &str, pusher: &str);
+
+    /// Returns the name to which git is redirected from the one that a repository had.
+    fn new_name(&self, _repository: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Why the git protocol is refused.
@@ -163,6 +168,11 @@ pub async fn front_door<S: Host>(
             forge.hang().await
         }
         Some(Fault::Refuses(status, json)) => Some(fault::refusal(status, json)),
+        Some(Fault::RefusesWith(status, json, (name, value))) => {
+            let mut answer = fault::refusal(status, json);
+            answer.headers_mut().insert(name, HeaderValue::from_static(value));
+            Some(answer)
+        }
         Some(Fault::Says(json)) => Some(([(header::CONTENT_TYPE, "application/json")], json).into_response()),
         Some(Fault::Redirects(address)) => Some(fault::redirect(address, &path)),
         Some(Fault::Continues(address)) => {

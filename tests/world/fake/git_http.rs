@@ -89,6 +89,10 @@ pub async fn serve<S: Host>(forge: Arc<Forge<S>>, request: Request) -> Response<
         Ok(client) => client,
         Err(refusal) => return refused(&refusal),
     };
+    if let Some(name) = forge.read(|state| state.new_name(&repository)) {
+        let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        return moved(&format!("{}/{name}.git/{rest}{query}", forge.origin));
+    }
     if let Some(rest) = rest.strip_prefix("info/lfs/") {
         return lfs::serve(forge, &repository, rest, Request::from_parts(parts, body)).await;
     }
@@ -209,6 +213,14 @@ fn password(headers: &HeaderMap) -> Option<String> {
         .strip_prefix("Basic ")?;
     let decoded = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     decoded.split_once(':').map(|(_, password)| password.to_owned())
+}
+
+fn moved(address: &str) -> Response<Body> {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    let address = HeaderValue::from_str(address).expect("an address is a proper header");
+    answer.headers_mut().insert(header::LOCATION, address);
+    answer
 }
 
 fn refused(refusal: &Refusal) -> Response<Body> {

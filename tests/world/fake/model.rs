@@ -586,7 +586,7 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
         Some(Fault::Refused(words)) => wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words),
         Some(Fault::TooLong) => wire::too_long(&request),
         Some(Fault::BreaksOff) => wire::half_of(&wire::reply_body(&request, &step.answer)),
-        Some(Fault::Raw(body)) => (StatusCode::OK, body).into_response(),
+        Some(Fault::Raw(status, body)) => (status, body).into_response(),
     }
 }
 

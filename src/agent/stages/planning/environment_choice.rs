@@ -24,7 +24,22 @@ pub(crate) fn choose_environment(claim: &mut Claim) {
     if let Some(note) = note {
         claim.warn(note);
     }
+    tell_unused_set_up(claim);
     claim.record.planned.environment = Some(name);
+}
+
+/// Tells people of set-up commands in the project's rules that the configuration does not allow.
+fn tell_unused_set_up(claim: &mut Claim) {
+    let rules = &claim.record.planned.rules.environment;
+    let is_allowed = claim.services.containers.config.by_rules.setup_commands;
+    if is_allowed || rules.setup_commands.is_empty() {
+        return;
+    }
+    let note = format!(
+        "The set-up commands of `{}` were not run: the configuration (`command_executor.by_rules.setup_commands`) does not allow them.",
+        rules.source
+    );
+    claim.warn(note);
 }
 
 /// Returns the environment that the project's rules choose, if the configuration allows it; people

@@ -33,7 +33,7 @@ use crate::forge::github::Config;
 use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_known};
 use crate::forge::github::http::connection::{base, http_client, no_answer, octocrab, unusable};
 use crate::forge::github::http::redirect::{self, Target};
-use crate::forge::github::http::response::{graph_limit, is_partial, read, succeeded};
+use crate::forge::github::http::response::{Hidden, graph_limit, read, succeeded};
 use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
@@ -65,6 +65,7 @@ pub(crate) struct Client {
     validators: Validators,
     meter: Meter,
     clock: Clock,
+    pub(crate) hidden: Hidden,
 }
 
 impl Client {
@@ -86,6 +87,7 @@ impl Client {
             validators: Validators::default(),
             meter: Meter::default(),
             clock: Clock::default(),
+            hidden: Hidden::default(),
         })
     }
 
@@ -300,7 +302,7 @@ impl Client {
             return Ok(Answer { status, ..known.answer });
         }
         let answer = succeeded(answer)?;
-        if !is_partial(&answer) {
+        if !self.hidden.notices(&answer) {
             self.validators.keep(path, &answer);
         }
         Ok(answer)

@@ -1,6 +1,8 @@
 //! Reading GitHub's answers: what was asked for, GitHub's words of refusal, and the link to the
 //! next page.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::StatusCode;
 use http::header::{LINK, LOCATION};
 use serde::de::DeserializeOwned;
@@ -13,7 +15,8 @@ use crate::forge::http::retry::{Answer, limited};
 /// The header in which GitHub tells that an organisation demands single sign-on: `required` with an
 /// address, or `partial-results` with the numbers of the organisations that were left out.
 const SSO: &str = "x-github-sso";
-const AUTHORISE: &str =
+/// The remedy for a token that an organisation hides something from.
+pub(crate) const AUTHORISE: &str =
     "authorise the token for the organisation's single sign-on (in the token's settings, 'Configure SSO')";
 
 /// Turns a refusal into a failure with GitHub's own words.
@@ -66,6 +69,24 @@ fn message(answer: &Answer) -> String {
 /// from the token.
 pub(crate) fn is_partial(answer: &Answer) -> bool {
     sso(answer).is_some_and(|told| told.starts_with("partial-results"))
+}
+
+/// Remembers that single sign-on hid something from the token.
+#[derive(Default)]
+pub(crate) struct Hidden(AtomicBool);
+
+impl Hidden {
+    /// Returns true if an answer is incomplete, and remembers it.
+    pub(crate) fn notices(&self, answer: &Answer) -> bool {
+        let is_hidden = is_partial(answer);
+        self.0.fetch_or(is_hidden, Ordering::Relaxed);
+        is_hidden
+    }
+
+    /// Returns true if anything was hidden since this was last asked.
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
 }
 
 /// Returns the failure for a list from which single sign-on hides entries.

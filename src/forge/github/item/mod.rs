@@ -168,6 +168,12 @@ impl Api {
         if home.eq_ignore_ascii_case(&repository.full_name) {
             return Ok(());
         }
+        // What is remembered of the repository may be older than its new name.
+        let repository = self.ask_repository(address.repository).await?;
+        let repository = self.repositories.learn(address.repository, repository);
+        if home.eq_ignore_ascii_case(&repository.full_name) {
+            return Ok(());
+        }
         Err(moved())
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use gitlab::api::projects::jobs::{JobScope, JobTrace};
 use gitlab::api::projects::merge_requests::pipelines::MergeRequestPipelines;
 use gitlab::api::projects::pipelines::PipelineJobs;
+use gitlab::api::projects::repository::commits::CommitStatuses;
 
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
@@ -32,7 +33,7 @@ impl Api {
             return Ok(Checks::None);
         };
         match pipeline.status.as_str() {
-            "failed" => Ok(Checks::Failed(self.failed_jobs(address, pipeline.id, known).await?)),
+            "failed" => self.failed_checks(address, &pipeline, known).await,
             // Called off, or waiting for a person: neither has failed.
             "success" | "canceled" | "skipped" | "manual" => Ok(Checks::Passed),
             _ => Ok(Checks::Running),
@@ -56,36 +57,33 @@ impl Api {
         Ok(of_commit.max_by_key(|pipeline| pipeline.id))
     }
 
-    async fn failed_jobs(
+    /// Returns what failed in a pipeline and can be mended by a commit. What only people can settle
+    /// does not count, even though the pipeline fails because of it: naming the pipeline instead
+    /// would have the model look for a fault that is not there.
+    async fn failed_checks(
         &self,
         address: ItemAddress<'_>,
-        pipeline: u64,
+        pipeline: &schema::Pipeline,
         known: &BTreeSet<String>,
-    ) -> Result<Vec<FailedCheck>, Failure> {
-        let mut jobs = PipelineJobs::builder();
-        let jobs = jobs
-            .project(address.repository)
-            .pipeline(pipeline)
-            .scope(JobScope::Failed);
-        let jobs = self.client.ask::<_, _, Vec<schema::Job>>(jobs.build()).await;
-        let jobs = if_readable(jobs)?.unwrap_or_default();
-        let jobs: Vec<_> = jobs
-            .into_iter()
-            .filter(|job| !job.allow_failure && !is_for_people(&job.name))
-            .collect();
-        if jobs.is_empty() {
+    ) -> Result<Checks, Failure> {
+        let mut jobs = self.failed_jobs(address, pipeline.id).await?;
+        let mut statuses = self.failed_statuses(address, pipeline, &jobs).await?;
+        let mut failed = Vec::new();
+        if jobs.is_empty() && statuses.is_empty() {
             // A pipeline that could not even begin, or whose jobs may not be seen.
-            let pipeline = FailedCheck {
-                key: format!("pipeline-{pipeline}"),
+            failed.push(FailedCheck {
+                key: format!("pipeline-{}", pipeline.id),
                 name: "pipeline".to_owned(),
                 log: None,
-            };
-            return Ok(Some(pipeline)
-                .filter(|check| !known.contains(&check.key))
-                .into_iter()
-                .collect());
+            });
+            failed.retain(|check| !known.contains(&check.key));
+            return Ok(Checks::Failed(failed));
         }
-        let mut failed = Vec::new();
+        jobs.retain(|job| !job.allow_failure && !is_for_people(&job.name));
+        statuses.retain(|status| !status.allow_failure && !is_for_people(&status.name));
+        if jobs.is_empty() && statuses.is_empty() {
+            return Ok(Checks::Passed);
+        }
         for job in jobs {
             let key = format!("job-{}", job.id);
             if failed.len() == MOST_FAILED || known.contains(&key) {
@@ -97,6 +95,43 @@ impl Api {
             let name = job.name;
             failed.push(FailedCheck { key, name, log });
         }
-        Ok(failed)
+        let statuses = statuses.into_iter().map(|status| FailedCheck {
+            key: format!("status-{}", status.id),
+            name: status.name,
+            log: status.description,
+        });
+        failed.extend(statuses.filter(|check| !known.contains(&check.key)));
+        failed.truncate(MOST_FAILED);
+        Ok(Checks::Failed(failed))
+    }
+
+    /// Returns all failed jobs of a pipeline; none if the token may not see them.
+    async fn failed_jobs(&self, address: ItemAddress<'_>, pipeline: u64) -> Result<Vec<schema::Job>, Failure> {
+        let mut jobs = PipelineJobs::builder();
+        let jobs = jobs
+            .project(address.repository)
+            .pipeline(pipeline)
+            .scope(JobScope::Failed);
+        let jobs = self.client.list(jobs.build()).await;
+        Ok(if_readable(jobs)?.unwrap_or_default())
+    }
+
+    /// Returns what failed in a pipeline and is no job: what other services report of its commit,
+    /// and triggers of pipelines elsewhere. The list of jobs leaves both out.
+    async fn failed_statuses(
+        &self,
+        address: ItemAddress<'_>,
+        pipeline: &schema::Pipeline,
+        jobs: &[schema::Job],
+    ) -> Result<Vec<schema::CommitStatus>, Failure> {
+        let mut statuses = CommitStatuses::builder();
+        let statuses = statuses.project(address.repository).commit(pipeline.sha.as_str());
+        let statuses = self.client.list(statuses.build()).await;
+        let mut statuses: Vec<schema::CommitStatus> = if_readable(statuses)?.unwrap_or_default();
+        statuses.retain(|status| {
+            let is_of_pipeline = status.pipeline_id.is_none_or(|id| id == pipeline.id);
+            status.status == "failed" && is_of_pipeline && jobs.iter().all(|job| job.id != status.id)
+        });
+        Ok(statuses)
     }
 }

@@ -299,4 +299,8 @@ impl Host for State {
     fn pushed(&mut self, repository: &str, pusher: &str) {
         self.heads_moved(repository, pusher);
     }
+
+    fn new_name(&self, repository: &str) -> Option<String> {
+        self.renamed.get(repository).cloned()
+    }
 }

@@ -212,6 +212,25 @@ impl GitHub {
         token
     }
 
+    /// Makes a token of an App's installation, as a workflow has one, for whoever configures it as
+    /// the token. Its account is `coding-agent[bot]`.
+    pub fn installation_token(&self) -> String {
+        let token = format!("ghs_{:0>36}", 7);
+        let app = self.install_app(7);
+        let owned = Token {
+            login: format!("{}[bot]", app.slug),
+            scopes: None,
+            installation: Some(Narrow {
+                repositories: None,
+                permissions: app.accepted(),
+                unknown_for: 0,
+                unknown_to_git: Arc::default(),
+            }),
+        };
+        self.forge.change(|state| state.tokens.insert(token.clone(), owned));
+        token
+    }
+
     /// Changes the day on which all personal tokens end; `None` for never.
     pub fn tokens_end(&self, day: Option<chrono::NaiveDate>) {
         self.forge.change(|state| state.tokens_end = day);

@@ -67,6 +67,22 @@ impl Repository {
         self.alter(|place| place.is_private = false)
     }
 
+    /// Gives it another name. Requests with the old one are redirected, those of git as well.
+    pub fn renames_to(&self, name: &str) {
+        self.forge.change(|state| {
+            let [old, new] = {
+                let place = state.repository_mut(&self.full_name).expect("it was made before");
+                let folder = place.git.path().to_owned();
+                name.clone_into(&mut place.name);
+                [folder.clone(), folder.with_file_name(format!("{name}.git"))]
+            };
+            std::os::unix::fs::symlink(old, new).expect("a link can be made");
+            let place = state.repositories.iter().find(|place| place.name == name);
+            let now = place.expect("it was renamed just now").full_name();
+            state.renamed.insert(self.full_name.clone(), now);
+        });
+    }
+
     /// Belongs to a plan whose private repositories have no drafts.
     pub fn without_drafts(&self) -> Self {
         self.alter(|place| place.has_drafts = false)

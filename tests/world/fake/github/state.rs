@@ -35,6 +35,8 @@ pub struct State {
     /// The number of requests with each new token of an installation that are refused at first.
     pub unknown_at_first: u32,
     pub allowance: Allowance,
+    /// The names that repositories had, with those that they have now.
+    pub renamed: BTreeMap<String, String>,
     pub last_id: u64,
     /// The files that people dropped into texts, by their names.
     pub attachments: BTreeMap<String, Vec<u8>>,
@@ -208,12 +210,14 @@ impl State {
     }
 
     pub fn repository(&self, full_name: &str) -> Option<&Repository> {
+        let full_name = self.renamed.get(full_name).map_or(full_name, String::as_str);
         self.repositories
             .iter()
             .find(|repository| repository.is_named(full_name))
     }
 
     pub fn repository_mut(&mut self, full_name: &str) -> Option<&mut Repository> {
+        let full_name = self.renamed.get(full_name).map_or(full_name, String::as_str);
         self.repositories
             .iter_mut()
             .find(|repository| repository.is_named(full_name))

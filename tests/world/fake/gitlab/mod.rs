@@ -30,6 +30,7 @@ use crate::fake::server;
 use crate::fake::tls::Tls;
 use crate::fake::traffic::Traffic;
 
+pub use crate::fake::gitlab::pipelines::Job;
 pub use crate::fake::gitlab::project::Project;
 pub use crate::fake::gitlab::state::Access;
 pub use crate::fake::gitlab::state::Note;

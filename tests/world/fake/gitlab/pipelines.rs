@@ -19,12 +19,50 @@ pub struct Pipeline {
     pub created: Time,
 }
 
+/// A job of a pipeline, or what another service reported of its commit.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub id: u64,
     pub name: String,
     pub status: String,
     pub trace: String,
+    /// Whether its failure leaves the pipeline as it is.
+    pub may_fail: bool,
+    /// Whether another service reported it. It is listed with the statuses of the commit alone.
+    pub is_external: bool,
+}
+
+impl Job {
+    pub fn failed(name: &str, trace: &str) -> Self {
+        Self::new(name, "failed", trace)
+    }
+
+    /// A job whose failure leaves the pipeline as it is.
+    pub fn allowed_to_fail(name: &str) -> Self {
+        Self {
+            may_fail: true,
+            ..Self::failed(name, "")
+        }
+    }
+
+    /// A report of another service on the commit, with its description.
+    pub fn external(name: &str, description: &str) -> Self {
+        Self {
+            is_external: true,
+            ..Self::failed(name, description)
+        }
+    }
+
+    fn new(name: &str, status: &str, trace: &str) -> Self {
+        Self {
+            id: 0,
+            name: name.to_owned(),
+            status: status.to_owned(),
+            trace: trace.to_owned(),
+            may_fail: false,
+            is_external: false,
+        }
+    }
 }
 
 impl Item {
@@ -58,7 +96,16 @@ impl Item {
         self.pipeline(job, "success", "", None)
     }
 
+    /// Begins a pipeline on the head commit, which fails in all of these.
+    pub fn pipeline_fails_in(&self, jobs: Vec<Job>) -> Self {
+        self.pipeline_of(jobs, "failed", None)
+    }
+
     fn pipeline(&self, job: &str, status: &str, trace: &str, merged: Option<&str>) -> Self {
+        self.pipeline_of(vec![Job::new(job, status, trace)], status, merged)
+    }
+
+    fn pipeline_of(&self, mut jobs: Vec<Job>, status: &str, merged: Option<&str>) -> Self {
         let head = format!("refs/merge-requests/{}/head", self.iid());
         let found = self.look(|state| state.project(self.project())?.git.resolve(&head));
         let source = found.expect("every merge request keeps its head");
@@ -71,20 +118,17 @@ impl Item {
             None => (source.clone(), self.source()),
         };
         self.act(|state| {
-            let (id, job_id) = (state.next_id(), state.next_id());
-            let job = Job {
-                id: job_id,
-                name: job.to_owned(),
-                status: status.to_owned(),
-                trace: trace.to_owned(),
-            };
+            let id = state.next_id();
+            for job in &mut jobs {
+                job.id = state.next_id();
+            }
             let pipeline = Pipeline {
                 id,
                 commit,
                 branch,
                 source,
                 status: status.to_owned(),
-                jobs: vec![job],
+                jobs,
                 created: now(),
             };
             if let Some(project) = state.project_mut(self.project()) {

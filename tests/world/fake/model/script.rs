@@ -129,7 +129,7 @@ pub(super) enum Fault {
     Refused(String),
     TooLong,
     BreaksOff,
-    Raw(String),
+    Raw(StatusCode, String),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -264,7 +264,13 @@ impl<'model> Script<'model> {
 
     /// Answers 200 with a body that may be anything.
     pub fn sends(self, body: &str) -> Self {
-        self.fault(Fault::Raw(body.to_owned()))
+        self.fault(Fault::Raw(StatusCode::OK, body.to_owned()))
+    }
+
+    /// Refuses with this status and body.
+    pub fn refuses(self, status: u16, body: &str) -> Self {
+        let status = StatusCode::from_u16(status).expect("a status of HTTP");
+        self.fault(Fault::Raw(status, body.to_owned()))
     }
 
     /// Makes the step before wait this long.
@@ -374,6 +380,10 @@ impl Model {
 
     pub fn rate_limited(&self, retry_after: Option<u64>) -> Script<'_> {
         self.script().rate_limited(retry_after)
+    }
+
+    pub fn refuses(&self, status: u16, body: &str) -> Script<'_> {
+        self.script().refuses(status, body)
     }
 }
 

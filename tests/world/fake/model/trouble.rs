@@ -33,7 +33,10 @@ impl Trouble {
             }
             Self::Limited(seconds) => step.fault = Some(Fault::RateLimited(Some(seconds))),
             Self::BreaksOff => step.fault = Some(Fault::BreaksOff),
-            Self::Garbage => step.fault = Some(Fault::Raw(r#"{"choices": [{"message": {"content": "#.to_owned())),
+            Self::Garbage => {
+                let half = r#"{"choices": [{"message": {"content": "#.to_owned();
+                step.fault = Some(Fault::Raw(StatusCode::OK, half));
+            }
             Self::Babbles => step.answer = Answer::says("Let me think about that for a moment."),
             Self::Hangs(duration) => {
                 step.delay = Some(duration);

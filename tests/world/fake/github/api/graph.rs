@@ -87,6 +87,7 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
 fn order(hub: &Hub, viewer: &Viewer, order: &str, fields: &Fields) -> Value {
     let asked = |name: &str| order.contains(&format!("{name}(input: "));
     let Some((name, is_draft)) = ORDERS.into_iter().find(|(name, _)| asked(name)) else {
+        hub.traffic.record_unknown(format!("POST /graphql {order}"));
         return refusal("the fake does not know this order");
     };
     let refused = |kind: &str, message: &str| {

@@ -188,6 +188,9 @@ pub async fn check(Shared(hub): Shared<Hub>, mut request: Request, next: Next) -
     if let Err(problem) = viewer.check(request.method(), path) {
         return problem.into_response();
     }
+    if let Some(elsewhere) = hub.read(|state| renamed(state, &request)) {
+        return elsewhere;
+    }
     let is_personal = !viewer.is_app && !viewer.is_installation();
     request.extensions_mut().insert(viewer);
     let mut answer = next.run(request).await;
@@ -207,6 +210,23 @@ pub async fn check(Shared(hub): Shared<Hub>, mut request: Request, next: Next) -
         answer.headers_mut().insert("x-oauth-scopes", scopes);
     }
     answer
+}
+
+/// Redirects a request with the name that a repository had; one that writes is to be sent there as
+/// it is.
+fn renamed(state: &State, request: &Request) -> Option<Response> {
+    let address = request.uri().path_and_query()?.as_str();
+    let (base, rest) = address.split_once("/repos/")?;
+    let end = rest.match_indices('/').nth(1).map(|(place, _)| place);
+    let end = end.or_else(|| rest.find('?')).unwrap_or(rest.len());
+    let (name, part) = rest.split_at(end);
+    let now = state.renamed.get(name)?;
+    let status = if request.method() == Method::GET {
+        StatusCode::MOVED_PERMANENTLY
+    } else {
+        StatusCode::TEMPORARY_REDIRECT
+    };
+    Some((status, [(header::LOCATION, format!("{base}/repos/{now}{part}"))]).into_response())
 }
 
 impl<S: Sync> FromRequestParts<S> for Viewer {

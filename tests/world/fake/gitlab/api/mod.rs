@@ -120,6 +120,10 @@ fn merge_request() -> Router<Lab> {
             get(pipelines::of_merge_request),
         )
         .route("/projects/{project}/pipelines/{pipeline}/jobs", get(pipelines::jobs))
+        .route(
+            "/projects/{project}/repository/commits/{commit}/statuses",
+            get(pipelines::statuses),
+        )
         .route("/projects/{project}/jobs/{job}/trace", get(pipelines::trace))
         .route(
             "/projects/{project}/merge_requests/{iid}/diffs",

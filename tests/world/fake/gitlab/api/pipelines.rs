@@ -57,10 +57,30 @@ pub async fn jobs(
         let wanted = pipeline
             .jobs
             .iter()
-            .filter(|job| scopes.is_empty() || scopes.contains(&job.status.as_str()));
+            .filter(|job| !job.is_external && (scopes.is_empty() || scopes.contains(&job.status.as_str())));
         Ok::<_, Problem>(wanted.map(|job| job_told(view, project, pipeline, job)).collect())
     })?;
     page(&query, &lab.api(), jobs)
+}
+
+/// Answers with all that the pipelines of a commit consist of: jobs, and what other services
+/// reported.
+pub async fn statuses(
+    Shared(lab): Shared<Lab>,
+    viewer: Viewer,
+    Path((project, commit)): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let statuses = lab.show(&viewer, |view| {
+        let project = find(view.state, &viewer, &project)?;
+        let of_commit = project.pipelines.iter().filter(|pipeline| pipeline.commit == commit);
+        let all = of_commit.flat_map(|pipeline| pipeline.jobs.iter().map(move |job| (pipeline, job)));
+        Ok::<_, Problem>(
+            all.map(|(pipeline, job)| status_told(view, project, pipeline, job))
+                .collect(),
+        )
+    })?;
+    page(&query, &lab.api(), statuses)
 }
 
 pub async fn trace(Shared(lab): Shared<Lab>, viewer: Viewer, Path((project, job)): Path<(String, u64)>) -> Answer {
@@ -85,7 +105,7 @@ pub fn told(view: View<'_>, project: &Project, pipeline: &Pipeline) -> Value {
 fn job_told(view: View<'_>, project: &Project, pipeline: &Pipeline, job: &Job) -> Value {
     json!({
         "id": job.id, "name": job.name, "status": job.status, "stage": "test", "ref": pipeline.branch, "tag": false,
-        "allow_failure": false, "coverage": null, "archived": false, "source": "push",
+        "allow_failure": job.may_fail, "coverage": null, "archived": false, "source": "push",
         "failure_reason": (job.status == "failed").then_some("script_failure"),
         "created_at": text(pipeline.created), "started_at": text(pipeline.created),
         "finished_at": text(pipeline.created),
@@ -94,5 +114,15 @@ fn job_told(view: View<'_>, project: &Project, pipeline: &Pipeline, job: &Job) -
         "web_url": format!("{}/{}/-/jobs/{}", view.web, project.path, job.id),
         "pipeline": told(view, project, pipeline), "runner": null, "runner_manager": null, "user": null, "commit": null,
         "project": {"ci_job_token_scope_enabled": false},
+    })
+}
+
+fn status_told(view: View<'_>, project: &Project, pipeline: &Pipeline, job: &Job) -> Value {
+    let page = format!("{}/{}/-/jobs/{}", view.web, project.path, job.id);
+    json!({
+        "id": job.id, "sha": pipeline.commit, "ref": pipeline.branch, "status": job.status, "name": job.name,
+        "target_url": page, "description": job.is_external.then_some(&job.trace), "created_at": text(pipeline.created),
+        "started_at": text(pipeline.created), "finished_at": text(pipeline.created), "allow_failure": job.may_fail,
+        "coverage": null, "pipeline_id": pipeline.id, "author": null,
     })
 }
