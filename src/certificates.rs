@@ -1,11 +1,12 @@
-//! Whom TLS connections trust, in HTTP clients and in git alike: the certificates of this machine
-//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others in their place), and those of files that the
-//! configuration adds.
+//! Whom TLS connections trust, in HTTP clients, git and containers alike: the certificates of this
+//! machine (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others in their place), and those of files that
+//! the configuration adds.
 //!
 //! A trusted certificate that is not only an authority's but the server's own, as one `openssl`
 //! command makes it, is accepted for the names that stand in it. rustls alone refuses it
 //! (`CaUsedAsEndEntity`), while git and browsers take it.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,14 @@ struct Trusted {
     folder: Option<PathBuf>,
     tls: OnceLock<Option<ClientConfig>>,
     bundle: OnceLock<PathBuf>,
+    fingerprint: OnceLock<String>,
+}
+
+/// Two are the same if they name the same certificates.
+impl PartialEq for Trust {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.0.added, &self.0.folder) == (&other.0.added, &other.0.folder)
+    }
 }
 
 impl Default for Trust {
@@ -58,6 +67,7 @@ impl Trust {
             folder,
             tls: OnceLock::new(),
             bundle: OnceLock::new(),
+            fingerprint: OnceLock::new(),
         }))
     }
 
@@ -108,6 +118,34 @@ impl Trust {
 
     fn certificates(&self) -> Vec<CertificateDer<'static>> {
         all_with(&self.0.added)
+    }
+
+    /// Returns true if the configuration or a variable names certificates, so that programs
+    /// elsewhere do not find them by themselves.
+    pub fn is_named(&self) -> bool {
+        self.0.folder.is_some()
+    }
+
+    /// Identifies the certificates, those of the machine among them, so that nothing is taken that
+    /// was made with others; `None` if none are named.
+    pub fn fingerprint(&self) -> Option<&str> {
+        let digest = || format!("{:x}", Sha256::digest(pem(&self.with_those_of(&[]))));
+        let short = || digest().chars().take(16).collect();
+        self.is_named().then(|| self.0.fingerprint.get_or_init(short).as_str())
+    }
+
+    /// Returns all certificates and those in these files of PEM, each once and in the same order
+    /// every time. What is no certificate there is left out, a key above all.
+    pub fn with_those_of(&self, files: &[String]) -> Vec<CertificateDer<'static>> {
+        let more = files
+            .iter()
+            .flat_map(|text| CertificateDer::pem_slice_iter(text.as_bytes()));
+        let all: BTreeSet<Vec<u8>> = more
+            .flatten()
+            .chain(self.certificates())
+            .map(|certificate| certificate.to_vec())
+            .collect();
+        all.into_iter().map(CertificateDer::from).collect()
     }
 
     /// Returns the file with all certificates that git is to trust in place of the machine's;
@@ -286,7 +324,8 @@ fn all_with(added: &[CertificateDer<'static>]) -> Vec<CertificateDer<'static>> {
     certificates
 }
 
-fn pem(certificates: &[CertificateDer<'_>]) -> String {
+/// Writes certificates in PEM.
+pub fn pem(certificates: &[CertificateDer<'_>]) -> String {
     let mut text = String::new();
     for certificate in certificates {
         let encoded = STANDARD.encode(certificate);

@@ -2,13 +2,14 @@
 //! wrong; and how much memory the program has meanwhile.
 //!
 //! The first half is disturbed by KILL as well. The program that works on the second half is never
-//! killed, so that its memory can be compared at different ages.
+//! killed, so that its memory can be compared at different ages. Memory that goes on growing once
+//! its caches are full is a violation like any other.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use coding_agent_harness::memory;
+use coding_agent_harness::memory::{self, Course, Sample};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use tokio::process::Child;
@@ -44,6 +45,8 @@ struct Tally {
     /// Tasks that were finished before this program was started.
     before: usize,
     samples: Vec<Value>,
+    /// The same samples, as they are judged.
+    own: Vec<Sample>,
 }
 
 /// Works on `count` tasks; returns how many things are wrong afterwards.
@@ -73,7 +76,9 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
     }
     store.close().await;
     wrong.extend(judge::leftovers(&site).await?);
-    show(count, seed, begun.elapsed(), &tally, &wrong)?;
+    let (told, grows) = judged(&tally.own);
+    wrong.extend(grows.then(|| told.clone()));
+    show(count, seed, begun.elapsed(), &tally, &told, &wrong)?;
     if !wrong.is_empty() {
         println!("kept in {}", site.keep(&wrong.join("\n")).display());
     }
@@ -159,12 +164,18 @@ fn sample(tally: &mut Tally, program: &Child, before: usize, now: usize, count: 
     for tenth in 1..=10 {
         let at = count * tenth / 10;
         if (before + 1..=now).contains(&at) {
+            let own = Sample {
+                process: tally.kills,
+                tasks: now - tally.before,
+                megabytes: megabytes(program, "RssAnon")?,
+            };
             tally.samples.push(json!({
                 "tasks": at,
-                "tasks_of_this_process": now - tally.before,
+                "tasks_of_this_process": own.tasks,
                 "resident_megabytes": megabytes(program, "VmRSS")?,
-                "own_megabytes": megabytes(program, "RssAnon")?,
+                "own_megabytes": own.megabytes,
             }));
+            tally.own.push(own);
         }
     }
     Ok(())
@@ -178,6 +189,31 @@ fn megabytes(program: &Child, key: &str) -> anyhow::Result<f64> {
     Ok((f64::from(kilobytes) / 102.4).round() / 10.0)
 }
 
+/// Tells in a sentence whether the memory of the last process is flat, and whether it grows.
+fn judged(samples: &[Sample]) -> (String, bool) {
+    let over = |from: Sample, to: Sample| {
+        format!(
+            "own memory went from {:.1} MB after {} tasks of one process to {:.1} MB after {}; {:.0} MB more are allowed",
+            from.megabytes,
+            from.tasks,
+            to.megabytes,
+            to.tasks,
+            memory::ALLOWANCE
+        )
+    };
+    match memory::course(samples) {
+        Course::Flat(from, to) => (format!("memory is flat: {}", over(from, to)), false),
+        Course::Grows(from, to) => (format!("memory grows: {}", over(from, to)), true),
+        Course::Unknown(tasks) => (
+            format!(
+                "memory was NOT judged: the last process finished {tasks} tasks, and {} are needed (SOAK=500)",
+                memory::SETTLED_AFTER + memory::JUDGED_OVER
+            ),
+            false,
+        ),
+    }
+}
+
 /// Ends the program as its service manager does.
 async fn end(program: &mut Child) -> anyhow::Result<()> {
     let id = program.id().context("the program has ended")?;
@@ -189,7 +225,7 @@ async fn end(program: &mut Child) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn show(count: usize, seed: u64, took: Duration, tally: &Tally, wrong: &[String]) -> anyhow::Result<()> {
+fn show(count: usize, seed: u64, took: Duration, tally: &Tally, told: &str, wrong: &[String]) -> anyhow::Result<()> {
     const KEYS: [&str; 4] = ["tasks", "tasks_of_this_process", "resident_megabytes", "own_megabytes"];
     println!("\n| tasks finished | of them by this process | resident MB | its own MB |\n|---:|---:|---:|---:|");
     for sample in &tally.samples {
@@ -203,6 +239,7 @@ fn show(count: usize, seed: u64, took: Duration, tally: &Tally, wrong: &[String]
         tally.faults,
         wrong.len()
     );
+    println!("{told}");
     for wrong in wrong {
         println!("    WRONG {wrong}");
     }
@@ -214,6 +251,7 @@ fn show(count: usize, seed: u64, took: Duration, tally: &Tally, wrong: &[String]
         "faults": tally.faults,
         "minutes": minutes,
         "memory": tally.samples,
+        "memory_judged": told,
         "machine": machine(),
         "violations": wrong,
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -129,9 +129,12 @@ async fn window(server: &Server) -> anyhow::Result<String> {
     looked_at(site, told)
 }
 
-/// Checks that `doctor --model` gets a reply, and says how much of a long prompt arrives.
+/// Checks that `doctor --model` gets a reply, and finds the very window that the server was started
+/// with: by the server's own word, and by a long prompt that arrived as a whole.
 async fn doctor(server: &Server) -> anyhow::Result<String> {
-    let site = Site::behind(Trouble::None, server, WINDOW).await?;
+    let mut site = Site::behind(Trouble::None, server, WINDOW).await?;
+    // A busy machine reads a prompt as long as the window for minutes.
+    site.configure(|config| config["llm"]["timeout_seconds"] = json!(600));
     let told = async {
         let ended = site.command(&["doctor", "--model"]).await?;
         let line = |subject: &str| ended.said.lines().find(|line| line.contains(subject));
@@ -140,11 +143,24 @@ async fn doctor(server: &Server) -> anyhow::Result<String> {
             reply.is_some_and(|reply| reply.starts_with("ok") && reply.contains(" tokens in, ")),
             "doctor got no reply: {ended:?}"
         );
+        let window = window.unwrap_or_default();
+        ensure!(window.starts_with("ok"), "doctor is not sure of the window: {ended:?}");
+        // Ollama tells the window of a loaded model in the line on the window alone.
+        let told = match server.kind {
+            Kind::Llama => line("  model  ").unwrap_or_default(),
+            Kind::Ollama => window, // it is loaded with what is configured
+        };
         ensure!(
-            window.is_some_and(|window| !window.starts_with("BAD")),
-            "doctor finds the window too small: {ended:?}"
+            told.contains(&format!("window {WINDOW}, ")) || told.contains(&format!("; {WINDOW} are configured")),
+            "doctor does not tell the window of {WINDOW} tokens that the server has: {ended:?}"
         );
-        Ok(format!("doctor --model: {}", window.unwrap_or_default().trim()))
+        let mut words = window.split_whitespace().skip_while(|word| *word != "prompt");
+        let tokens: u64 = words.nth(2).unwrap_or_default().parse().context("no tokens are told")?;
+        ensure!(
+            (WINDOW / 2..=WINDOW).contains(&tokens),
+            "a prompt of {tokens} tokens says little of a window of {WINDOW}: {ended:?}"
+        );
+        Ok(format!("doctor --model: {}", window.trim()))
     };
     let told = told.await;
     looked_at(site, told)

@@ -109,8 +109,8 @@ pub struct Config {
     pub traces: traces::Config,
     /// People in Slack and LINE.
     pub chat: Chat,
-    /// File with certificates (PEM) that connections to forges and models trust beside the
-    /// machine's, for instance the one of a company's own authority.
+    /// File with certificates (PEM) that connections to forges and models, and programs in
+    /// containers, trust beside the machine's, for instance the one of a company's own authority.
     pub ca_file: Option<PathBuf>,
 }
 

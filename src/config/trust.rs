@@ -1,5 +1,5 @@
-//! Reads the certificates that `ca_file` names: those at the top level for all connections, those
-//! of a section for its own.
+//! Reads the certificates that `ca_file` names: those at the top level for all connections and for
+//! programs in containers, those of a section for its own.
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,7 @@ pub(super) fn read(config: &mut Config, folder: &Path, environment: Variables<'_
     for (key, host) in config.gitlab.with_keys_mut("gitlab") {
         host.trust = reader.trust(&format!("{key}.ca_file"), host.ca_file.as_deref());
     }
+    config.command_executor.trust = reader.trust("ca_file", None);
     config.traces.trust = reader.trust("traces.ca_file", None);
     config.chat.slack.trust = reader.trust("ca_file", None);
     config.chat.line.trust = reader.trust("ca_file", None);

@@ -323,6 +323,12 @@ async fn window(subject: &str, model: &Model) -> Finding {
             subject,
             format!("a prompt of {tokens} tokens was read from its first word on; {configured} are configured"),
         ),
+        Ok(WindowMeasurement::Counted { tokens, window }) => Finding::good(
+            subject,
+            format!(
+                "the server counted a whole prompt of {tokens} tokens, and tells a window of {window}; {configured} are configured"
+            ),
+        ),
         Ok(WindowMeasurement::Cut { arrived, is_silent }) => Finding::bad(
             subject,
             format!(

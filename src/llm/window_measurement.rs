@@ -3,8 +3,8 @@
 //! A server with a smaller window than the configured one drops the beginning of a prompt, mostly
 //! without saying so. So a prompt begins with a marker, goes on with meaningless lines, and ends
 //! with the question for the marker: if it comes back, everything was read. For a model that does
-//! not repeat well, the server's count decides. It takes a handful of requests at most; the longest
-//! is as long as the configured window allows.
+//! not repeat well, the server's count decides, and the window that it tells of itself. It takes a
+//! handful of requests at most; the longest is as long as the configured window allows.
 
 use std::sync::Arc;
 
@@ -33,7 +33,10 @@ pub enum WindowMeasurement {
     /// The server cuts the prompt or refuses it: more than `arrived` tokens did not arrive
     /// together.
     Cut { arrived: u64, is_silent: bool },
-    /// The model does not repeat the marker, and the server counts nothing or everything.
+    /// The model does not repeat the marker, but the server counted the whole prompt, and tells a
+    /// window at least as large as the configured one.
+    Counted { tokens: u64, window: u64 },
+    /// The model does not repeat the marker, and the server does not tell enough of itself.
     Unsure { tokens: u64 },
 }
 
@@ -100,10 +103,16 @@ impl Model {
                     is_silent: true,
                 });
             }
-            MarkerReply::Forgotten { .. } if !repeats => {
-                return Ok(WindowMeasurement::Unsure { tokens: expected(most) });
+            MarkerReply::Forgotten { counted } => {
+                // A weak model forgets what it has read, which is no proof that it was cut off.
+                if let (Some(tokens), Some(window)) = (counted, self.sufficient_window().await) {
+                    return Ok(WindowMeasurement::Counted { tokens, window });
+                }
+                if !repeats {
+                    return Ok(WindowMeasurement::Unsure { tokens: expected(most) });
+                }
             }
-            MarkerReply::Forgotten { .. } | MarkerReply::Refused => {}
+            MarkerReply::Refused => {}
         }
         let (mut good, mut bad) = (few, most);
         for _ in 0..SEARCHES {
@@ -118,6 +127,12 @@ impl Model {
             arrived: expected(good),
             is_silent: whole != MarkerReply::Refused,
         })
+    }
+
+    /// Returns the window that the server tells, if it is at least as large as the configured one.
+    async fn sufficient_window(&self) -> Option<u64> {
+        let told = self.load().await.ok().flatten();
+        told.filter(|window| *window >= self.window())
     }
 
     async fn ask_for_marker(&self, lines: u64) -> Result<MarkerReply, LlmError> {

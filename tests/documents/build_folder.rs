@@ -1,8 +1,9 @@
 //! `make` works wherever cargo builds: the Makefile and the scripts never take `target/` for
-//! granted.
+//! granted. And it builds executors for other processors, where their target and a linker are there.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::{read, root};
 
@@ -47,4 +48,104 @@ fn no_command_of_make_names_the_build_folder_itself() {
             .collect();
         assert!(named.is_empty(), "{file} takes the folder for granted: {named:?}");
     }
+}
+
+/// The message about an executor for another processor names a command; so does the documentation.
+#[test]
+fn the_command_that_builds_for_another_processor_is_one_that_make_has() {
+    let message = read("src/environment/executor/file.rs");
+    assert!(message.contains("`make build TARGET={name}-unknown-linux-musl`"));
+    let command = "make build TARGET=aarch64-unknown-linux-musl";
+    assert!(read("docs/configuration.md").contains(&format!("`{command}`")));
+
+    let mut words = command.split(' ');
+    let mut make = Command::new(words.next().unwrap());
+    let output = make.arg("--dry-run").args(words).current_dir(root()).output().unwrap();
+
+    assert!(output.status.success(), "{output:?}");
+    let does = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        does.contains("TARGET_TRIPLE=aarch64-unknown-linux-musl scripts/setup executor"),
+        "{does}"
+    );
+}
+
+/// A machine for whose toolchain there are stubs: they say what they are asked for.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn with(programs: &[&str]) -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        // Where the target's library lies, whether it does or not.
+        machine.has("rustc", "echo \"$(dirname \"$0\")/library\"");
+        let cargo = "case $1 in --version) echo 'cargo 99.0.0' ;; metadata) exit 1 ;; *) echo \"$@\" with \
+            \"$CARGO_TARGET_ODD64_UNKNOWN_LINUX_MUSL_LINKER\" && folder=\"$CARGO_TARGET_DIR/odd64-unknown-linux-musl/debug\" && \
+            mkdir -p \"$folder\" \"$CARGO_TARGET_DIR/debug\" && echo program >\"$folder/coding-agent-executor\" ;; esac";
+        machine.has("cargo", cargo);
+        for program in programs {
+            machine.has(program, "exit 1");
+        }
+        machine
+    }
+
+    fn has(&self, program: &str, does: &str) {
+        let file = self.0.path().join(program);
+        std::fs::write(&file, format!("#!/bin/sh\n{does}\n")).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    fn builds(&self) -> Output {
+        let mut setup = Command::new("sh");
+        setup
+            .args(["-c", r#"PATH="$0:$PATH" exec "$1" executor"#])
+            .arg(self.0.path())
+            .arg(root().join("scripts/setup"))
+            .env("CARGO_TARGET_DIR", self.0.path().join("target"))
+            .env("TARGET_TRIPLE", "odd64-unknown-linux-musl")
+            .env_remove("PROFILE");
+        setup.output().unwrap()
+    }
+}
+
+#[test]
+fn building_for_another_processor_says_what_is_missing() {
+    let machine = Machine::with(&[]);
+    let told = |output: Output| {
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = told(machine.builds());
+    assert!(
+        said.contains("run `rustup target add odd64-unknown-linux-musl` and this again"),
+        "{said}"
+    );
+
+    std::fs::create_dir(machine.0.path().join("library")).unwrap();
+    let said = told(machine.builds());
+    assert!(
+        said.contains("Debian's gcc-odd64-linux-gnu") && said.contains("CARGO_TARGET_ODD64_UNKNOWN_LINUX_MUSL_LINKER"),
+        "{said}"
+    );
+}
+
+#[test]
+fn with_target_and_linker_the_executor_for_another_processor_lies_beside_the_program() {
+    let machine = Machine::with(&["odd64-linux-gnu-gcc"]);
+    std::fs::create_dir(machine.0.path().join("library")).unwrap();
+
+    let output = machine.builds();
+
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    let asked = "--target odd64-unknown-linux-musl --bin coding-agent-executor -- -C target-feature=+crt-static -C strip=symbols with \
+        odd64-linux-gnu-gcc";
+    assert!(said.contains(asked), "{said}");
+    assert!(
+        machine
+            .0
+            .path()
+            .join("target/debug/coding-agent-executor-odd64")
+            .is_file(),
+        "{said}"
+    );
 }

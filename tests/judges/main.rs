@@ -9,6 +9,7 @@
 #[path = "../world/fake/mod.rs"]
 mod fake;
 
+mod compose;
 mod git;
 mod markdown;
 mod mcp;

@@ -82,11 +82,31 @@ async fn where_the_server_does_not_count_the_place_of_the_cut_is_searched() {
 #[tokio::test]
 async fn a_model_that_cannot_repeat_is_measured_by_what_the_server_counts() {
     let model = Model::answering(|_| crate::fake::model::Answer::says("What?")).await;
-    let llm = small(&model, ProviderName::Lmstudio);
+    let llm = small(&model, ProviderName::Openai);
     assert!(matches!(
         llm.measure_window().await.unwrap(),
         WindowMeasurement::Unsure { .. }
     ));
+    model.cuts_prompts_at(8_000);
+    let expected = WindowMeasurement::Cut {
+        arrived: 8_000,
+        is_silent: true,
+    };
+    assert_eq!(llm.measure_window().await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_the_server_tells_of_itself_decides_where_the_model_cannot_repeat() {
+    let model = Model::answering(|_| crate::fake::model::Answer::says("What?")).await;
+    let llm = small(&model, ProviderName::Openai);
+    model.is_alone_with_window(CONFIGURED);
+    let measured = llm.measure_window().await.unwrap();
+    let WindowMeasurement::Counted { tokens, window } = measured else {
+        panic!("{measured:?}")
+    };
+    assert!((12_000..CONFIGURED).contains(&tokens), "{tokens}");
+    assert_eq!(window, CONFIGURED);
+    // It is not believed against its own count.
     model.cuts_prompts_at(8_000);
     let expected = WindowMeasurement::Cut {
         arrived: 8_000,

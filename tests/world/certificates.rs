@@ -16,6 +16,11 @@ async fn delivers_on_gitlab(mut world: World) {
     world.configure(|config| config["task_sources"] = json!(["gitlab"]));
     let doctor = world.command(&["doctor"]).await;
     assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    assert!(
+        doctor.stdout.contains("GitLab git of acme/widgets"),
+        "{}",
+        doctor.stdout
+    );
     greets(world.model.plans(plan()));
     world
         .gitlab
@@ -73,22 +78,15 @@ async fn a_certificate_that_signs_itself_is_trusted_for_its_own_connections() {
     world.finish().await;
 }
 
+/// A certificate that signs itself, and one of an authority, each in a folder: for a whole run.
 #[tokio::test]
 async fn a_folder_of_certificates_does_as_well() {
-    let tls = Tls::self_signed();
-    let mut world = World::behind(&tls).await;
-    let file = world.keeps("certificates/acme.pem", tls.trusted());
-    world.sets("SSL_CERT_DIR", file.strip_suffix("/acme.pem").unwrap());
-
-    let doctor = world.command(&["doctor"]).await;
-
-    assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
-    assert!(
-        doctor.stdout.contains("GitHub git of acme/widgets"),
-        "{}",
-        doctor.stdout
-    );
-    world.finish().await;
+    for tls in [Tls::self_signed(), Tls::by_an_authority()] {
+        let mut world = World::behind(&tls).await;
+        let file = world.keeps("certificates/acme.pem", tls.trusted());
+        world.sets("SSL_CERT_DIR", file.strip_suffix("/acme.pem").unwrap());
+        delivers_on_gitlab(world).await;
+    }
 }
 
 #[tokio::test]

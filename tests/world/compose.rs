@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
+use crate::fake::tls::Tls;
 use crate::worker_in_a_container::{built, gateway};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
@@ -28,8 +29,9 @@ struct Compose {
 }
 
 impl Compose {
-    /// Lays out a project as a checkout has it, with a name of its own.
-    fn new(folder: &Path) -> Self {
+    /// Lays out a project as a checkout has it, with a name of its own and these files beside the
+    /// configuration.
+    fn new(folder: &Path, files: &[&str]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         std::fs::create_dir_all(folder.join("docker")).unwrap();
         for file in ["docker-compose.yml", "docker/Dockerfile"] {
@@ -45,8 +47,11 @@ impl Compose {
             succeeds(strip.arg("-o").arg(folder.join(name)).arg(built(program)));
         }
         let project = format!("coding-agent-world-{}", uuid::Uuid::new_v4().simple());
-        let other = json!({ "services": { "coding-agent": { "image": project } } });
-        std::fs::write(folder.join("image.yml"), other.to_string()).unwrap();
+        // As docs/operations.md says it.
+        let beside = |file: &&str| format!("./{file}:/var/lib/coding-agent/{file}:ro");
+        let volumes: Vec<String> = files.iter().map(beside).collect();
+        let other = json!({ "services": { "coding-agent": { "image": project, "volumes": volumes } } });
+        std::fs::write(folder.join("own.yml"), other.to_string()).unwrap();
         let folder = folder.to_owned();
         Self { folder, project }
     }
@@ -64,7 +69,7 @@ impl Compose {
         };
         command
             .args(["--project-name", &self.project])
-            .args(["--file", "docker-compose.yml", "--file", "image.yml"])
+            .args(["--file", "docker-compose.yml", "--file", "own.yml"])
             .args(arguments)
             .env("BUILD_IMAGE", "coding-agent-test-toolchain:local")
             .env("RUNTIME_IMAGE", RUNTIME)
@@ -129,9 +134,22 @@ fn build_toolchain(folder: &Path) {
 
 #[tokio::test]
 async fn the_service_in_its_own_image_brings_an_issue_to_a_pull_request() {
-    let mut world = World::at(&gateway().await);
+    brings_an_issue_to_a_pull_request(World::at(&gateway().await), &[]).await;
+}
+
+/// Forge, git and model behind TLS; `ca_file` stands beside the configuration.
+#[tokio::test]
+async fn the_service_in_its_own_image_trusts_a_private_authority() {
+    let tls = Tls::by_an_authority_at(&gateway().await);
+    let mut world = World::behind(&tls).await;
+    world.keeps("project/acme-ca.pem", tls.trusted());
+    world.configure(|config| config["ca_file"] = json!("./acme-ca.pem"));
+    brings_an_issue_to_a_pull_request(world, &["acme-ca.pem"]).await;
+}
+
+async fn brings_an_issue_to_a_pull_request(mut world: World, files: &[&str]) {
     let project = world.folder().join("project");
-    let compose = Compose::new(&project);
+    let compose = Compose::new(&project, files);
     build_toolchain(&project);
     world.configure(|config| {
         // The image has it where the program looks for it.

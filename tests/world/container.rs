@@ -2,6 +2,7 @@
 //! holds of it, key by key, and what a process in it finds.
 
 use bollard::Docker;
+use bollard::models::ContainerInspectResponse;
 use serde_json::{Value, json};
 
 use crate::fake::model::Plan;
@@ -23,16 +24,14 @@ const OF_NO_MATTER: [&str; 7] = [
 
 const SECRET: &str = "s3cret-of-the-worker";
 
-#[tokio::test]
-async fn a_running_container_is_as_confined_as_it_is_promised() {
-    let mut world = World::start().await;
+/// Files that every container has in `/dev`, whichever engine made it; none of them leads to hardware.
+const HARMLESS_DEVICES: &str =
+    "console|core|fd|full|mqueue|null|ptmx|pts|pts/.*|random|shm|stderr|stdin|stdout|tty|urandom|zero";
+
+/// Has a model look around in its container with this command; returns what the engine holds of the
+/// container meanwhile, and what the model saw.
+async fn looks_around(world: &mut World, look: &str) -> (ContainerInspectResponse, String) {
     world.sets("A_SECRET_OF_THE_WORKER", SECRET);
-    let look = "id; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; \
-        touch /usr/local/bin/x /etc/x /x 2>&1; ls -d /var/run/docker.sock /run/docker.sock 2>&1; \
-        cat /proc/1/environ /proc/self/environ | tr '\\0' '\\n' | grep -ci -e secret -e token; \
-        ls -x -w 200 /dev; grep ^nameserver /etc/resolv.conf; \
-        for forbidden in 'unshare -Ur true' 'mount -t tmpfs x /mnt' 'dmesg' 'cat /proc/kcore' 'ip link add x type dummy'; do \
-          timeout 5 $forbidden >/dev/null 2>&1 && echo \"$forbidden: done\"; done; echo tried";
     world
         .model
         .plans(Plan::of(&["look"]).in_environment("python"))
@@ -45,10 +44,8 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     world.model.until_held(1).await;
     let containers = world.containers().await;
     let docker = Docker::connect_with_defaults().unwrap();
-    let inspected = docker
-        .inspect_container(containers[0].trim_start_matches('/'), None)
-        .await
-        .unwrap();
+    let name = containers[0].trim_start_matches('/');
+    let inspected = docker.inspect_container(name, None).await.unwrap();
     world.model.release();
     let ended = program.ended().await;
     assert_eq!(
@@ -57,8 +54,66 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
         "{ended:?}\n{}",
         world.story()
     );
-
     assert_eq!(containers.len(), 1, "{containers:?}");
+
+    let said = world.model.requests()[2].last_user_message();
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let (output, _) = said["output"].as_str().unwrap().rsplit_once("\n[exit code 0").unwrap();
+    (inspected, output.to_owned())
+}
+
+/// What a process in the container finds, in words that every engine has in common.
+#[tokio::test]
+async fn a_process_in_a_container_is_as_confined_as_it_is_promised() {
+    let mut world = World::start().await;
+    let look = format!(
+        "id; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; \
+        touch /usr/local/bin/x /etc/x /x 2>&1; \
+        find / -xdev -type s 2>/dev/null; ls -d /var/run/docker.sock /run/docker.sock /run/podman/podman.sock 2>&1; \
+        cat /proc/1/environ /proc/self/environ | tr '\\0' '\\n' | grep -ci -e secret -e token; \
+        find /dev -printf '%P\\n' | grep -vxE '|{HARMLESS_DEVICES}'; \
+        ls /sys/class/net; \
+        for forbidden in 'mount -t tmpfs x /mnt' 'dmesg' 'head -c 1 /proc/kcore' 'ip link add x type dummy' \
+            'sysctl -w kernel.hostname=x' 'mknod /tmp/x b 8 0'; do \
+          timeout 5 $forbidden >/dev/null 2>&1 && echo \"$forbidden: done\"; done; echo tried"
+    );
+
+    let (_, output) = looks_around(&mut world, &look).await;
+
+    insta::assert_snapshot!(output, @r"
+    uid=1000(agent) gid=1000(agent) groups=1000(agent)
+    CapInh:	0000000000000000
+    CapPrm:	0000000000000000
+    CapEff:	0000000000000000
+    CapBnd:	0000000000000000
+    CapAmb:	0000000000000000
+    NoNewPrivs:	1
+    Seccomp:	2
+    touch: cannot touch '/usr/local/bin/x': Permission denied
+    touch: cannot touch '/etc/x': Permission denied
+    touch: cannot touch '/x': Permission denied
+    ls: cannot access '/var/run/docker.sock': No such file or directory
+    ls: cannot access '/run/docker.sock': No such file or directory
+    ls: cannot access '/run/podman/podman.sock': No such file or directory
+    cat: /proc/1/environ: Permission denied
+    0
+    lo
+    tried
+    [no file changed]
+    ");
+    world.finish().await;
+}
+
+/// What only Docker's own inspection and its own filter of system calls show. Podman tells the same
+/// settings in other words, leaves the machine's name servers where none can be reached, and lets a
+/// process have a user namespace of its own.
+#[tokio::test]
+async fn dockers_inspection_shows_nothing_that_was_not_promised() {
+    let mut world = World::start().await;
+    let look = "ls -x -w 200 /dev; grep ^nameserver /etc/resolv.conf; timeout 5 unshare -Ur true 2>&1 || echo refused";
+
+    let (inspected, output) = looks_around(&mut world, look).await;
+
     assert_eq!(inspected.mounts, Some(Vec::new()));
     let networks = inspected.network_settings.unwrap().networks.unwrap();
     assert_eq!(networks.keys().collect::<Vec<_>>(), ["none"]);
@@ -95,29 +150,11 @@ async fn a_running_container_is_as_confined_as_it_is_promised() {
     PidsLimit: 512
     SecurityOpt: ["no-new-privileges"]
     "#);
-    let said = world.model.requests()[2].last_user_message();
-    let said: Value = serde_json::from_str(&said).unwrap();
-    let output = said["output"].as_str().unwrap();
-    let (output, _) = output.rsplit_once("\n[exit code 0").unwrap();
     insta::assert_snapshot!(output, @r"
-    uid=1000(agent) gid=1000(agent) groups=1000(agent)
-    CapInh:	0000000000000000
-    CapPrm:	0000000000000000
-    CapEff:	0000000000000000
-    CapBnd:	0000000000000000
-    CapAmb:	0000000000000000
-    NoNewPrivs:	1
-    Seccomp:	2
-    touch: cannot touch '/usr/local/bin/x': Permission denied
-    touch: cannot touch '/etc/x': Permission denied
-    touch: cannot touch '/x': Permission denied
-    ls: cannot access '/var/run/docker.sock': No such file or directory
-    ls: cannot access '/run/docker.sock': No such file or directory
-    cat: /proc/1/environ: Permission denied
-    0
     fd  full  mqueue  null	ptmx  pts  random  shm	stderr	stdin  stdout  tty  urandom  zero
     nameserver 127.0.0.1
-    tried
+    unshare: unshare failed: Operation not permitted
+    refused
     [no file changed]
     ");
     world.finish().await;

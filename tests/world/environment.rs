@@ -21,32 +21,28 @@ use tokio::net::{TcpListener, UnixStream};
 use self::site::{IMAGE, docker_host, on_engine, shell, task};
 
 #[tokio::test]
-async fn a_container_has_the_limits_it_was_promised() {
+async fn a_container_is_named_and_confined_as_it_was_promised() {
     on_engine(Config::default(), async |site| {
         let run = RunId::new();
         let container = site.start(run).await;
 
         let inspected = site.engine.inspect_container(container.id(), None).await.unwrap();
-        let host = inspected.host_config.unwrap();
         assert_eq!(inspected.name.as_deref(), Some(&*format!("/coding-agent-{run}")));
-        assert_eq!(host.cap_drop, Some(vec!["ALL".to_owned()]));
-        assert_eq!(host.security_opt, Some(vec!["no-new-privileges".to_owned()]));
-        assert_eq!((host.memory, host.memory_swap), (Some(4 << 30), Some(4 << 30)));
-        assert_eq!(host.pids_limit, Some(512));
-        // The executor is the container's init.
-        assert_eq!(host.init, Some(false));
         assert_eq!(inspected.mounts.unwrap_or_default(), []);
         let labels = inspected.config.unwrap().labels.unwrap();
         assert_eq!(labels["coding-agent.task"], "github:owner/repository#12");
         assert_eq!(labels["coding-agent.run"], run.to_string());
 
-        let script = "grep -E '^(CapEff|NoNewPrivs)' /proc/self/status; id -un; pwd; stat -c %U project; \
-                      touch project/file; cat /usr/local/bin/coding-agent-executor 2>&- || echo unreadable; \
+        // The executor is the container's init.
+        let script = "grep -E '^(CapEff|NoNewPrivs)' /proc/self/status; cut -c 1-15 /proc/1/comm; id -un; pwd; \
+                      stat -c %U project; touch project/file; \
+                      cat /usr/local/bin/coding-agent-executor 2>&- || echo unreadable; \
                       stat -c '%U %a' /usr/local/bin/coding-agent-executor";
         let (stdout, ending) = shell(&container, script).await;
         insta::assert_snapshot!(stdout, @r"
         CapEff:	0000000000000000
         NoNewPrivs:	1
+        coding-agent-ex
         agent
         /workspace
         agent
@@ -54,6 +50,39 @@ async fn a_container_has_the_limits_it_was_promised() {
         root 711
         ");
         assert_eq!(ending.exit_code, 0, "{}", ending.stderr);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_container_has_the_limits_it_was_promised() {
+    on_engine(Config::default(), async |site| {
+        let container = site.start(RunId::new()).await;
+
+        let inspected = site.engine.inspect_container(container.id(), None).await.unwrap();
+        let host = inspected.host_config.unwrap();
+        assert_eq!((host.memory, host.memory_swap), (Some(4 << 30), Some(4 << 30)));
+        assert_eq!(host.pids_limit, Some(512));
+
+        // What the kernel keeps, by either kind of cgroups.
+        let script = "cd /sys/fs/cgroup; cat memory.max memory/memory.limit_in_bytes 2>&-; \
+                      cat pids.max pids/pids.max 2>&-; cat cpu.max cpu/cpu.cfs_quota_us 2>&- | cut -d ' ' -f 1";
+        let (stdout, _) = shell(&container, script).await;
+        assert_eq!(stdout, "4294967296\n512\n200000\n");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn docker_is_asked_for_no_capability_and_no_init_of_its_own() {
+    on_engine(Config::default(), async |site| {
+        let container = site.start(RunId::new()).await;
+
+        let inspected = site.engine.inspect_container(container.id(), None).await.unwrap();
+        let host = inspected.host_config.unwrap();
+        assert_eq!(host.cap_drop, Some(vec!["ALL".to_owned()]));
+        assert_eq!(host.security_opt, Some(vec!["no-new-privileges".to_owned()]));
+        assert_eq!(host.init, Some(false));
     })
     .await;
 }

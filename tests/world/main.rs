@@ -15,6 +15,7 @@ mod automatic_approval;
 mod big;
 mod store_trouble;
 mod certificates;
+mod certificates_in_containers;
 mod changes;
 mod chat;
 mod command_line;

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::certificates::Trust;
 use crate::egress::Policy;
 use crate::egress::pattern::Pattern;
 use file_tools::FileTools;
@@ -62,6 +63,10 @@ pub struct Config {
     /// The executor to copy into containers; if left out, the file `coding-agent-executor` beside
     /// the program.
     pub executor_path: Option<PathBuf>,
+    /// Whom programs in containers trust besides those that their image does, when the top-level
+    /// `ca_file` was read.
+    #[serde(skip)]
+    pub trust: Trust,
 }
 
 /// An execution environment, written as the image's name alone or as a section.
@@ -192,6 +197,7 @@ impl Default for Config {
             warm: BTreeMap::new(),
             cleanup: Cleanup::default(),
             executor_path: None,
+            trust: Trust::default(),
         }
     }
 }

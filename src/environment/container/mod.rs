@@ -5,6 +5,7 @@
 
 pub(super) mod user; // the user of a container
 mod way_out; // proxy variables
+pub(super) mod certificates; // whom programs in it trust
 pub(super) mod name; // labels and names
 pub(super) mod specification; // describes containers, as pure functions of the configuration
 

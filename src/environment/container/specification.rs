@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::name::{LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_TASK, LABEL_WARM};
 use super::user::User;
-use super::{EXECUTOR, WORKSPACE, way_out};
+use super::{EXECUTOR, WORKSPACE, certificates, way_out};
 use crate::environment::config::service::Service;
 use crate::environment::config::size::parse_size;
 use crate::environment::config::{Config, NetworkMode};
@@ -128,6 +128,7 @@ fn variables(config: &Config, request: &ContainerRequest<'_>) -> Vec<String> {
     if config.network.mode == NetworkMode::Allowlist {
         variables.extend(way_out::variables(request.image_variables, &request.services));
     }
+    variables.extend(certificates::variables(&config.trust, request.image_variables));
     variables
 }
 

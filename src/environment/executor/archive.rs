@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use tar::{EntryType, Header};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::environment::container::certificates::CERTIFICATES;
 use crate::environment::container::user::Owner;
 use crate::environment::container::{EXECUTOR, WORKSPACE};
 
@@ -14,16 +15,19 @@ use crate::environment::container::{EXECUTOR, WORKSPACE};
 /// the executor itself can ask for that only some instructions later.
 pub(crate) const EXECUTOR_MODE: u32 = 0o711;
 const FOLDER_MODE: u32 = 0o755;
+/// Mode of the certificates, which everybody reads and root alone writes.
+const CERTIFICATES_MODE: u32 = 0o644;
 
 /// Size of a tar block; entries are padded to it, and two empty blocks end the archive.
-const BLOCK: u64 = 512;
+const BLOCK: usize = 512;
 
-/// Returns a reader of the archive with the workspace and the executor, whose bytes are streamed
-/// and never held as a whole.
+/// Returns a reader of the archive with the workspace, certificates where there are some, and the
+/// executor, whose bytes are streamed and never held as a whole.
 pub(crate) fn base_layer(
     executor: impl AsyncRead + Send + Unpin + 'static,
     size: u64,
     owner: Owner,
+    certificates: Option<&str>,
 ) -> io::Result<impl AsyncRead + Send + Unpin + 'static> {
     let mut archive = Vec::new();
     for folder in [WORKSPACE.to_owned(), format!("{WORKSPACE}/project")] {
@@ -31,11 +35,18 @@ pub(crate) fn base_layer(
         archive.extend(header(EntryType::Directory, &path, (0, FOLDER_MODE), owner)?.as_bytes());
     }
     let root = Owner { uid: 0, gid: 0 };
+    if let Some(text) = certificates {
+        let (path, size) = (CERTIFICATES.trim_start_matches('/'), text.len() as u64);
+        archive.extend(header(EntryType::Regular, path, (size, CERTIFICATES_MODE), root)?.as_bytes());
+        archive.extend(text.as_bytes());
+        archive.resize(archive.len().next_multiple_of(BLOCK), 0);
+    }
     let path = EXECUTOR.trim_start_matches('/');
     archive.extend(header(EntryType::Regular, path, (size, EXECUTOR_MODE), root)?.as_bytes());
-    let filling = size.next_multiple_of(BLOCK) - size;
+    let block = BLOCK as u64;
+    let filling = size.next_multiple_of(block) - size;
     let body = AsyncReadExt::chain(io::Cursor::new(archive), executor.take(size));
-    Ok(body.chain(tokio::io::repeat(0).take(filling + 2 * BLOCK)))
+    Ok(body.chain(tokio::io::repeat(0).take(filling + 2 * block)))
 }
 
 fn header(kind: EntryType, path: &str, (size, mode): (u64, u32), owner: Owner) -> io::Result<Header> {
@@ -66,16 +77,16 @@ pub(crate) fn first_file(archive: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    async fn whole(executor: &'static [u8], owner: Owner) -> Vec<u8> {
+    async fn whole(executor: &'static [u8], owner: Owner, certificates: Option<&str>) -> Vec<u8> {
         let mut archive = Vec::new();
-        let mut layer = base_layer(executor, executor.len() as u64, owner).unwrap();
+        let mut layer = base_layer(executor, executor.len() as u64, owner, certificates).unwrap();
         layer.read_to_end(&mut archive).await.unwrap();
         archive
     }
 
     #[tokio::test]
     async fn the_workspace_is_its_users_and_the_executor_is_not() {
-        let archive = whole(b"program", Owner { uid: 7, gid: 8 }).await;
+        let archive = whole(b"program", Owner { uid: 7, gid: 8 }, Some("certificates")).await;
         assert_eq!(archive.len() % 512, 0);
         let mut archive = tar::Archive::new(&archive[..]);
         let laid: Vec<String> = archive
@@ -95,6 +106,7 @@ mod tests {
             [
                 "workspace/ 7:8 755 \"\"",
                 "workspace/project/ 7:8 755 \"\"",
+                "usr/local/share/coding-agent-certificates.pem 0:0 644 \"certificates\"",
                 "usr/local/bin/coding-agent-executor 0:0 711 \"program\""
             ]
         );
@@ -103,7 +115,7 @@ mod tests {
     #[tokio::test]
     async fn of_a_broken_archive_there_is_no_text() {
         assert_eq!(first_file(b"no archive"), "");
-        let archive = whole(b"", Owner { uid: 0, gid: 0 }).await;
+        let archive = whole(b"", Owner { uid: 0, gid: 0 }, None).await;
         assert_eq!(first_file(&archive), "", "a folder has no text");
     }
 }

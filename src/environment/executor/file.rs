@@ -132,9 +132,11 @@ fn judge_head(head: &[u8], wanted: Option<Architecture>) -> Result<(), String> {
         let name = wanted.name;
         let built_for = ARCHITECTURES.iter().find(|known| known.machine == machine);
         return Err(format!(
-            "is for {}, and the containers are for {name}; build one with `make build TARGET={name}-unknown-linux-musl` (after `rustup \
-             target add {name}-unknown-linux-musl`), which puts coding-agent-executor-{name} beside the program",
-            built_for.map_or("another kind of processor", |known| known.name)
+            "is for {}, and the containers are for {name}; build one with `make build TARGET={name}-unknown-linux-musl`, which puts \
+             coding-agent-executor-{name} beside the program and needs that target (`rustup target add {name}-unknown-linux-musl`) and a \
+             C compiler that links for it (Debian's gcc-{}-linux-gnu)",
+            built_for.map_or("another kind of processor", |known| known.name),
+            name.replace('_', "-")
         ));
     }
     // The table never starts beyond 4 GiB, so the lower half of its offset is enough.
@@ -181,7 +183,9 @@ mod tests {
         let reason = judge_head(&program(62, &[1]), Architecture::named("aarch64")).unwrap_err();
         assert!(
             reason.contains("is for x86_64, and the containers are for aarch64")
-                && reason.contains("TARGET=aarch64-unknown-linux-musl"),
+                && reason.contains("`make build TARGET=aarch64-unknown-linux-musl`")
+                && reason.contains("`rustup target add aarch64-unknown-linux-musl`")
+                && reason.contains("gcc-aarch64-linux-gnu"),
             "{reason}"
         );
     }

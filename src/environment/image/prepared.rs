@@ -1,4 +1,5 @@
-//! Prepared images: an environment's image with the executor and the workspace already copied in.
+//! Prepared images: an environment's image with the executor, the workspace and, where some are
+//! named, the certificates already copied in.
 //!
 //! Such an image is committed from a container that never ran, so it contains nothing else. It has
 //! no tag: `docker image prune` removes it, and it is made again. Installations on the same engine
@@ -8,15 +9,15 @@ use std::path::Path;
 
 use chrono::Utc;
 
-use crate::environment::container;
 use crate::environment::container::name::LABEL_INSTANCE;
 use crate::environment::container::user::{Owner, User};
+use crate::environment::container::{self, certificates};
 use crate::environment::docker::{ContainerNetwork, ContainerSpec, ImageSummary, Limits};
 use crate::environment::engine::{BaseImage, Engine};
 use crate::environment::error::EnvironmentError;
 use crate::environment::executor::{EXECUTOR_MODE, base_layer, first_file};
 
-/// Label with the content of a prepared image: base image, user and executor.
+/// Label with the content of a prepared image: base image, user, executor and certificates.
 pub(super) const LABEL_CONTENT: &str = "coding-agent.furnished";
 /// Label with the name of the base image.
 pub(super) const LABEL_OF: &str = "coding-agent.furnished.of";
@@ -27,12 +28,16 @@ const KEPT_DAYS: i64 = 7;
 /// Maximum bytes of an image's `/etc/passwd` that are read.
 const PASSWD_LIMIT: usize = 1024 * 1024;
 
+/// Maximum bytes of each file with an image's certificates that are read: ten times what public
+/// authorities come to.
+const CERTIFICATES_LIMIT: usize = 2 * 1024 * 1024;
+
 /// A prepared image.
 pub(crate) struct PreparedImage {
     /// The image's id. Two processes may make the same image concurrently; either may be found.
     /// `None` if the engine refuses to make images, so that each container is prepared.
     pub(crate) id: Option<String>,
-    /// Identifies the content: base image, user and executor.
+    /// Identifies the content: base image, user, executor and certificates.
     pub(crate) content: String,
 }
 
@@ -46,7 +51,10 @@ impl Engine {
     ) -> Result<PreparedImage, EnvironmentError> {
         let fingerprint = self.fingerprints().of(executor).await;
         let executors = fingerprint.map_err(|error| unreadable(executor, &error))?;
-        let content = format!("{}/{}/{executors:016x}/{EXECUTOR_MODE:o}", base.id, base.user.name);
+        let mut content = format!("{}/{}/{executors:016x}/{EXECUTOR_MODE:o}", base.id, base.user.name);
+        if let Some(certificates) = self.config().trust.fingerprint() {
+            content = format!("{content}/{certificates}");
+        }
         // Held while the image is made, so that concurrent callers wait instead of making another.
         let mut known = self.prepared_images().lock().await;
         let Some(images) = known.as_mut() else {
@@ -154,18 +162,37 @@ impl Engine {
         }
     }
 
-    /// Copies executor and workspace into a container that does not run yet.
+    /// Copies executor, workspace and named certificates into a container that does not run yet.
     pub(crate) async fn prepare(&self, id: &str, user: &User, executor: &Path) -> Result<(), EnvironmentError> {
         let owner = match user.numbers() {
             Some(owner) => owner,
             None => self.look_up(id, user).await?,
         };
+        let certificates = self.certificates(id).await?;
         let failed = |error: std::io::Error| unreadable(executor, &error);
         let file = tokio::fs::File::open(executor).await.map_err(failed)?;
         let size = file.metadata().await.map_err(failed)?.len();
-        let layer = base_layer(file, size, owner).map_err(failed)?;
+        let layer = base_layer(file, size, owner, certificates.as_deref()).map_err(failed)?;
         let uploaded = self.client.upload(id, layer).await;
         uploaded.map_err(|failure| self.client.error("copying the executor into a container", failure))
+    }
+
+    /// Returns the certificates that programs in the container are to trust, those of its image
+    /// among them; `None` if none are named, and the image's do.
+    async fn certificates(&self, id: &str) -> Result<Option<String>, EnvironmentError> {
+        let trust = &self.config().trust;
+        if !trust.is_named() {
+            return Ok(None);
+        }
+        let mut of_image = Vec::new();
+        for path in certificates::OF_IMAGES {
+            let downloaded = self.client.download(id, path, CERTIFICATES_LIMIT).await;
+            let what = "looking for the image's certificates";
+            of_image.push(first_file(
+                &downloaded.map_err(|failure| self.client.error(what, failure))?,
+            ));
+        }
+        Ok(Some(certificates::file(trust, &of_image)))
     }
 
     /// Reads uid and gid from the container's `/etc/passwd`: nothing runs in it yet that could be

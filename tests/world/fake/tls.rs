@@ -26,6 +26,8 @@ use tokio_rustls::TlsAcceptor;
 pub struct Tls {
     acceptor: TlsAcceptor,
     trusted: String,
+    /// The address of this machine that servers with it listen on.
+    address: String,
 }
 
 /// A listener that speaks TLS. Ends when dropped.
@@ -38,6 +40,14 @@ impl Tls {
     /// A server on this machine, whose certificate a private authority issued.
     pub fn by_an_authority() -> Self {
         Self::by_an_authority_for(&server("127.0.0.1"))
+    }
+
+    /// A server at this address, whose certificate a private authority issued.
+    pub fn by_an_authority_at(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            ..Self::by_an_authority_for(&server(address))
+        }
     }
 
     /// One that a private authority issued to a server with another name.
@@ -84,6 +94,7 @@ impl Tls {
         Self {
             acceptor: TlsAcceptor::from(Arc::new(config)),
             trusted,
+            address: "127.0.0.1".to_owned(),
         }
     }
 
@@ -94,9 +105,10 @@ impl Tls {
 }
 
 impl Front {
-    /// Listens on a free port of the loopback interface, in front of the server at `behind`.
+    /// Listens on a free port of the address that the certificate is used at, in front of the server
+    /// at `behind`.
     pub fn start(tls: &Tls, behind: SocketAddr) -> Self {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("the loopback interface has a free port");
+        let listener = std::net::TcpListener::bind((&*tls.address, 0)).expect("the address has a free port");
         Self::start_on(listener, tls, behind)
     }
 
