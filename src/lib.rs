@@ -29,9 +29,10 @@ pub mod http; // HTTP clients: building, retries, limits
 pub mod private; // who may read what this program writes
 pub mod signature; // who signed what came from elsewhere
 pub mod link; // a byte stream that outlives the connections that carry it
+pub mod reach; // what is reached from here, tried
 
 // The neighbours: one module for each part of the outside world.
-pub mod environment; // containers, through Docker
+pub mod environment; // containers, through Docker or in a cluster
 pub mod executor; // the program inside the container
 pub mod gateway; // the way out of a container
 pub mod forge; // GitHub and GitLab

@@ -26,7 +26,15 @@ const FLOORS: [&[&str]; 9] = [
         "review",
         "routing",
     ],
-    &["process", "certificates", "http", "private", "signature", "link"],
+    &[
+        "process",
+        "certificates",
+        "http",
+        "private",
+        "signature",
+        "link",
+        "reach",
+    ],
     &[
         "environment",
         "executor",
@@ -338,7 +346,11 @@ fn impl_blocks_stay_in_the_room_of_their_type() {
 }
 
 /// The libraries that one folder alone may name, so that what it speaks to can be replaced.
-const CONFINED: [(&str, &str); 1] = [("bollard::", "src/environment/docker/")];
+const CONFINED: [(&str, &str); 3] = [
+    ("bollard::", "src/environment/docker/"),
+    ("kube::", "src/environment/kubernetes/"),
+    ("k8s_openapi::", "src/environment/kubernetes/"),
+];
 
 #[test]
 fn a_library_behind_a_seam_is_named_in_one_folder() {

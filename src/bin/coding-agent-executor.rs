@@ -11,7 +11,8 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use coding_agent::executor;
-use coding_agent::process::init;
+use coding_agent::process::{framed, init};
+use coding_agent::reach;
 
 /// The file that this process was started from, even if it was replaced or removed since.
 const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -58,6 +59,17 @@ fn main() -> ExitCode {
         Some("attach") => alone(executor::attach()),
         Some("end") => alone(executor::end()),
         Some("tunnel") => alone(executor::tunnel()),
+        Some("framed") => {
+            let home = variable("HOME");
+            framed::run(home, std::io::stdin(), std::io::stdout()).map_err(Into::into)
+        }
+        Some("reach") => {
+            let said = |name: &str| variable(name).and_then(|value| value.into_string().ok());
+            let server = said("KUBERNETES_SERVICE_HOST").zip(said("KUBERNETES_SERVICE_PORT"));
+            let targets = words.map(|word| word.to_string_lossy().into_owned());
+            reach::print(targets, server.as_ref(), std::io::stdout()).map_err(Into::into)
+        }
+        Some("listen") => reach::listen(std::io::stdin(), std::io::stdout()).map_err(Into::into),
         Some("lfs-receive") => executor::receive(&git(words)),
         Some("lfs-filter") => executor::filter(&git(words)),
         Some("lfs-send") => {
@@ -79,6 +91,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this program is the command line of the container"
+)]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// Returns the repository's folder `.git`, the first of these arguments.

@@ -65,6 +65,8 @@ pub struct Config {
     pub mcp_schema_bytes: usize,
     /// The containers in which the work is done.
     pub command_executor: environment::Config,
+    /// The engine that runs them.
+    pub environment: environment::EngineChoice,
     /// How a run is planned and checked.
     pub planning: Planning,
     /// The code index that plans rest on.
@@ -278,6 +280,9 @@ impl Config {
         if let Some(path) = &mut self.command_executor.executor_path {
             *path = folder.join(&*path);
         }
+        if let Some(path) = &mut self.environment.kubernetes.kubeconfig {
+            *path = folder.join(&*path);
+        }
         for environment in self.command_executor.environments.values_mut() {
             if let Some(build) = &mut environment.build {
                 build.dockerfile = folder.join(&build.dockerfile);
@@ -330,6 +335,7 @@ impl Default for Config {
             mcp_servers: Vec::new(),
             mcp_schema_bytes: tool::SCHEMA_BYTES,
             command_executor: environment::Config::default(),
+            environment: environment::EngineChoice::default(),
             planning: Planning::default(),
             index: index::Config::default(),
             review: reviewer::config::Config::default(),

@@ -114,7 +114,7 @@ fn remedy_of_services(error: &EnvironmentError) -> &'static str {
 
 /// Tries a container of a run. The inner result is that of a service's container beside it,
 /// which is not tried without services.
-async fn try_containers(
+pub(super) async fn try_containers(
     section: &environment::Config,
     engine: &Engine,
     environment: &Environment,

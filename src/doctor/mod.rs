@@ -2,6 +2,7 @@
 //! only the state folder is made if it is missing, and a claim is set in each repository and taken
 //! away again.
 
+mod cluster; // the cluster, if one runs the containers
 mod containers; // the engine, its images, and a container
 mod edits; // in which form a model can change a file
 mod embeddings; // the model that reorders places of the code index
@@ -55,7 +56,11 @@ pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Fin
     findings.extend(store(config).await);
     findings.extend(signing_key(config).await);
     findings.extend(forges(config).await);
-    findings.extend(containers::examine(config, &host.engine).await);
+    let access = host.engine.clone().to(&config.environment);
+    findings.extend(match config.environment.cluster() {
+        Some(cluster) => cluster::examine(config, cluster, &access).await,
+        None => containers::examine(config, &access).await,
+    });
     findings.extend(tool_servers(config, &host.program).await);
     findings.extend(models(config, check).await);
     findings.extend(reviewers::examine(config, &host.program));

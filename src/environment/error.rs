@@ -12,6 +12,9 @@ pub enum EnvironmentError {
          one, or set DOCKER_HOST"
     )]
     EngineTooOld { address: String, found: String },
+    /// The worker: its cluster cannot be used, or has no room; the task stays queued.
+    #[error("the Kubernetes cluster {place}, cannot be used: {reason}")]
+    ClusterUnavailable { place: String, reason: String },
     /// The operator: the image is missing and cannot be pulled or built.
     #[error("the image {image} is missing: {reason}; {hint}")]
     ImageMissing {

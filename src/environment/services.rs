@@ -1,17 +1,19 @@
 //! Service containers, started in the network of a run's container and removed with it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::config::Environment;
+use super::config::Config;
 use super::config::service::Service;
 use super::container::name::service_container_name;
 use super::container::specification::{self, Holder};
 use super::container::{self, Container};
-use super::engine::{Engine, StartRequest};
+use super::docker_engine::DockerEngine;
+use super::driver::{Driver, StartRequest};
 use super::error::EnvironmentError;
 
 /// Interval between readiness checks of a service.
@@ -30,57 +32,30 @@ const MOST_SHOWN: usize = 1_000;
 /// Time limit for reading the log.
 const READING: Duration = Duration::from_secs(5);
 
-/// The name of the service that [`Engine::try_service`] starts.
+/// The name of the service that [`DockerEngine::try_one`] starts.
 const TRIAL: &str = "trial";
 
 /// The services that run beside a container.
 pub struct ServiceContainers<'a> {
-    engine: &'a Engine,
+    driver: &'a dyn Driver,
     started: Vec<(&'a str, &'a Service, Container)>,
 }
 
-impl Engine {
-    /// Pulls the missing images of an environment's services.
-    pub async fn ensure_services(
-        &self,
-        environment: &str,
-        progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<(), EnvironmentError> {
-        for (_, service) in self.config().services_of(environment) {
-            self.ensure_image(&Environment::of_image(&service.image), progress)
-                .await?;
-        }
-        Ok(())
-    }
-
-    /// Returns true if all images of an environment's services are present.
-    pub async fn has_services(&self, environment: &str) -> Result<bool, EnvironmentError> {
-        for (_, service) in self.config().services_of(environment) {
-            if !self.has_image(&service.image).await? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
+impl DockerEngine {
     /// Starts the services of `start`'s environment concurrently, in the network of `main`.
-    /// Removing `main` removes them, those of a failed start included.
-    pub async fn start_services(
+    pub(super) async fn start_beside(
         &self,
         start: &StartRequest<'_>,
         main: &Container,
-    ) -> Result<ServiceContainers<'_>, EnvironmentError> {
+    ) -> Result<Vec<(String, Container)>, EnvironmentError> {
         let services = self.config().services_of(start.environment);
         // Awaits all: a start that goes on could create its container after the others were
         // removed.
         let started = join_all(services.map(|(name, service)| async move {
             let container = self.start_service(start, main, name, service).await?;
-            Ok((name, service, container))
+            Ok((name.to_owned(), container))
         }));
-        Ok(ServiceContainers {
-            engine: self,
-            started: started.await.into_iter().collect::<Result<_, EnvironmentError>>()?,
-        })
+        started.await.into_iter().collect()
     }
 
     async fn start_service(
@@ -102,13 +77,13 @@ impl Engine {
             .await
             .map_err(failed)?;
         self.client.start(&id).await.map_err(failed)?;
-        Ok(Container::new(self.client.clone(), id, ANSWER).of_image(base.digest))
+        Ok(Container::new(Arc::new(self.client.clone()), id, ANSWER).of_image(base.digest))
     }
 
     /// Starts a container beside `main` with the settings of a service's, and removes it. It is of
     /// `main`'s own image and sleeps. An engine that starts `main` may still lack what only
     /// services need: an init (podman takes `catatonit`) and the network of another container.
-    pub async fn try_service(&self, start: &StartRequest<'_>, main: &Container) -> Result<(), EnvironmentError> {
+    pub(super) async fn try_one(&self, start: &StartRequest<'_>, main: &Container) -> Result<(), EnvironmentError> {
         let service = Service {
             entrypoint: Some(vec!["sleep".to_owned(), "60".to_owned()]),
             ..Service::of_image(start.image)
@@ -129,7 +104,7 @@ impl Engine {
     }
 
     /// Returns the end of a container's log; empty if it cannot be read.
-    async fn said_last(&self, id: &str) -> String {
+    pub(super) async fn end_of_log(&self, id: &str) -> String {
         let mut said = Vec::new();
         // After a time-out, the part that was read is shown.
         let _ = timeout(READING, self.client.read_log(id, MOST_SAID, &mut said)).await;
@@ -139,7 +114,19 @@ impl Engine {
     }
 }
 
-impl ServiceContainers<'_> {
+impl<'a> ServiceContainers<'a> {
+    /// Returns the services that were started with these names.
+    pub(super) fn new(driver: &'a dyn Driver, config: &'a Config, started: Vec<(String, Container)>) -> Self {
+        let started = started.into_iter().filter_map(|(name, container)| {
+            let (name, service) = config.services.get_key_value(&name)?;
+            Some((name.as_str(), service, container))
+        });
+        Self {
+            driver,
+            started: started.collect(),
+        }
+    }
+
     /// Returns the services' names, with the digests of their images.
     pub fn digests(&self) -> BTreeMap<String, String> {
         let digests = self.started.iter();
@@ -157,7 +144,7 @@ impl ServiceContainers<'_> {
             Err(EnvironmentError::ServiceNotReady {
                 service: (*name).to_owned(),
                 reason,
-                said: self.engine.said_last(container.id()).await,
+                said: self.driver.said_last(container).await,
             })
         });
         try_join_all(waits).await?;

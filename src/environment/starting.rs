@@ -1,4 +1,4 @@
-//! Starts containers, for a run or for the warm pool.
+//! Starts containers of an engine with Docker's API, for a run or for the warm pool.
 
 use std::path::Path;
 
@@ -7,42 +7,21 @@ use uuid::Uuid;
 use super::container::name::{container_name, service_container_name};
 use super::container::specification::{self, Holder};
 use super::container::{self, Container};
-use super::engine::{BaseImage, Engine, StartRequest};
+use super::docker_engine::DockerEngine;
+use super::driver::{BaseImage, LocalImages, StartImages, StartRequest, WarmContainer};
 use super::error::EnvironmentError;
-use super::image::{KeptSetUp, PreparedImage};
 
-/// The images that a run's container will start from.
-pub struct StartImages {
-    base: BaseImage,
-    prepared: PreparedImage,
-    /// The place under which its set-up may be kept.
-    place: Option<String>,
-    /// The kept set-up to start from.
-    kept: Option<KeptSetUp>,
-}
-
-/// A started container of the warm pool.
-pub struct WarmContainer {
-    pub container: Container,
-    content: String,
-}
-
-impl StartImages {
-    /// Returns true if the container will start from a kept set-up.
-    pub fn has_set_up(&self) -> bool {
-        self.kept.is_some()
-    }
-
-    /// Returns true if `warm` has the same content as a container that is started now without a
-    /// set-up.
-    pub fn is_that_of(&self, warm: &WarmContainer) -> bool {
-        self.prepared.content == warm.content
-    }
-}
-
-impl Engine {
+impl DockerEngine {
     /// Looks up the images that the container of `start` will start from.
-    pub async fn start_images(&self, start: &StartRequest<'_>) -> Result<StartImages, EnvironmentError> {
+    pub(super) async fn images_of(&self, start: &StartRequest<'_>) -> Result<StartImages, EnvironmentError> {
+        let (content, local) = self.local_images(start).await?;
+        Ok(StartImages {
+            content,
+            local: Some(local),
+        })
+    }
+
+    async fn local_images(&self, start: &StartRequest<'_>) -> Result<(String, LocalImages), EnvironmentError> {
         let base = self.base_image(start.image).await?;
         let prepared = self.prepared_image(start.image, &base, start.executor).await?;
         let place = self.place(start, &prepared);
@@ -50,29 +29,31 @@ impl Engine {
             (Some(place), Some((_, wanted))) => self.kept(place, wanted).await?,
             _ => None,
         };
-        Ok(StartImages {
+        let local = LocalImages {
+            base,
+            prepared: prepared.id,
+            place,
+            kept,
+        };
+        Ok((prepared.content, local))
+    }
+
+    /// Creates and starts the container of a run.
+    pub(super) async fn start_with(
+        &self,
+        start: &StartRequest<'_>,
+        images: StartImages,
+    ) -> Result<Container, EnvironmentError> {
+        let local = match images.local {
+            Some(local) => local,
+            None => self.local_images(start).await?.1,
+        };
+        let LocalImages {
             base,
             prepared,
             place,
             kept,
-        })
-    }
-
-    /// Creates and starts a container with all limits and the executor at
-    /// `/usr/local/bin/coding-agent-executor`. `/workspace/project` exists and belongs to its user.
-    /// Removes older containers of the same run and purpose first.
-    pub async fn start(&self, start: &StartRequest<'_>) -> Result<Container, EnvironmentError> {
-        self.start_on(start, self.start_images(start).await?).await
-    }
-
-    /// Like [`Self::start`], with images that were looked up before.
-    pub async fn start_on(&self, start: &StartRequest<'_>, images: StartImages) -> Result<Container, EnvironmentError> {
-        let StartImages {
-            base,
-            prepared,
-            place,
-            kept,
-        } = images;
+        } = local;
         let services = self.make_room(start).await?;
         let recipe = Recipe {
             holder: Holder::Run(start.task, start.run),
@@ -80,7 +61,7 @@ impl Engine {
             image: start.image,
             base: &base,
             executor: start.executor,
-            made: kept.as_ref().map(|kept| kept.image.as_str()).or(prepared.id.as_deref()),
+            made: kept.as_ref().map(|kept| kept.image.as_str()).or(prepared.as_deref()),
         };
         let (container, is_as_wanted) =
             Box::pin(self.bring_up(&container_name(start.run, start.purpose), recipe)).await?;
@@ -93,7 +74,7 @@ impl Engine {
     }
 
     /// Starts a container of `image` for `environment` in the warm pool of `worker`.
-    pub async fn start_warm(
+    pub(super) async fn warm_up(
         &self,
         name: &str,
         (environment, image): (&str, &str),
@@ -119,7 +100,7 @@ impl Engine {
 
     /// Renames a container of the warm pool to be the run's. Removes older containers of the same
     /// run and purpose first.
-    pub async fn adopt(
+    pub(super) async fn take(
         &self,
         start: &StartRequest<'_>,
         images: &StartImages,
@@ -129,8 +110,13 @@ impl Engine {
         let name = container_name(start.run, start.purpose);
         let renamed = self.client.rename(warm.id(), &name).await;
         renamed.map_err(|failure| self.client.error("taking a warm container", failure))?;
-        let container = warm.with(services).of_image(images.base.digest.clone());
-        Ok(container.of_place(images.place.clone(), None))
+        let container = warm.with(services);
+        Ok(match &images.local {
+            Some(local) => container
+                .of_image(local.base.digest.clone())
+                .of_place(local.place.clone(), None),
+            None => container,
+        })
     }
 
     /// Removes containers with the names that the run's will have. Returns the names of its
@@ -184,7 +170,7 @@ impl Engine {
             Ok(attached.ok())
         };
         match started.await {
-            Ok(attached) => Ok((self.container(id).with_first(attached), is_as_wanted)),
+            Ok(attached) => Ok((self.running(id).with_first(attached), is_as_wanted)),
             Err(error) => {
                 if let Err(removal) = container::remove(&self.client, &id).await {
                     tracing::warn!(

@@ -10,6 +10,7 @@
 
 pub mod descent;
 pub mod ending;
+pub mod framed;
 pub mod init;
 
 use rustix::io::Errno;

@@ -95,7 +95,7 @@ impl Service {
         }
         let containers = Containers::new(
             config.command_executor.clone(),
-            host.engine,
+            host.engine.to(&config.environment),
             instance(&config.state_dir),
             host.upstream,
         );

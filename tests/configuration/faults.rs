@@ -55,7 +55,7 @@ xyzzy: 1
     config.yaml:18:20: command_executor.default_environment: 'cobol' is not among the environments; write one of go, java, miniforge, node, python
     config.yaml:18:60: command_executor.resources.memory_limit: 'much' is not a size; write a number of bytes, or a number with k, m, g or t, such as 4g
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
-    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, chat, command_executor, consumers, follow_up, git, github, gitlab, http, index, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, store, task_sources, traces
+    config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, chat, command_executor, consumers, environment, follow_up, git, github, gitlab, http, index, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, store, task_sources, traces
     "#);
 }
 
@@ -527,4 +527,30 @@ fn a_secret_over_plain_http_is_doubtful_but_not_on_this_machine() {
     assert_eq!(doubts("https://gitlab.example.com/api/v4"), 0);
     assert_eq!(doubts("http://127.0.0.1:8080/api/v4"), 0);
     assert_eq!(doubts("http://[::1]:8080"), 0);
+}
+
+#[test]
+fn a_cluster_is_refused_where_it_was_not_built_in_and_judged_where_it_was() {
+    let engine = "environment: {engine: kubernetes, kubernetes: {namespace: Team A, user: 0}}\n";
+    let runtime = "command_executor: {runtime: runsc, services: {db: {image: 'postgres:17', user: postgres}}}\n";
+    let faults = with_github(&format!("{engine}{runtime}")).faults();
+    let (not_built_in, judged): (Vec<&str>, Vec<&str>) = faults
+        .lines()
+        .partition(|fault| fault.contains("built without clusters"));
+    let keys: Vec<&str> = judged.iter().filter_map(|fault| fault.split(' ').nth(1)).collect();
+    assert_eq!(
+        keys,
+        [
+            "environment.kubernetes.namespace:",
+            "environment.kubernetes.user:",
+            "command_executor.runtime:",
+            "command_executor.services.db.user:"
+        ],
+        "{faults}"
+    );
+    if cfg!(feature = "kubernetes") {
+        assert_eq!(not_built_in, Vec::<&str>::new());
+    } else {
+        assert!(not_built_in[0].contains("--features kubernetes"), "{not_built_in:?}");
+    }
 }

@@ -53,6 +53,12 @@ fn every_piece_of_configuration_in_the_documents_is_one() {
         assert!(pieces.len() >= least, "{path} has {} pieces", pieces.len());
         for piece in pieces {
             if let Err(faults) = loaded(&piece) {
+                // This program may be one that was built without clusters, and then says so alone.
+                let is_whole = cfg!(feature = "kubernetes") || !piece.contains("engine: kubernetes");
+                let says_so = faults.lines().count() == 1 && faults.contains("--features kubernetes");
+                if !is_whole && says_so {
+                    continue;
+                }
                 panic!("{path}:\n{piece}\n{faults}");
             }
         }

@@ -8,6 +8,7 @@
 )]
 
 mod build_folder;
+mod cluster;
 mod command_lines;
 mod compatibility;
 mod configurations;

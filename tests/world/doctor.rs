@@ -218,7 +218,6 @@ async fn a_missing_image_and_a_missing_model_are_named() {
 }
 
 #[tokio::test]
-<<<<<<< HEAD
 async fn a_model_that_cannot_copy_a_text_is_to_write_whole_files() {
     let world = World::with(Model::repeating_and_editing("return  net*TAX").await).await;
 
@@ -239,8 +238,6 @@ async fn a_model_that_cannot_copy_a_text_is_to_write_whole_files() {
 }
 
 #[tokio::test]
-||||||| e3e2be1f
-=======
 async fn without_the_image_that_each_run_needs_nothing_is_well() {
     let mut world = World::start().await;
     for (image, remedy) in [
@@ -271,7 +268,6 @@ async fn without_the_image_that_each_run_needs_nothing_is_well() {
 }
 
 #[tokio::test]
->>>>>>> d992e0a6
 async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     let mut world = World::with(Model::repeating().await).await;
     let endpoint = world.model.address();

@@ -1,6 +1,7 @@
 //! One faked world: forges, model, a state folder, and the real program as a process of its own
 //! between them.
 
+mod clusters; // a cluster as its engine
 mod containers; // what the engine holds of it
 pub mod databases; // PostgreSQL as its store
 pub mod people; // what people do in many stories
@@ -133,6 +134,11 @@ impl World {
         });
         if let Some(store) = databases::store_of_all() {
             config["store"] = store;
+        }
+        if let Some(engine) = clusters::engine_of_all() {
+            config["environment"] = engine;
+            // What a pod may use is reserved for it, and the cluster of the tests is one small machine.
+            config["command_executor"]["resources"] = json!({ "cpu_limit": 0.2, "memory_limit": "512m" });
         }
         model.forbids(MODEL_KEY);
         model.forbids(github.token());

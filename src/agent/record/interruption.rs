@@ -128,9 +128,9 @@ impl From<LlmError> for Interruption {
 impl From<EnvironmentError> for Interruption {
     fn from(error: EnvironmentError) -> Self {
         match error {
-            EnvironmentError::EngineUnavailable { .. } | EnvironmentError::EngineTooOld { .. } => {
-                Self::postponed(2, error.to_string())
-            }
+            EnvironmentError::EngineUnavailable { .. }
+            | EnvironmentError::EngineTooOld { .. }
+            | EnvironmentError::ClusterUnavailable { .. } => Self::postponed(2, error.to_string()),
             EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),
             EnvironmentError::ImageMissing { .. }
             | EnvironmentError::NoRuntime { .. }

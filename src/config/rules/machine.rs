@@ -69,6 +69,9 @@ fn check_containers(config: &Config, faults: &mut Faults) {
             faults.at(&format!("command_executor.{key}"), reason);
         }
     }
+    for (key, reason) in config.environment.validate(&config.command_executor) {
+        faults.at(&key, reason);
+    }
 }
 
 fn check_tools(config: &Config, faults: &mut Faults) {

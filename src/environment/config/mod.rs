@@ -8,6 +8,7 @@ pub mod service; // service containers
 mod snapshots; // limits of kept set-ups
 mod shipped; // the five environments that ship
 mod notation; // parses one environment
+pub mod engine_choice; // the section `environment`: Docker's API or a cluster
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

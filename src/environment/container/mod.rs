@@ -4,7 +4,7 @@
 //! and a new one can replace it.
 
 pub(super) mod user; // the user of a container
-mod way_out; // proxy variables
+pub(super) mod way_out; // proxy variables
 pub(super) mod certificates; // whom programs in it trust
 pub(super) mod name; // labels and names
 pub(super) mod specification; // describes containers, as pure functions of the configuration
@@ -19,18 +19,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-use crate::environment::docker::{Client, Failure, FirstStreams, StderrTail};
 use crate::environment::error::EnvironmentError;
-
-/// Path of the executor in every container.
-pub const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor";
-/// Folder in which every process starts.
-pub(super) const WORKSPACE: &str = "/workspace";
-
-/// Time limit between the end of a process' streams and its exit code from the engine.
-const ENDING_LIMIT: Duration = Duration::from_secs(10);
+use crate::environment::processes::{ContainerState, Ending, Failure, Processes, Streams};
 
 /// Time limit between the end of a process and the end of a container that died with it.
 const DYING_LIMIT: Duration = Duration::from_millis(500);
@@ -39,7 +31,7 @@ const DYING_LIMIT: Duration = Duration::from_millis(500);
 /// after a crash.
 #[derive(Clone, Debug)]
 pub struct Container {
-    client: Client,
+    engine: Arc<dyn Processes>,
     id: String,
     /// [`Container::run`] gives up when no input was taken for this long.
     silence: Duration,
@@ -57,16 +49,13 @@ pub struct Container {
 
 /// The streams of a container's first process. They are there once, for whoever takes them first.
 #[derive(Clone, Default)]
-struct FirstProcess(Arc<Mutex<Option<FirstStreams>>>);
+struct FirstProcess(Arc<Mutex<Option<Streams>>>);
 
 impl fmt::Debug for FirstProcess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("FirstProcess")
     }
 }
-
-/// A process' stdin and stdout. Dropping both ends its input.
-pub type Streams = (Box<dyn AsyncWrite + Send + Unpin>, Box<dyn AsyncRead + Send + Unpin>);
 
 /// A process in the container with its streams attached.
 ///
@@ -81,18 +70,10 @@ pub struct Attached {
     pub ending: BoxFuture<'static, Result<Ending, EnvironmentError>>,
 }
 
-/// The ending of a process in the container.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
-    pub exit_code: i64,
-    /// The last 64 KiB.
-    pub stderr: String,
-}
-
 impl Container {
-    pub(super) fn new(client: Client, id: String, silence: Duration) -> Self {
+    pub(super) fn new(engine: Arc<dyn Processes>, id: String, silence: Duration) -> Self {
         Self {
-            client,
+            engine,
             id,
             silence,
             services: Vec::new(),
@@ -103,7 +84,7 @@ impl Container {
         }
     }
 
-    pub(super) fn with_first(mut self, streams: Option<FirstStreams>) -> Self {
+    pub(super) fn with_first(mut self, streams: Option<Streams>) -> Self {
         self.first = FirstProcess(Arc::new(Mutex::new(streams)));
         self
     }
@@ -111,8 +92,7 @@ impl Container {
     /// Returns the streams of the container's first process, `executor init`, to whoever asks
     /// first. `None` for a container that was taken over, and where the engine does not attach.
     pub fn take_first(&self) -> Option<Streams> {
-        let taken = self.first.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.map(|streams| (streams.stdin, streams.stdout))
+        self.first.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Returns the reason why a stream of the container broke off: it is lost, or else `what` with
@@ -165,12 +145,12 @@ impl Container {
     /// If the image lacks the program, the process ends with 126 or 127.
     pub async fn attach(&self, command: &[&str], environment: &[&str]) -> Result<Attached, EnvironmentError> {
         let what = "starting a command in the container";
-        let started = self.client.exec(&self.id, WORKSPACE, command, environment);
+        let started = self.engine.exec(&self.id, command, environment);
         let process = self.ask_of_the_living(what, started).await?;
         Ok(Attached {
             stdin: process.stdin,
             stdout: process.stdout,
-            ending: self.clone().ending(process.id, process.stderr).boxed(),
+            ending: self.clone().ending(process.ending).boxed(),
         })
     }
 
@@ -226,7 +206,7 @@ impl Container {
 
     /// Removes the container and its services, if they still exist, and waits until they are gone.
     pub async fn remove(&self) -> Result<(), EnvironmentError> {
-        remove_all(&self.client, self.services.iter(), [&self.id].into_iter()).await
+        remove_all(&*self.engine, self.services.iter(), [&self.id].into_iter()).await
     }
 
     /// Copies `input` to the process; it is no error if the process ends before reading all of it.
@@ -274,57 +254,36 @@ impl Container {
         }
     }
 
-    async fn ending(self, process: String, stderr: Arc<Mutex<StderrTail>>) -> Result<Ending, EnvironmentError> {
-        let exit_code = self.exit_code(&process).await?;
+    async fn ending(
+        self,
+        ending: impl Future<Output = Result<Option<Ending>, Failure>>,
+    ) -> Result<Ending, EnvironmentError> {
+        let what = "asking how a command in the container ended";
+        let Some(ending) = self.ask(what, ending).await? else {
+            self.require_alive().await?;
+            return Err(unexpected(what, "its output has ended, and it is still running"));
+        };
         // In a dying container a process ends with 126 (could not start) or 137 (killed).
-        if !(0..126).contains(&exit_code) {
+        if !(0..126).contains(&ending.exit_code) {
             self.require_surviving().await?;
         }
-        let stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
-        Ok(Ending { exit_code, stderr })
-    }
-
-    /// Polls for the exit code: the streams end before the engine knows it, and no event reports
-    /// it.
-    async fn exit_code(&self, process: &str) -> Result<i64, EnvironmentError> {
-        let what = "asking how a command in the container ended";
-        let deadline = Instant::now() + ENDING_LIMIT;
-        let mut pause = Duration::from_millis(1);
-        loop {
-            match self.ask(what, self.client.exit_code(process)).await? {
-                Some(exit_code) => return Ok(exit_code),
-                None if Instant::now() >= deadline => {
-                    self.require_alive().await?;
-                    return Err(unexpected(what, "its output has ended, and it is still running"));
-                }
-                None => {}
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_millis(100));
-        }
+        Ok(ending)
     }
 
     /// Like [`Self::require_alive`], but waits for a container that may be dying: the engine can
     /// report the end of a process before the end of the container that took the process with it.
     async fn require_surviving(&self) -> Result<(), EnvironmentError> {
-        self.client.wait(&self.id, DYING_LIMIT).await;
+        self.engine.wait(&self.id, DYING_LIMIT).await;
         self.require_alive().await
     }
 
     /// Fails with [`EnvironmentError::ContainerLost`] if the container does not run.
     pub(super) async fn require_alive(&self) -> Result<(), EnvironmentError> {
         let what = "asking whether the container runs";
-        let state = self.ask(what, self.client.state(&self.id)).await?;
-        if state.is_running {
-            return Ok(());
+        match self.ask(what, self.engine.state(&self.id)).await? {
+            ContainerState::Running => Ok(()),
+            ContainerState::Ended(reason) => Err(self.lost(&reason)),
         }
-        if state.ran_out_of_memory {
-            return Err(self.lost("it ran out of memory"));
-        }
-        Err(self.lost(&format!(
-            "it has ended with exit code {}",
-            state.exit_code.unwrap_or(-1)
-        )))
     }
 
     /// Like [`Self::ask`], for calls that need a running container. For one that just died the
@@ -348,17 +307,22 @@ impl Container {
             if failure.is_absent() || failure.is_conflict() {
                 self.lost(&failure.reason())
             } else {
-                self.client.error(what, failure)
+                self.engine.error(what, failure)
             }
         })
     }
 
     fn lost(&self, reason: &str) -> EnvironmentError {
         EnvironmentError::ContainerLost {
-            container: self.id.chars().take(12).collect(),
+            container: short(&self.id).to_owned(),
             reason: reason.to_owned(),
         }
     }
+}
+
+/// Returns an id as people know it: of Docker's the beginning, of a pod the name.
+fn short(id: &str) -> &str {
+    if id.len() == 64 { &id[..12] } else { id }
 }
 
 fn unexpected(what: &str, reason: &str) -> EnvironmentError {
@@ -371,17 +335,17 @@ fn unexpected(what: &str, reason: &str) -> EnvironmentError {
 /// Removes all containers, each kind concurrently; a failure does not keep the others. Services go
 /// first: podman does not remove a container whose network another one uses.
 pub(super) async fn remove_all(
-    client: &Client,
+    engine: &dyn Processes,
     services: impl Iterator<Item = &String>,
     others: impl Iterator<Item = &String>,
 ) -> Result<(), EnvironmentError> {
-    let mut removed = join_all(services.map(|container| remove(client, container))).await;
-    removed.extend(join_all(others.map(|container| remove(client, container))).await);
+    let mut removed = join_all(services.map(|container| remove(engine, container))).await;
+    removed.extend(join_all(others.map(|container| remove(engine, container))).await);
     removed.into_iter().collect()
 }
 
 /// Removes the container with this id or name, if it still exists, and waits until it is gone.
-pub(super) async fn remove(client: &Client, container: &str) -> Result<(), EnvironmentError> {
-    let removed = client.remove(container).await;
-    removed.map_err(|failure| client.error("removing a container", failure))
+pub(super) async fn remove(engine: &dyn Processes, container: &str) -> Result<(), EnvironmentError> {
+    let removed = engine.remove(container).await;
+    removed.map_err(|failure| engine.error("removing a container", failure))
 }

@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::name::{LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_SERVICE, LABEL_TASK, LABEL_WARM};
 use super::user::User;
-use super::{EXECUTOR, WORKSPACE, certificates, way_out};
+use super::{certificates, way_out};
 use crate::environment::config::service::Service;
 use crate::environment::config::size::parse_size;
 use crate::environment::config::{Config, NetworkMode};
 use crate::environment::docker::{ContainerNetwork, ContainerSpec, EngineInfo, Limits};
 use crate::environment::error::EnvironmentError;
+use crate::environment::processes::{EXECUTOR, WORKSPACE};
 use crate::task::id::{RunId, TaskId};
 
 /// Maximum size of a service's log. The main container logs nothing, but a service may write for

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::environment::config::engine_choice::{EngineChoice, Kubernetes};
+
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 
 /// Maximum bytes of a file of Docker's that is read.
@@ -20,6 +22,10 @@ pub struct EngineAccess {
     pub config_folder: Option<PathBuf>,
     /// `XDG_RUNTIME_DIR`, which has the socket of a rootless engine.
     pub runtime_folder: Option<PathBuf>,
+    /// The file that says how a cluster is reached: `KUBECONFIG`, or `.kube/config` in the home.
+    pub kubeconfig: Option<PathBuf>,
+    /// The cluster that runs the containers instead, if the configuration chooses one.
+    pub cluster: Option<Kubernetes>,
 }
 
 /// A context, as `docker context create` writes it.
@@ -59,7 +65,18 @@ impl EngineAccess {
             context: get("DOCKER_CONTEXT"),
             config_folder: get("DOCKER_CONFIG").map(PathBuf::from).or_else(in_home),
             runtime_folder: get("XDG_RUNTIME_DIR").map(PathBuf::from),
+            kubeconfig: get("KUBECONFIG")
+                .map(PathBuf::from)
+                .or_else(|| get("HOME").map(|home| Path::new(&home).join(".kube/config"))),
+            cluster: None,
         }
+    }
+
+    /// Returns the access to the engine that the configuration chooses.
+    #[must_use]
+    pub fn to(mut self, choice: &EngineChoice) -> Self {
+        self.cluster = choice.cluster().cloned();
+        self
     }
 
     /// Returns the engine's address: `DOCKER_HOST`, else that of the context, else the usual

@@ -17,8 +17,9 @@ use tokio::io::AsyncRead;
 use tokio::time::{Instant, sleep};
 use tokio_util::io::ReaderStream;
 
+use super::Client;
 use super::create::{ContainerSpec, create_body};
-use super::{Client, Failure};
+use crate::environment::processes::{ContainerState, Failure};
 
 /// Time limit for the engine to remove a container.
 const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
@@ -42,13 +43,6 @@ pub(crate) struct ContainerSummary {
     pub(crate) labels: HashMap<String, String>,
     /// Seconds since 1970.
     pub(crate) created: i64,
-}
-
-/// The state of a container: whether it runs, and how it ended.
-pub(crate) struct ContainerState {
-    pub(crate) is_running: bool,
-    pub(crate) ran_out_of_memory: bool,
-    pub(crate) exit_code: Option<i64>,
 }
 
 impl Client {
@@ -106,10 +100,10 @@ impl Client {
             .ask_settled(|| self.docker.inspect_container(container, None))
             .await?;
         let state = inspected.state.unwrap_or_default();
-        Ok(ContainerState {
-            is_running: state.running == Some(true),
-            ran_out_of_memory: state.oom_killed == Some(true),
-            exit_code: state.exit_code,
+        Ok(match (state.running, state.oom_killed) {
+            (Some(true), _) => ContainerState::Running,
+            (_, Some(true)) => ContainerState::Ended("it ran out of memory".to_owned()),
+            _ => ContainerState::Ended(format!("it has ended with exit code {}", state.exit_code.unwrap_or(-1))),
         })
     }
 

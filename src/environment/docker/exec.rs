@@ -1,37 +1,27 @@
 //! Processes in a container, with their streams attached: its first one, and others.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use bollard::query_parameters::AttachContainerOptionsBuilder;
-use tokio::io::{AsyncRead, AsyncWrite};
+use futures_util::FutureExt;
+use tokio::time::{Instant, sleep};
 
+use super::Client;
 use super::stream::{Output, StderrTail};
-use super::{Client, Failure};
+use crate::environment::processes::{Ending, Failure, Process, Streams};
 
 /// Read buffer of an attached process. The client clears the buffer before each poll, which with 64
 /// KiB took a tenth of the program's time in a turn; larger parts are still read whole.
 const READ_AT_ONCE: usize = 16 * 1024;
 
-/// A started process.
-pub(crate) struct Process {
-    /// The engine's id, by which its exit code is asked for.
-    pub(crate) id: String,
-    pub(crate) stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    pub(crate) stdout: Box<dyn AsyncRead + Send + Unpin>,
-    /// Complete once stdout was read to its end.
-    pub(crate) stderr: Arc<Mutex<StderrTail>>,
-}
-
-/// The streams of a container's first process. Both closed, its input ends.
-pub(crate) struct FirstStreams {
-    pub(crate) stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    pub(crate) stdout: Box<dyn AsyncRead + Send + Unpin>,
-}
+/// Time limit between the end of a process' streams and its exit code from the engine.
+const ENDING_LIMIT: Duration = Duration::from_secs(10);
 
 impl Client {
     /// Attaches to the first process of a container, which need not be started yet.
-    pub(crate) async fn attach(&self, container: &str) -> Result<FirstStreams, Failure> {
+    pub(crate) async fn attach(&self, container: &str) -> Result<Streams, Failure> {
         let options = AttachContainerOptionsBuilder::default()
             .stream(true)
             .stdin(true)
@@ -40,10 +30,7 @@ impl Client {
             .build();
         let attached = self.ask(self.docker.attach_container(container, Some(options))).await?;
         let (stdout, _) = Output::new(attached.output);
-        Ok(FirstStreams {
-            stdin: Box::new(attached.input),
-            stdout: Box::new(stdout),
-        })
+        Ok((Box::new(attached.input), Box::new(stdout)))
     }
 
     /// Starts `command` in a running container as its user in `folder`; `environment` as
@@ -76,15 +63,32 @@ impl Client {
         };
         let (stdout, stderr) = Output::new(output);
         Ok(Process {
-            id,
             stdin: Box::new(input),
             stdout: Box::new(stdout),
-            stderr,
+            ending: self.clone().ending(id, stderr).boxed(),
         })
     }
 
+    /// Polls for the exit code: the streams end before the engine knows it, and no event reports
+    /// it. `None` if the process still runs after [`ENDING_LIMIT`].
+    async fn ending(self, process: String, stderr: Arc<Mutex<StderrTail>>) -> Result<Option<Ending>, Failure> {
+        let deadline = Instant::now() + ENDING_LIMIT;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if let Some(exit_code) = self.exit_code(&process).await? {
+                let stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
+                return Ok(Some(Ending { exit_code, stderr }));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(100));
+        }
+    }
+
     /// Returns the exit code of a process that has ended.
-    pub(crate) async fn exit_code(&self, process: &str) -> Result<Option<i64>, Failure> {
+    async fn exit_code(&self, process: &str) -> Result<Option<i64>, Failure> {
         let state = self.ask(self.docker.inspect_exec(process)).await?;
         Ok(state.exit_code.filter(|_| state.running == Some(false)))
     }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use bollard::models::ContainerConfig;
 use bollard::query_parameters::{CommitContainerOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
 
-use super::{Client, Failure};
+use super::Client;
+use crate::environment::processes::Failure;
 
 /// Metadata of an image.
 pub(crate) struct ImageInfo {

@@ -1,7 +1,5 @@
 //! The client of the Docker API, which podman serves as well. It is the only place that knows
-//! bollard: what it takes and returns are plain types. An engine with another API needs these
-//! operations as a trait, and something in the place of `commit` (kept images) and `rename`
-//! (waiting containers), which only Docker's API has.
+//! bollard: what it takes and returns are plain types.
 //!
 //! Every call has a time-out. The API version is negotiated; every endpoint that is used exists
 //! since 1.41.
@@ -13,9 +11,10 @@ mod stream; // stdout and stderr of a process
 mod progress; // progress lines of pulls and builds
 mod create; // describes a container to the engine
 mod containers; // containers and their files
-mod exec; // processes in a container
+mod exec; // starts processes in a container
 mod images; // finds, makes and removes images
 mod pull; // pulls and builds images
+mod processes; // the processes of containers, for the rest of the program
 
 use std::fmt;
 use std::future::Future;
@@ -30,15 +29,13 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
 use super::error::EnvironmentError;
+use super::processes::Failure;
 pub use access::EngineAccess;
 #[cfg(test)]
 pub(crate) use create::create_body;
 pub(crate) use create::{ContainerNetwork, ContainerSpec, Limit, Limits};
-pub(crate) use exec::FirstStreams;
-pub(crate) use failure::Failure;
 use failure::why_not_connected;
 pub(crate) use images::ImageSummary;
-pub(crate) use stream::StderrTail;
 
 /// API version of the oldest supported engine, 20.10.
 const OLDEST_API: (u32, u32) = (1, 41);

@@ -12,10 +12,11 @@ use bollard::body_full;
 use bollard::query_parameters::{BuildImageOptionsBuilder, CreateImageOptionsBuilder};
 use tokio::time::Instant;
 
+use super::Client;
 use super::credentials::DockerConfig;
 use super::progress::{Layers, step_of};
-use super::{Client, Failure};
 use crate::environment::config::Build;
+use crate::environment::processes::Failure;
 
 /// Time limit between two reports of a pull.
 const PULL_SILENCE: Duration = Duration::from_mins(2);

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::environment::container::certificates::CERTIFICATES;
 use crate::environment::container::user::Owner;
-use crate::environment::container::{EXECUTOR, WORKSPACE};
+use crate::environment::processes::{EXECUTOR, WORKSPACE};
 
 /// Mode of the executor: its users may run it, but not read it. The kernel lets nobody but root
 /// trace a program that its user may not read, or open its streams, from its first instruction on;

@@ -6,22 +6,22 @@ use tokio::time::timeout;
 
 use crate::environment::config::Environment;
 use crate::environment::docker::Failure;
-use crate::environment::engine::Engine;
+use crate::environment::docker_engine::DockerEngine;
 use crate::environment::error::EnvironmentError;
 
 /// Time limit of a question to a registry. A pull may take longer, a person waits for this answer.
 const REGISTRY_LIMIT: Duration = Duration::from_secs(30);
 
-impl Engine {
+impl DockerEngine {
     /// Ensures that the image is present: pulls it, or builds it if the environment says how.
     /// `progress` gets short lines for people.
-    pub async fn ensure_image(
+    pub(crate) async fn ensure(
         &self,
         environment: &Environment,
         progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<(), EnvironmentError> {
         let image = &environment.image;
-        if self.has_image(image).await? {
+        if self.is_present(image).await? {
             return Ok(());
         }
         progress(format!("pulling {image}"));
@@ -48,7 +48,7 @@ impl Engine {
     }
 
     /// Returns true if the image is present.
-    pub async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError> {
+    pub(crate) async fn is_present(&self, image: &str) -> Result<bool, EnvironmentError> {
         match self.client.image(image).await {
             Ok(_) => Ok(true),
             Err(failure) if failure.is_absent() => Ok(false),

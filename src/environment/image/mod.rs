@@ -3,7 +3,3 @@
 mod ensure; // pulls or builds missing images
 mod prepared; // images with executor and workspace
 mod set_up; // set-ups kept as images
-
-pub(super) use prepared::PreparedImage;
-pub use set_up::KeepResult;
-pub(super) use set_up::KeptSetUp;

@@ -13,7 +13,8 @@ use crate::environment::container::name::LABEL_INSTANCE;
 use crate::environment::container::user::{Owner, User};
 use crate::environment::container::{self, certificates};
 use crate::environment::docker::{ContainerNetwork, ContainerSpec, ImageSummary, Limits};
-use crate::environment::engine::{BaseImage, Engine};
+use crate::environment::docker_engine::DockerEngine;
+use crate::environment::driver::BaseImage;
 use crate::environment::error::EnvironmentError;
 use crate::environment::executor::{EXECUTOR_MODE, base_layer, first_file};
 
@@ -41,7 +42,7 @@ pub(crate) struct PreparedImage {
     pub(crate) content: String,
 }
 
-impl Engine {
+impl DockerEngine {
     /// Returns the prepared image for `image`, and makes it if there is none yet.
     pub(crate) async fn prepared_image(
         &self,

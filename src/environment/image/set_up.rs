@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::prepared::{LABEL_CONTENT, LABEL_OF, PreparedImage};
 use crate::environment::container::name::{LABEL_INSTANCE, LABEL_RUN, LABEL_TASK, LABEL_WARM};
 use crate::environment::container::{Container, specification};
-use crate::environment::engine::{Engine, StartRequest, WantedSetUp};
+use crate::environment::docker_engine::DockerEngine;
+use crate::environment::driver::{KeepResult, KeptSetUp, StartRequest, WantedSetUp};
 use crate::environment::error::EnvironmentError;
 
 /// Label with the place: a hash of installation, base image, environment, network mode and the
@@ -19,27 +20,7 @@ const LABEL_PLACE: &str = "coding-agent.set-up.place";
 /// Label with the name of the set-up.
 const LABEL_DONE: &str = "coding-agent.set-up";
 
-/// The result of keeping a set-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeepResult {
-    Kept,
-    /// The container has no place, so its set-up is not kept.
-    NoPlace,
-    TooLarge {
-        bytes: u64,
-    },
-}
-
-/// A kept set-up.
-pub(crate) struct KeptSetUp {
-    pub(crate) image: String,
-    place: String,
-    pub(crate) done: String,
-    /// Seconds since 1970.
-    created: i64,
-}
-
-impl Engine {
+impl DockerEngine {
     /// Returns the place of `start`'s set-ups, or `None` if none are to be kept. `prepared` is the
     /// image that its containers start from without a kept set-up.
     pub(crate) fn place(&self, start: &StartRequest<'_>, prepared: &PreparedImage) -> Option<String> {
@@ -75,7 +56,7 @@ impl Engine {
 
     /// Keeps `container` as the set-up `done` of its place, unless it grew too large, and removes
     /// excess and old set-ups. The container is paused meanwhile.
-    pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<KeepResult, EnvironmentError> {
+    pub(crate) async fn keep(&self, container: &Container, done: &str) -> Result<KeepResult, EnvironmentError> {
         let Some(place) = container.place() else {
             return Ok(KeepResult::NoPlace);
         };

@@ -131,14 +131,15 @@ impl Connect for ExecutorStream {
             .into_iter()
             .chain(arguments.iter().map(String::as_str))
             .collect();
-        let attached = self
-            .container
-            .attach(&command, &[])
-            .await
-            .map_err(|error| match error {
-                away @ EnvironmentError::EngineUnavailable { .. } => anyhow::Error::new(Away(away.to_string())),
-                other => other.into(),
-            })?;
+        let attached =
+            self.container
+                .attach(&command, &[])
+                .await
+                .map_err(|error| match error {
+                    away @ (EnvironmentError::EngineUnavailable { .. }
+                    | EnvironmentError::ClusterUnavailable { .. }) => anyhow::Error::new(Away(away.to_string())),
+                    other => other.into(),
+                })?;
         let ending = attached.ending;
         Ok(Connection {
             reader: attached.stdout,

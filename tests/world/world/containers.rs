@@ -12,7 +12,7 @@ use bollard::query_parameters::{
 use tokio::process::Command;
 use tokio::time::sleep;
 
-use crate::world::World;
+use crate::world::{World, clusters};
 
 /// The time in which an engine lets go of the image of a container that it has removed.
 const LETTING_GO: Duration = Duration::from_secs(10);
@@ -25,8 +25,11 @@ impl World {
 
     /// Returns the containers of the installation with this state folder.
     pub async fn containers_of(state_dir: &Path) -> Vec<String> {
-        let docker = Docker::connect_with_defaults().unwrap();
         let instance = coding_agent::service::instance(state_dir);
+        if let Some(pods) = clusters::pods_of(&instance).await {
+            return pods;
+        }
+        let docker = Docker::connect_with_defaults().unwrap();
         let filters = HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
         let options = ListContainersOptionsBuilder::default()
             .all(true)

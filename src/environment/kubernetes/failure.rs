@@ -1,0 +1,161 @@
+//! Failures of calls to a cluster, and the sentences that say who must mend what.
+
+use kube::Error;
+use kube::client::UpgradeConnectionError;
+
+use crate::environment::error::EnvironmentError;
+use crate::environment::processes::Failure;
+
+/// Where the documents list what the program must be allowed to do.
+const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
+
+/// Returns the failure of a call, as far as the answer tells.
+pub(super) fn of(error: Error) -> Failure {
+    match error {
+        Error::Api(status) => Failure::Refused {
+            status: status.code,
+            message: status.message.clone(),
+        },
+        Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => Failure::Refused {
+            status: status.as_u16(),
+            message: format!("the API server answered with {status} instead of a stream"),
+        },
+        Error::Auth(error) => Failure::Refused {
+            status: 401,
+            message: innermost(&error),
+        },
+        Error::SerdeError(error) => Failure::Other(format!("an answer that cannot be read: {error}")),
+        error @ (Error::HyperError(_) | Error::Service(_) | Error::UpgradeConnection(_) | Error::ReadEvents(_)) => {
+            Failure::Silent(innermost(&error))
+        }
+        error => Failure::Other(innermost(&error)),
+    }
+}
+
+/// Returns the innermost cause; the outer texts only say that a client failed.
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
+}
+
+/// Converts a failure of `what` into an error that says who must act. `place` names the cluster and
+/// the namespace.
+pub(super) fn error(place: &str, what: &str, failure: Failure) -> EnvironmentError {
+    let unavailable = |reason: String| EnvironmentError::ClusterUnavailable {
+        place: place.to_owned(),
+        reason,
+    };
+    match failure {
+        Failure::Silent(reason) => unavailable(format!("{what}: {reason}; the run goes on when it answers again")),
+        Failure::Refused { status: 401, .. } => unavailable(format!(
+            "{what}: it does not know who asks; renew the credentials in the kubeconfig or the service account's token"
+        )),
+        Failure::Refused { status: 403, message } => match refusal(&message) {
+            Some(mend) => unavailable(format!("{what}: {message}; {mend}")),
+            None => EnvironmentError::Unexpected {
+                what: what.to_owned(),
+                reason: message,
+            },
+        },
+        Failure::Refused {
+            status: 429 | 500..,
+            message,
+        } => unavailable(format!("{what}: {message}; the run goes on when it answers again")),
+        Failure::Refused { message, .. } | Failure::Other(message) => EnvironmentError::Unexpected {
+            what: what.to_owned(),
+            reason: message,
+        },
+    }
+}
+
+/// Returns the mend for what the API server forbids.
+fn refusal(message: &str) -> Option<String> {
+    if message.contains("exceeded quota") {
+        return Some(
+            "raise the quota, or lower `consumers`, `command_executor.resources` or `command_executor.warm`; the run goes \
+             on when there is room"
+                .to_owned(),
+        );
+    }
+    if message.contains("LimitRange") || message.contains("usage per Container") || message.contains("usage per Pod") {
+        return Some("the namespace's LimitRange forbids it: change it, or `command_executor.resources`".to_owned());
+    }
+    if message.contains("violates PodSecurity") || message.contains("pod security") {
+        return Some(
+            "the pods keep to the standard \"restricted\", so something else is asked for here: compare it with the namespace's \
+             labels pod-security.kubernetes.io, and with environment.kubernetes"
+                .to_owned(),
+        );
+    }
+    if let Some((verb, resource, group)) = lacking(message) {
+        return Some(format!(
+            "give the program's account `{verb}` on `{resource}`{} in this namespace, as {LIST_OF_RIGHTS} does",
+            if group.is_empty() {
+                String::new()
+            } else {
+                format!(" of `{group}`")
+            }
+        ));
+    }
+    if message.contains("namespace") && message.contains("being terminated") {
+        return Some("name a namespace that stays in environment.kubernetes.namespace".to_owned());
+    }
+    message
+        .contains("admission webhook")
+        .then(|| "an admission webhook of the cluster refuses it: ask whoever runs the cluster".to_owned())
+}
+
+/// Returns verb, resource and group that an account lacks: `User "x" cannot create resource "pods"
+/// in API group "" in the namespace "y"`.
+fn lacking(message: &str) -> Option<(&str, &str, &str)> {
+    let (_, rest) = message.split_once(" cannot ")?;
+    let (verb, rest) = rest.split_once(" resource \"")?;
+    let (resource, rest) = rest.split_once('"')?;
+    let group = rest
+        .split_once("API group \"")
+        .and_then(|(_, rest)| rest.split_once('"'));
+    Some((verb, resource, group.map_or("", |(group, _)| group)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, message: &str) -> String {
+        let failure = Failure::Refused {
+            status,
+            message: message.to_owned(),
+        };
+        error("https://10.0.0.1:6443, namespace agents", "creating a pod", failure).to_string()
+    }
+
+    #[test]
+    fn what_the_cluster_refuses_is_told_with_the_mend() {
+        insta::assert_snapshot!(refused(
+            403,
+            r#"pods is forbidden: User "system:serviceaccount:agents:coding-agent" cannot create resource "pods" in API group "" in the namespace "agents""#
+        ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: pods is forbidden: User "system:serviceaccount:agents:coding-agent" cannot create resource "pods" in API group "" in the namespace "agents"; give the program's account `create` on `pods` in this namespace, as packaging/kubernetes/role.yaml does"#);
+        insta::assert_snapshot!(refused(
+            403,
+            r#"networkpolicies.networking.k8s.io "coding-agent-x" is forbidden: User "u" cannot patch resource "networkpolicies" in API group "networking.k8s.io" in the namespace "agents""#
+        ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: networkpolicies.networking.k8s.io "coding-agent-x" is forbidden: User "u" cannot patch resource "networkpolicies" in API group "networking.k8s.io" in the namespace "agents"; give the program's account `patch` on `networkpolicies` of `networking.k8s.io` in this namespace, as packaging/kubernetes/role.yaml does"#);
+        insta::assert_snapshot!(refused(
+            403,
+            r#"pods "coding-agent-x" is forbidden: exceeded quota: compute, requested: limits.cpu=2, used: limits.cpu=4, limited: limits.cpu=4"#
+        ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: pods "coding-agent-x" is forbidden: exceeded quota: compute, requested: limits.cpu=2, used: limits.cpu=4, limited: limits.cpu=4; raise the quota, or lower `consumers`, `command_executor.resources` or `command_executor.warm`; the run goes on when there is room"#);
+        insta::assert_snapshot!(refused(
+            403,
+            r#"pods "coding-agent-x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true"#
+        ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: pods "coding-agent-x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true; the pods keep to the standard "restricted", so something else is asked for here: compare it with the namespace's labels pod-security.kubernetes.io, and with environment.kubernetes"#);
+        insta::assert_snapshot!(refused(
+            403,
+            r#"pods "coding-agent-x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 4294967296"#
+        ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: pods "coding-agent-x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 4294967296; the namespace's LimitRange forbids it: change it, or `command_executor.resources`"#);
+        insta::assert_snapshot!(refused(401, "Unauthorized"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: it does not know who asks; renew the credentials in the kubeconfig or the service account's token");
+        insta::assert_snapshot!(refused(503, "the server is currently unable to handle the request"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: the server is currently unable to handle the request; the run goes on when it answers again");
+        insta::assert_snapshot!(refused(422, "Pod is invalid: spec.containers[0].image: Required value"), @"creating a pod: Pod is invalid: spec.containers[0].image: Required value");
+    }
+}

@@ -1,0 +1,108 @@
+//! Labels and names of what the program has in a cluster.
+//!
+//! Labels hold no task id, whose characters are not allowed in them: that is an annotation.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::environment::container::name::{
+    LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_TASK, LABEL_WARM, Purpose, container_name,
+};
+use crate::task::id::{RunId, TaskId};
+
+/// Label with what a run uses its pod for.
+pub(super) const LABEL_PURPOSE: &str = "coding-agent.purpose";
+/// Label by which everything of the program's is found in a namespace.
+const LABEL_MANAGER: &str = "app.kubernetes.io/managed-by";
+pub(super) const MANAGER: &str = "coding-agent";
+
+/// Container of the executor, in which a run works.
+pub(super) const WORK: &str = "work";
+/// Container that brings the executor into the pod.
+pub(super) const BRINGER: &str = "executor";
+/// Prefix of the containers of services.
+const SERVICE: &str = "service-";
+
+/// Whom a pod is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Holder<'a> {
+    Run(&'a TaskId, RunId, Purpose),
+    /// No run yet: it waits in this worker's warm pool.
+    Pool(Uuid),
+    /// Nobody: it tries whether the network policy holds.
+    Trial,
+}
+
+/// Returns the name of the object that everything of the installation belongs to, and that of its
+/// network policy.
+pub(super) fn installation(instance: &str) -> String {
+    format!("{MANAGER}-{instance}")
+}
+
+/// Returns the name of a run's pod.
+pub(super) fn pod_of(run: RunId, purpose: Purpose) -> String {
+    container_name(run, purpose)
+}
+
+/// Returns the name of a service's container.
+pub(super) fn service(name: &str) -> String {
+    format!("{SERVICE}{name}")
+}
+
+/// Splits the id of a container into its pod and its container there.
+pub(super) fn place(id: &str) -> (&str, &str) {
+    id.split_once('/').unwrap_or((id, WORK))
+}
+
+/// Returns the id of a service's container.
+pub(super) fn id_of_service(pod: &str, name: &str) -> String {
+    format!("{pod}/{}", service(name))
+}
+
+/// Returns the word for a purpose, as in [`LABEL_PURPOSE`].
+pub(super) fn word(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Work => "work",
+        Purpose::Checks => "checks",
+    }
+}
+
+/// Returns the labels of everything of an installation.
+pub(super) fn labels_of_all(instance: &str) -> BTreeMap<String, String> {
+    owned([(LABEL_INSTANCE, instance), (LABEL_MANAGER, MANAGER)])
+}
+
+/// Returns the labels of a pod.
+pub(super) fn labels(instance: &str, network: &str, holder: Holder<'_>) -> BTreeMap<String, String> {
+    let mut labels = labels_of_all(instance);
+    labels.insert(LABEL_NETWORK.to_owned(), network.to_owned());
+    match holder {
+        Holder::Run(_, run, purpose) => labels.extend(labels_of_run(run, purpose)),
+        Holder::Pool(worker) => labels.extend(owned([(LABEL_WARM, worker.to_string().as_str())])),
+        Holder::Trial => labels.extend(owned([(LABEL_PURPOSE, "trial")])),
+    }
+    labels
+}
+
+/// Returns the labels by which a pod is a run's.
+pub(super) fn labels_of_run(run: RunId, purpose: Purpose) -> BTreeMap<String, String> {
+    owned([(LABEL_RUN, run.to_string().as_str()), (LABEL_PURPOSE, word(purpose))])
+}
+
+/// Returns the annotations of a pod.
+pub(super) fn annotations(holder: Holder<'_>) -> BTreeMap<String, String> {
+    match holder {
+        Holder::Run(task, ..) => owned([(LABEL_TASK, task.to_string().as_str())]),
+        Holder::Pool(_) | Holder::Trial => BTreeMap::new(),
+    }
+}
+
+/// Returns the selector for all pods of an installation.
+pub(super) fn selector(instance: &str) -> String {
+    format!("{LABEL_INSTANCE}={instance}")
+}
+
+fn owned<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}

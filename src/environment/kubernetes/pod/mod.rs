@@ -1,0 +1,334 @@
+//! Describes pods, as pure functions of the configuration.
+//!
+//! A pod passes the "restricted" standard of Pod Security, has no token of a service account, knows
+//! no service of the namespace and resolves no name. What an administrator may have other defaults
+//! for is said explicitly.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use super::names::{self, BRINGER, Holder, WORK};
+use crate::environment::config::engine_choice::{Kubernetes, numbers};
+use crate::environment::config::service::Service;
+use crate::environment::config::size::parse_size;
+use crate::environment::config::{Config, NetworkMode};
+use crate::environment::container::{specification, way_out};
+use crate::environment::error::EnvironmentError;
+use crate::environment::processes::{EXECUTOR, WORKSPACE};
+
+/// The user that owns the executor: another one than the pod's processes have, who may run it and
+/// not read it. The kernel lets nobody trace a program that he may not read.
+const OWNER_OF_EXECUTOR: u32 = 65_532;
+
+/// The folder of the executor's volume, and its file there.
+const BROUGHT: &str = "/executor";
+const FILE: &str = "coding-agent-executor";
+
+/// The executor in an image that has it.
+const IN_IMAGE: &str = "/usr/local/bin/coding-agent-executor-static";
+
+/// What bringing the executor takes.
+const BRINGERS_MEMORY: &str = "67108864";
+const BRINGERS_PROCESSORS: &str = "100m";
+const BRINGERS_DISK: &str = "134217728";
+
+/// Time that a pod may be older than what the sweep removes. It ends those of an installation that
+/// nobody sweeps any more.
+const BEYOND_THE_SWEEP: Duration = Duration::from_hours(7 * 24);
+
+/// The properties of one pod that are not in the configuration.
+pub(super) struct PodRequest<'a> {
+    pub(super) name: &'a str,
+    pub(super) holder: Holder<'a>,
+    pub(super) instance: &'a str,
+    pub(super) owner: &'a Owner,
+    /// The environment's name, which selects the services.
+    pub(super) environment: &'a str,
+    pub(super) image: &'a str,
+    /// The size of the executor that is sent.
+    pub(super) executor_bytes: u64,
+    pub(super) names: Names,
+}
+
+/// The object that everything of an installation belongs to, and goes with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) name: String,
+    pub(super) uid: String,
+}
+
+/// Which name servers a pod is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Those of the configuration's network mode: none, unless it is open.
+    AsConfigured,
+    /// The cluster's own, so that it can be tried whether they answer.
+    OfCluster,
+}
+
+impl Owner {
+    /// Returns the reference that makes an object go when the owner goes.
+    pub(super) fn reference(&self) -> Value {
+        json!([{
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": self.name,
+            "uid": self.uid,
+            "blockOwnerDeletion": false,
+            "controller": false,
+        }])
+    }
+}
+
+/// Describes a pod whose first process is the executor, with the services of its environment.
+pub(super) fn pod(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> Result<Pod, EnvironmentError> {
+    let value = as_json(config, cluster, request)?;
+    serde_json::from_value(value).map_err(|error| EnvironmentError::Unexpected {
+        what: "describing a pod".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> Result<Value, EnvironmentError> {
+    let is_open = config.network.mode == NetworkMode::Open;
+    let services: Vec<(&str, &Service)> = match request.holder {
+        Holder::Run(..) | Holder::Pool(_) => config.services_of(request.environment).collect(),
+        Holder::Trial => Vec::new(),
+    };
+    let service_names: Vec<&str> = services.iter().map(|(name, _)| *name).collect();
+    let mut containers = vec![work(config, cluster, request, &service_names)?];
+    for (name, service) in &services {
+        containers.push(of_service(config, cluster, name, service)?);
+    }
+    let resolves = is_open || request.names == Names::OfCluster;
+    let deadline = Duration::from_hours(config.cleanup.stale_hours).saturating_add(BEYOND_THE_SWEEP);
+    let mut spec = json!({
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "hostname": "workspace",
+        "hostNetwork": false,
+        "hostPID": false,
+        "hostIPC": false,
+        "shareProcessNamespace": false,
+        "terminationGracePeriodSeconds": 1,
+        "activeDeadlineSeconds": deadline.as_secs().min(i32::MAX as u64),
+        "dnsPolicy": if resolves { "ClusterFirst" } else { "None" },
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": cluster.user,
+            "runAsGroup": cluster.group,
+            "seccompProfile": { "type": "RuntimeDefault" },
+        },
+        "initContainers": [bringer(cluster, request)],
+        "containers": containers,
+        "volumes": [
+            { "name": "executor", "emptyDir": { "sizeLimit": "64Mi" } },
+            { "name": "workspace", "emptyDir": workspace_volume(config)? },
+        ],
+    });
+    if !resolves {
+        // At least one is asked for, and nothing listens there.
+        spec["dnsConfig"] = json!({ "nameservers": ["127.0.0.1"] });
+    }
+    if !service_names.is_empty() {
+        spec["hostAliases"] = json!([{ "ip": "127.0.0.1", "hostnames": service_names }]);
+    }
+    if let Some(class) = &cluster.runtime_class {
+        spec["runtimeClassName"] = json!(class);
+    }
+    if let Some(account) = &cluster.service_account {
+        spec["serviceAccountName"] = json!(account);
+    }
+    if let Some(node) = &cluster.node {
+        spec["nodeName"] = json!(node);
+    }
+    if !cluster.node_selector.is_empty() {
+        spec["nodeSelector"] = json!(cluster.node_selector);
+    }
+    if !cluster.image_pull_secrets.is_empty() {
+        let secrets: Vec<Value> = cluster
+            .image_pull_secrets
+            .iter()
+            .map(|name| json!({ "name": name }))
+            .collect();
+        spec["imagePullSecrets"] = json!(secrets);
+    }
+    let mut metadata = json!({
+        "name": request.name,
+        "labels": names::labels(request.instance, specification::network(config), request.holder),
+        "ownerReferences": request.owner.reference(),
+    });
+    let annotations = names::annotations(request.holder);
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    Ok(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
+}
+
+/// Describes the container in which a run works.
+fn work(
+    config: &Config,
+    cluster: &Kubernetes,
+    request: &PodRequest<'_>,
+    services: &[&str],
+) -> Result<Value, EnvironmentError> {
+    let memory = bytes("resources.memory_limit", &config.resources.memory_limit)?;
+    let variables = match config.network.mode {
+        // The image's own values of Java's variables are not known here, and replaced.
+        NetworkMode::Allowlist => way_out::variables(&[], services),
+        NetworkMode::None | NetworkMode::Open => Vec::new(),
+    };
+    let variables: Vec<Value> = variables
+        .iter()
+        .filter_map(|variable| variable.split_once('='))
+        .map(|(name, value)| json!({ "name": name, "value": value }))
+        .collect();
+    // The project's folder must be its user's, who is not the one of the volume.
+    let first = format!("mkdir -p {WORKSPACE}/project && exec {EXECUTOR} init");
+    Ok(json!({
+        "name": WORK,
+        "image": request.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/bin/sh", "-c", first],
+        "args": [],
+        "workingDir": WORKSPACE,
+        "env": variables,
+        "securityContext": confined(cluster.user.into(), cluster.group.into()),
+        "resources": resources(config, memory)?,
+        "volumeMounts": [
+            { "name": "workspace", "mountPath": WORKSPACE },
+            executor_mount(),
+        ],
+    }))
+}
+
+fn of_service(config: &Config, cluster: &Kubernetes, name: &str, service: &Service) -> Result<Value, EnvironmentError> {
+    let memory = bytes(&format!("services.{name}.memory_limit"), &service.memory_limit)?;
+    let own = service.user.as_deref().and_then(numbers);
+    let (user, group) = own.unwrap_or((cluster.user.into(), Some(cluster.group.into())));
+    let variables: Vec<Value> = service
+        .env
+        .iter()
+        .map(|(name, value)| json!({ "name": name, "value": value }))
+        .collect();
+    let mut container = json!({
+        "name": names::service(name),
+        "image": service.image,
+        "imagePullPolicy": "IfNotPresent",
+        "env": variables,
+        "securityContext": confined(user, group.unwrap_or(user)),
+        "resources": resources(config, memory)?,
+        // Whether it is ready is asked through the executor.
+        "volumeMounts": [executor_mount()],
+    });
+    if let Some(entrypoint) = &service.entrypoint {
+        container["command"] = json!(entrypoint);
+    }
+    if let Some(command) = &service.command {
+        container["args"] = json!(command);
+    }
+    Ok(container)
+}
+
+/// Describes the container that brings the executor, before the others start.
+fn bringer(cluster: &Kubernetes, request: &PodRequest<'_>) -> Value {
+    let owner = if cluster.user == OWNER_OF_EXECUTOR {
+        OWNER_OF_EXECUTOR + 1
+    } else {
+        OWNER_OF_EXECUTOR
+    };
+    let (image, gets, is_sent) = match &cluster.executor_image {
+        Some(image) => (image.as_str(), format!("cp {IN_IMAGE} part"), false),
+        None => {
+            let bytes = request.executor_bytes;
+            // Counted: the end of the stream says nothing.
+            let gets = format!("head -c {bytes} > part && test \"$(wc -c < part)\" -eq {bytes}");
+            (request.image, gets, true)
+        }
+    };
+    let script = format!("umask 022; cd {BROUGHT} && {gets} && chmod 0711 part && mv part {FILE}");
+    json!({
+        "name": BRINGER,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/bin/sh", "-c", script],
+        "args": [],
+        "stdin": is_sent,
+        "stdinOnce": is_sent,
+        "securityContext": confined(owner.into(), owner.into()),
+        "resources": same(json!({
+            "cpu": BRINGERS_PROCESSORS,
+            "memory": BRINGERS_MEMORY,
+            "ephemeral-storage": BRINGERS_DISK,
+        })),
+        "volumeMounts": [{ "name": "executor", "mountPath": BROUGHT }],
+    })
+}
+
+fn executor_mount() -> Value {
+    json!({ "name": "executor", "mountPath": EXECUTOR, "subPath": FILE, "readOnly": true })
+}
+
+fn confined(user: i64, group: i64) -> Value {
+    json!({
+        "runAsNonRoot": true,
+        "runAsUser": user,
+        "runAsGroup": group,
+        "privileged": false,
+        "allowPrivilegeEscalation": false,
+        "capabilities": { "drop": ["ALL"] },
+        "seccompProfile": { "type": "RuntimeDefault" },
+    })
+}
+
+fn workspace_volume(config: &Config) -> Result<Value, EnvironmentError> {
+    Ok(match disk(config)? {
+        Some(disk) => json!({ "sizeLimit": disk.to_string() }),
+        None => json!({}),
+    })
+}
+
+/// Returns limits, with requests of the same size: what a run may use is there for it, and no other
+/// pod is thrown out for it.
+fn resources(config: &Config, memory: u64) -> Result<Value, EnvironmentError> {
+    let mut limits = json!({
+        "cpu": format!("{}m", thousandths(config.resources.cpu_limit)),
+        "memory": memory.to_string(),
+    });
+    if let Some(disk) = disk(config)? {
+        limits["ephemeral-storage"] = json!(disk.to_string());
+    }
+    Ok(same(limits))
+}
+
+fn same(limits: Value) -> Value {
+    json!({ "requests": limits.clone(), "limits": limits })
+}
+
+fn disk(config: &Config) -> Result<Option<u64>, EnvironmentError> {
+    let limit = Some(&config.resources.disk_limit).filter(|limit| !limit.is_empty());
+    limit.map(|limit| bytes("resources.disk_limit", limit)).transpose()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a thousand times the processors of any machine fits, and none has fewer than none"
+)]
+fn thousandths(processors: f64) -> u64 {
+    ((processors * 1_000.0) as u64).max(1)
+}
+
+/// Parses a size; fails only if the configuration was not validated.
+fn bytes(key: &str, text: &str) -> Result<u64, EnvironmentError> {
+    parse_size(text).map_err(|reason| EnvironmentError::Unexpected {
+        what: format!("command_executor.{key}"),
+        reason,
+    })
+}
+
+#[cfg(test)]
+mod tests;

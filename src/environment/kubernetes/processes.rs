@@ -1,0 +1,157 @@
+//! Processes in pods.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use kube::api::AttachParams;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::cluster::Cluster;
+use super::failure;
+use super::lives::away;
+use super::names::{self, BRINGER};
+use super::standing::{self, Standing};
+use super::stream::{self, BUFFER, Carried};
+use crate::environment::error::EnvironmentError;
+use crate::environment::processes::{ContainerState, EXECUTOR, Failure, Process, Processes, Streams};
+use crate::process::framed::Started;
+
+/// Time limit for opening a stream.
+const STREAM_LIMIT: Duration = Duration::from_secs(30);
+
+/// Attempts to open a stream: a kubelet that is being restarted is back soon.
+const MOST_TRIES: u32 = 3;
+const TRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Pause between two looks at a pod that may be dying.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
+/// The command that a stream is opened for. What is to be started in it is said over the stream.
+const FRAMED: [&str; 2] = [EXECUTOR, "framed"];
+
+impl Cluster {
+    /// Starts a process; its streams and its ending come in frames.
+    pub(super) async fn carried(&self, id: &str, command: &[&str], environment: &[&str]) -> Result<Carried, Failure> {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let started = Started {
+            command: owned(command),
+            environment: owned(environment),
+        };
+        let mut tries = 1;
+        loop {
+            let failure = match self.open(id).await {
+                Ok(attached) => {
+                    return stream::carry(attached, &started).map_err(|error| Failure::Other(error.to_string()));
+                }
+                Err(failure) => failure,
+            };
+            // A pod that has ended is refused in many words, so its state is looked at instead.
+            if let Ok(ContainerState::Ended(reason)) = self.state(id).await {
+                return Err(gone(reason));
+            }
+            let may_pass = matches!(failure, Failure::Silent(_) | Failure::Refused { status: 500.., .. });
+            if !may_pass || tries >= MOST_TRIES {
+                return Err(failure);
+            }
+            tries += 1;
+            sleep(TRY_PAUSE).await;
+        }
+    }
+
+    async fn open(&self, id: &str) -> Result<kube::api::AttachedProcess, Failure> {
+        let (pod, container) = names::place(id);
+        let params = AttachParams {
+            container: Some(container.to_owned()),
+            stdin: true,
+            stdout: true,
+            stderr: false,
+            tty: false,
+            max_stdin_buf_size: Some(BUFFER),
+            max_stdout_buf_size: Some(BUFFER),
+            ..AttachParams::default()
+        };
+        let pods = self.pods();
+        match timeout(STREAM_LIMIT, Box::pin(pods.exec(pod, FRAMED, &params))).await {
+            Ok(opened) => opened.map_err(failure::of),
+            Err(_) => Err(Failure::Silent(format!(
+                "no stream was opened within {} s",
+                STREAM_LIMIT.as_secs()
+            ))),
+        }
+    }
+
+    /// Returns the streams over which a run speaks with the executor.
+    pub(super) async fn first_streams(&self, pod: &str) -> Result<Streams, Failure> {
+        let carried = self.carried(pod, &[EXECUTOR, "multiplex"], &[]).await?;
+        Ok((Box::new(carried.stdin), Box::new(carried.stdout)))
+    }
+}
+
+fn gone(reason: String) -> Failure {
+    Failure::Refused {
+        status: 409,
+        message: reason,
+    }
+}
+
+#[async_trait]
+impl Processes for Cluster {
+    async fn exec(&self, container: &str, command: &[&str], environment: &[&str]) -> Result<Process, Failure> {
+        let Carried { stdin, stdout, ending } = self.carried(container, command, environment).await?;
+        let (cluster, id) = (self.clone(), container.to_owned());
+        let ending = async move {
+            if let Some(ending) = ending.come().await {
+                return Ok(Some(ending));
+            }
+            match cluster.state(&id).await {
+                Ok(ContainerState::Ended(reason)) => Err(gone(reason)),
+                _ => Err(Failure::Silent(
+                    "the stream broke off before the command's end was told".to_owned(),
+                )),
+            }
+        };
+        Ok(Process {
+            stdin: Box::new(stdin),
+            stdout: Box::new(stdout),
+            ending: ending.boxed(),
+        })
+    }
+
+    async fn state(&self, container: &str) -> Result<ContainerState, Failure> {
+        let (pod, _) = names::place(container);
+        let pod = match self.ask(self.pods().get(pod)).await {
+            Ok(pod) => pod,
+            Err(failure) if failure.is_absent() => return Ok(ContainerState::Ended("the pod was removed".to_owned())),
+            Err(failure) => return Err(failure),
+        };
+        Ok(match standing::judge(&pod, BRINGER) {
+            Standing::Running => ContainerState::Running,
+            Standing::Away(node) => return Err(Failure::Silent(format!("the pod {}", away(&node)))),
+            Standing::Ended(ending) => ContainerState::Ended(format!("the pod {}", ending.words())),
+            Standing::Waiting(_) | Standing::Receiving => ContainerState::Ended("the pod does not run".to_owned()),
+        })
+    }
+
+    async fn wait(&self, container: &str, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline {
+            if !matches!(self.state(container).await, Ok(ContainerState::Running)) {
+                return;
+            }
+            sleep(LOOK_PAUSE).await;
+        }
+    }
+
+    async fn remove(&self, container: &str) -> Result<(), Failure> {
+        // A service goes with its pod.
+        if container.contains('/') {
+            return Ok(());
+        }
+        self.remove_pod(container).await
+    }
+
+    fn error(&self, what: &str, failure: Failure) -> EnvironmentError {
+        self.error_of(what, failure)
+    }
+}

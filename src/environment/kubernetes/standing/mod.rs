@@ -1,0 +1,245 @@
+//! Judges how a pod stands, by what the cluster says of it. Decides nothing and asks nobody.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
+
+/// How a pod stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It does not run yet; the words say what it waits for.
+    Waiting(Wait),
+    /// The container that brings the executor runs and waits for it.
+    Receiving,
+    /// All of its containers run.
+    Running,
+    /// They ran when their node was last heard of, which is the one that is named. It may come
+    /// back, and the cluster decides when it does not.
+    Away(String),
+    /// It does not run any more, or never will; the words follow `it`.
+    Ended(Ending),
+}
+
+/// What a pod waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Something usual.
+    Usual(String),
+    /// No node has room for it, or may have it.
+    Place(String),
+    /// An image that could not be pulled when it was last tried.
+    Image { image: String, reason: String },
+}
+
+/// Why a pod does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The node had no room for it, or needed its room for others.
+    NoRoom(String),
+    /// An image that can never be pulled.
+    Image { image: String, reason: String },
+    /// The executor did not get into it: the stream was cut while it was sent.
+    NotBrought(String),
+    /// Something else.
+    Other(String),
+}
+
+impl Ending {
+    /// Returns the words that say why, which follow `the pod`.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::NoRoom(words) | Self::NotBrought(words) | Self::Other(words) => words.clone(),
+            Self::Image { image, reason } => format!("cannot get the image {image}: {reason}"),
+        }
+    }
+}
+
+/// Reasons of the node for not taking a pod, or for throwing it out.
+const NO_ROOM: [&str; 7] = [
+    "Evicted",
+    "OutOfcpu",
+    "OutOfmemory",
+    "OutOfephemeral-storage",
+    "OutOfpods",
+    "Preempting",
+    "NodeShutdown",
+];
+
+/// Reasons for which an image will not come by waiting.
+const NEVER: [&str; 2] = ["InvalidImageName", "ErrImageNeverPull"];
+
+/// Reasons for which an image may come yet.
+const NOT_YET: [&str; 4] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "RegistryUnavailable",
+    "ImageInspectError",
+];
+
+/// Reasons for which a container will not start by waiting.
+const CANNOT_START: [&str; 5] = [
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "PreCreateHookError",
+    "PostStartHookError",
+];
+
+/// Judges a pod; `bringer` is the container that brings the executor.
+pub(super) fn judge(pod: &Pod, bringer: &str) -> Standing {
+    let Some(status) = &pod.status else {
+        return Standing::Waiting(Wait::Usual("the cluster has not looked at it yet".to_owned()));
+    };
+    if pod.metadata.deletion_timestamp.is_some() {
+        return other("is being removed");
+    }
+    let containers = || {
+        status
+            .init_container_statuses
+            .iter()
+            .chain(&status.container_statuses)
+            .flatten()
+    };
+    if let Some(ended) = containers().find_map(|container| ended(container, status, bringer)) {
+        return Standing::Ended(ended);
+    }
+    if let Some("Failed" | "Succeeded") = status.phase.as_deref() {
+        return Standing::Ended(of_pod(status));
+    }
+    if let Some(trouble) = containers().find_map(trouble) {
+        return trouble;
+    }
+    let is_running =
+        |container: &ContainerStatus| container.state.as_ref().is_some_and(|state| state.running.is_some());
+    let brings = status.init_container_statuses.iter().flatten();
+    if brings
+        .clone()
+        .any(|container| container.name == bringer && is_running(container))
+    {
+        return Standing::Receiving;
+    }
+    let wanted = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
+    let running = status
+        .container_statuses
+        .iter()
+        .flatten()
+        .filter(|container| is_running(container));
+    if status.phase.as_deref() == Some("Running") && running.count() == wanted {
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        return match is_ready(status) {
+            Some(false) => Standing::Away(node.unwrap_or_default()),
+            Some(true) | None => Standing::Running,
+        };
+    }
+    Standing::Waiting(what_for(status))
+}
+
+fn other(words: &str) -> Standing {
+    Standing::Ended(Ending::Other(words.to_owned()))
+}
+
+/// Returns how a container ended. An init container that did its work has not.
+fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Option<Ending> {
+    let ended = container.state.as_ref()?.terminated.as_ref()?;
+    let is_init = status
+        .init_container_statuses
+        .iter()
+        .flatten()
+        .any(|init| init.name == container.name);
+    if is_init && ended.exit_code == 0 {
+        return None;
+    }
+    // The pod's own reason says more: a container of an evicted pod was only killed.
+    if status.reason.is_some() {
+        return Some(of_pod(status));
+    }
+    if ended.reason.as_deref() == Some("OOMKilled") {
+        let words = format!("ran out of memory in its container {}", container.name);
+        return Some(Ending::Other(words));
+    }
+    let said = ended.message.as_deref().map(str::trim).filter(|said| !said.is_empty());
+    let mut words = format!(
+        "has ended: its container {} with exit code {}",
+        container.name, ended.exit_code
+    );
+    if let Some(said) = said {
+        words.push_str(" (");
+        words.push_str(said);
+        words.push(')');
+    }
+    Some(if container.name == bringer {
+        Ending::NotBrought(words)
+    } else {
+        Ending::Other(words)
+    })
+}
+
+/// Returns how a pod ended as a whole.
+fn of_pod(status: &PodStatus) -> Ending {
+    let reason = status.reason.as_deref().unwrap_or_default();
+    let message = status.message.as_deref().unwrap_or_default().trim();
+    let words = match (reason, message) {
+        ("", "") => "has ended".to_owned(),
+        ("Evicted", message) => format!("was thrown out by its node: {message}"),
+        ("DeadlineExceeded", _) => "was older than a pod may become".to_owned(),
+        (reason, "") => format!("has failed: {reason}"),
+        (reason, message) => format!("has failed: {reason}: {message}"),
+    };
+    if NO_ROOM.contains(&reason) {
+        Ending::NoRoom(words)
+    } else {
+        Ending::Other(words)
+    }
+}
+
+/// Returns what keeps a container from starting.
+fn trouble(container: &ContainerStatus) -> Option<Standing> {
+    let waiting = container.state.as_ref()?.waiting.as_ref()?;
+    let reason = waiting.reason.as_deref()?;
+    let message = waiting.message.as_deref().unwrap_or(reason).trim().to_owned();
+    let image = container.image.clone();
+    if NEVER.contains(&reason) {
+        return Some(Standing::Ended(Ending::Image { image, reason: message }));
+    }
+    if NOT_YET.contains(&reason) {
+        return Some(Standing::Waiting(Wait::Image { image, reason: message }));
+    }
+    CANNOT_START.contains(&reason).then(|| {
+        let words = format!("cannot start its container {}: {reason}: {message}", container.name);
+        Standing::Ended(Ending::Other(words))
+    })
+}
+
+/// Returns whether the cluster takes the pod for ready. Nothing of it is probed, so one that runs
+/// and is not ready is on a node that is away.
+fn is_ready(status: &PodStatus) -> Option<bool> {
+    let ready = status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|condition| condition.type_ == "Ready")?;
+    Some(ready.status == "True")
+}
+
+fn what_for(status: &PodStatus) -> Wait {
+    let scheduled = status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|condition| condition.type_ == "PodScheduled");
+    if let Some(scheduled) = scheduled.filter(|scheduled| scheduled.status == "False") {
+        let message = scheduled.message.as_deref().unwrap_or("no node may have it");
+        return Wait::Place(message.to_owned());
+    }
+    let containers = status
+        .init_container_statuses
+        .iter()
+        .chain(&status.container_statuses)
+        .flatten();
+    let mut reasons = containers.filter_map(|container| {
+        let reason = container.state.as_ref()?.waiting.as_ref()?.reason.as_deref()?;
+        Some(format!("{} is at {reason}", container.name))
+    });
+    Wait::Usual(reasons.next().unwrap_or_else(|| "it has no node yet".to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

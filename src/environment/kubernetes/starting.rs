@@ -1,0 +1,219 @@
+//! Starts pods, and brings the executor into them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{AttachParams, PostParams};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::cluster::Cluster;
+use super::failure;
+use super::lives::{away, lost};
+use super::names::{BRINGER, Holder};
+use super::pod::{self, Names, PodRequest};
+use super::standing::{self, Ending, Standing, Wait};
+use super::stream::BUFFER;
+use crate::environment::container::Container;
+use crate::environment::error::EnvironmentError;
+use crate::environment::processes::Failure;
+
+/// Pauses between two looks at a pod.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Time for which an image may fail to be pulled: a registry may be away for a moment.
+const IMAGE_PATIENCE: Duration = Duration::from_secs(45);
+
+/// Time for which the API server may be away while a pod starts.
+const SERVER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time limit for opening a stream, and for each part of the executor that is sent over it.
+const STREAM_LIMIT: Duration = Duration::from_secs(30);
+
+impl Cluster {
+    /// Starts a pod and waits until all of its containers run.
+    pub(super) async fn bring_up(
+        &self,
+        name: &str,
+        holder: Holder<'_>,
+        (environment, image): (&str, &str),
+        executor: &Path,
+        given: Names,
+    ) -> Result<(Container, Pod), EnvironmentError> {
+        let unreadable = |error: std::io::Error| EnvironmentError::Unexpected {
+            what: format!("reading the executor {}", executor.display()),
+            reason: error.to_string(),
+        };
+        let size = tokio::fs::metadata(executor).await.map_err(unreadable)?.len();
+        let request = PodRequest {
+            name,
+            holder,
+            instance: &self.shared.instance,
+            owner: self.owner().await?,
+            environment,
+            image,
+            executor_bytes: size,
+            names: given,
+        };
+        let wanted = pod::pod(&self.shared.config, &self.shared.choice, &request)?;
+        let params = PostParams::default();
+        let created = self.ask(self.pods().create(&params, &wanted)).await;
+        created.map_err(|failure| self.error_of("creating a pod", failure))?;
+        match self.until_running(name, executor).await {
+            Ok(pod) => Ok((self.container_of(name), pod)),
+            Err(error) => {
+                if let Err(failure) = self.remove_pod(name).await {
+                    tracing::warn!(
+                        pod = name,
+                        "a pod that did not start was left behind: {}",
+                        failure.reason()
+                    );
+                }
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn container_of(&self, id: &str) -> Container {
+        let silence = Duration::from_secs(self.shared.config.timeout_seconds);
+        Container::new(Arc::new(self.clone()), id.to_owned(), silence)
+    }
+
+    /// Waits until all containers of a pod run, and hands it the executor meanwhile.
+    async fn until_running(&self, name: &str, executor: &Path) -> Result<Pod, EnvironmentError> {
+        let limit = Duration::from_secs(self.shared.choice.start_seconds);
+        let begun = Instant::now();
+        let (mut pause, mut is_sent) = (FIRST_PAUSE, self.shared.choice.executor_image.is_some());
+        let (mut away_since, mut no_image_since) = (None, None);
+        loop {
+            let pod = match self.ask(self.pods().get(name)).await {
+                Ok(pod) => pod,
+                Err(Failure::Silent(reason)) => {
+                    let since = *away_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > SERVER_PATIENCE {
+                        return Err(self.error_of("waiting for a pod", Failure::Silent(reason)));
+                    }
+                    sleep(LONGEST_PAUSE).await;
+                    continue;
+                }
+                Err(failure) if failure.is_absent() => {
+                    return Err(lost(name, "was removed before it ran"));
+                }
+                Err(failure) => return Err(self.error_of("waiting for a pod", failure)),
+            };
+            away_since = None;
+            let waits_for = match standing::judge(&pod, BRINGER) {
+                Standing::Running => return Ok(pod),
+                Standing::Ended(ending) => return Err(self.never_ran(name, ending)),
+                Standing::Away(node) => Wait::Usual(format!("it {}", away(&node))),
+                Standing::Receiving if is_sent => Wait::Usual("it takes the executor".to_owned()),
+                Standing::Receiving => {
+                    self.send_executor(name, executor).await?;
+                    (is_sent, pause) = (true, FIRST_PAUSE);
+                    continue;
+                }
+                Standing::Waiting(wait) => wait,
+            };
+            match &waits_for {
+                Wait::Image { image, reason } => {
+                    let since = *no_image_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > IMAGE_PATIENCE.min(limit) {
+                        return Err(no_image(image, reason));
+                    }
+                }
+                Wait::Usual(_) | Wait::Place(_) => no_image_since = None,
+            }
+            if begun.elapsed() > limit {
+                return Err(self.took_too_long(name, waits_for, limit));
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn never_ran(&self, name: &str, ending: Ending) -> EnvironmentError {
+        match ending {
+            Ending::NoRoom(words) => self.unavailable(format!(
+                "the pod {name} {words}; the run is tried again, and finds room when others have ended or a node is added"
+            )),
+            Ending::Image { image, reason } => no_image(&image, &reason),
+            Ending::NotBrought(words) => self.unavailable(format!(
+                "the executor did not get into the pod {name}, which {words}; the run is tried again"
+            )),
+            Ending::Other(words) => EnvironmentError::Unexpected {
+                what: "starting a pod".to_owned(),
+                reason: format!("the pod {name} {words}"),
+            },
+        }
+    }
+
+    fn took_too_long(&self, name: &str, wait: Wait, limit: Duration) -> EnvironmentError {
+        let seconds = limit.as_secs();
+        match wait {
+            Wait::Place(reason) => self.unavailable(format!(
+                "no node took the pod {name} within {seconds} s: {reason}; add a node, or lower `command_executor.resources` or \
+                 `consumers`; the run is tried again"
+            )),
+            Wait::Image { image, reason } => no_image(&image, &reason),
+            Wait::Usual(reason) => self.unavailable(format!(
+                "the pod {name} did not run within {seconds} s: {reason}; look at `kubectl describe pod`, or raise \
+                 environment.kubernetes.start_seconds if its images take longer to pull; the run is tried again"
+            )),
+        }
+    }
+
+    /// Sends the executor to the container that waits for it. It counts what it gets, and the pod
+    /// goes on only if it got all of it.
+    async fn send_executor(&self, name: &str, executor: &Path) -> Result<(), EnvironmentError> {
+        let what = "sending the executor to a pod";
+        let cut = |reason: String| self.error_of(what, Failure::Silent(reason));
+        let params = AttachParams {
+            container: Some(BRINGER.to_owned()),
+            stdin: true,
+            stdout: true,
+            stderr: false,
+            tty: false,
+            max_stdin_buf_size: Some(BUFFER),
+            ..AttachParams::default()
+        };
+        let opened = timeout(STREAM_LIMIT, Box::pin(self.pods().attach(name, &params))).await;
+        let mut attached = opened
+            .map_err(|_| cut("no stream was opened in time".to_owned()))?
+            .map_err(|error| self.error_of(what, failure::of(error)))?;
+        let Some(mut stdin) = attached.stdin() else {
+            return Err(cut("the stream has no input".to_owned()));
+        };
+        let mut file = tokio::fs::File::open(executor)
+            .await
+            .map_err(|error| cut(error.to_string()))?;
+        let mut piece = vec![0; BUFFER];
+        loop {
+            let length = file.read(&mut piece).await.map_err(|error| cut(error.to_string()))?;
+            if length == 0 {
+                break;
+            }
+            let sent = timeout(STREAM_LIMIT, stdin.write_all(&piece[..length])).await;
+            sent.map_err(|_| cut("it took nothing for too long".to_owned()))?
+                .map_err(|error| cut(error.to_string()))?;
+        }
+        stdin.flush().await.map_err(|error| cut(error.to_string()))?;
+        // Where the other end cannot be told that this was all, dropping the stream now would cut
+        // it off. The container ends it when it has counted.
+        if let Some(status) = attached.take_status() {
+            let _ = timeout(STREAM_LIMIT, status).await;
+        }
+        Ok(())
+    }
+}
+
+fn no_image(image: &str, reason: &str) -> EnvironmentError {
+    EnvironmentError::ImageMissing {
+        image: image.to_owned(),
+        reason: format!("the cluster's nodes cannot pull it ({reason})"),
+        hint: "push it to a registry that they reach, or name the secret for it in environment.kubernetes.image_pull_secrets"
+            .to_owned(),
+    }
+}

@@ -1,0 +1,240 @@
+//! A process in a pod, over a stream through the API server.
+//!
+//! The stream is cut at any time, loses what was said last, and on older servers cannot be
+//! half-closed. So everything on it is a frame ([`framed`]): a process has ended when its ending
+//! has come, and nothing is concluded from the end of the stream but that it was cut.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use kube::api::AttachedProcess;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::environment::processes::Ending;
+use crate::process::framed::{self, ENDING, Ended, HEADER, INPUT, INPUT_END, OUTPUT, SEEN, START, Started};
+
+/// Bytes of one frame of input, and of the buffers on this side.
+const PIECE: usize = 32 * 1024;
+pub(super) const BUFFER: usize = 256 * 1024;
+
+/// Time to say that the ending was read. Nothing depends on it.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// The streams of a started process. The connection ends with the last of its parts.
+pub(super) struct Carried {
+    pub(super) stdin: Held<DuplexStream>,
+    pub(super) stdout: Held<DuplexStream>,
+    /// Resolves to the ending; `None` once the stream was cut before it came.
+    pub(super) ending: HeldEnding,
+}
+
+/// A part of a connection.
+pub(super) struct Held<S> {
+    stream: S,
+    _connection: Arc<AbortOnDropHandle<()>>,
+}
+
+/// The last part of a connection.
+pub(super) struct HeldEnding {
+    ending: oneshot::Receiver<Ended>,
+    _connection: Arc<AbortOnDropHandle<()>>,
+}
+
+/// Asks for a process over the streams of `attached`, at whose other end is
+/// `coding-agent-executor framed`.
+pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<Carried> {
+    let (stdin, from_caller) = duplex(BUFFER);
+    let (to_caller, stdout) = duplex(BUFFER);
+    let (tell, ending) = oneshot::channel();
+    let first = serde_json::to_vec(started)?;
+    let connection = tokio::spawn(async move {
+        let mut attached = attached;
+        let (Some(writer), Some(reader)) = (attached.stdin(), attached.stdout()) else {
+            return;
+        };
+        if let Some(ended) = converse((writer, reader), first, (from_caller, to_caller)).await {
+            let _ = tell.send(ended);
+        }
+    });
+    let connection = Arc::new(AbortOnDropHandle::new(connection));
+    Ok(Carried {
+        stdin: Held {
+            stream: stdin,
+            _connection: Arc::clone(&connection),
+        },
+        stdout: Held {
+            stream: stdout,
+            _connection: Arc::clone(&connection),
+        },
+        ending: HeldEnding {
+            ending,
+            _connection: connection,
+        },
+    })
+}
+
+impl HeldEnding {
+    pub(super) async fn come(self) -> Option<Ending> {
+        let ended = self.ending.await.ok()?;
+        Some(Ending {
+            exit_code: ended.exit_code,
+            stderr: ended.stderr,
+        })
+    }
+}
+
+/// Carries both directions at once until the ending has come; `None` if the stream was cut.
+async fn converse(
+    (mut writer, mut reader): (impl AsyncWrite + Unpin, impl AsyncRead + Unpin),
+    first: Vec<u8>,
+    (mut from_caller, mut to_caller): (DuplexStream, DuplexStream),
+) -> Option<Ended> {
+    write_frame(&mut writer, START, &first).await.ok()?;
+    let mut is_between = true;
+    let ended = {
+        let feeding = async {
+            let mut piece = vec![0; PIECE];
+            loop {
+                let length = from_caller.read(&mut piece).await.unwrap_or(0);
+                is_between = false;
+                let letter = if length == 0 { INPUT_END } else { INPUT };
+                let written = write_frame(&mut writer, letter, &piece[..length]).await;
+                is_between = true;
+                if length == 0 || written.is_err() {
+                    // The other direction says what came of it.
+                    return std::future::pending::<()>().await;
+                }
+            }
+        };
+        let hearing = async {
+            loop {
+                let (letter, bytes) = read_frame(&mut reader).await.ok()?;
+                match letter {
+                    // Whoever reads no more still wants the ending.
+                    OUTPUT => {
+                        let _ = to_caller.write_all(&bytes).await;
+                    }
+                    ENDING => return serde_json::from_slice(&bytes).ok(),
+                    _ => {}
+                }
+            }
+        };
+        tokio::select! {
+            ended = hearing => ended,
+            () = feeding => None,
+        }
+    };
+    drop(to_caller);
+    // In the middle of a frame nothing else can be said.
+    if ended.is_some() && is_between {
+        let _ = timeout(GOODBYE, write_frame(&mut writer, SEEN, &[])).await;
+    }
+    ended
+}
+
+async fn write_frame(stream: &mut (impl AsyncWrite + Unpin), letter: u8, bytes: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(HEADER + bytes.len());
+    frame.extend_from_slice(&framed::header(letter, bytes.len()));
+    frame.extend_from_slice(bytes);
+    stream.write_all(&frame).await?;
+    stream.flush().await
+}
+
+async fn read_frame(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(u8, Vec<u8>)> {
+    let mut head = [0; HEADER];
+    stream.read_exact(&mut head).await?;
+    let (letter, length) = framed::parse_header(head)?;
+    let mut bytes = vec![0; length];
+    stream.read_exact(&mut bytes).await?;
+    Ok((letter, bytes))
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Held<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Held<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays the other end: what it says, and what it hears.
+    async fn conversation(says: Vec<u8>) -> (Option<Ended>, Vec<u8>, Vec<u8>) {
+        let (mut ours, theirs) = duplex(BUFFER);
+        let (their_reader, their_writer) = tokio::io::split(theirs);
+        let (mut stdin, from_caller) = duplex(BUFFER);
+        let (to_caller, mut stdout) = duplex(BUFFER);
+        ours.write_all(&says).await.unwrap();
+        ours.shutdown().await.unwrap();
+        stdin.write_all(b"asked").await.unwrap();
+        let ended = converse((their_writer, their_reader), b"{}".to_vec(), (from_caller, to_caller)).await;
+        let (mut output, mut heard) = (Vec::new(), Vec::new());
+        stdout.read_to_end(&mut output).await.unwrap();
+        ours.read_to_end(&mut heard).await.unwrap();
+        (ended, output, heard)
+    }
+
+    fn frame(letter: u8, bytes: &[u8]) -> Vec<u8> {
+        [&framed::header(letter, bytes.len())[..], bytes].concat()
+    }
+
+    #[tokio::test]
+    async fn a_process_has_ended_when_its_ending_came() {
+        let ending = Ended {
+            exit_code: 7,
+            stderr: "why".to_owned(),
+        };
+        let says = [
+            frame(OUTPUT, b"one"),
+            frame(OUTPUT, b"two"),
+            frame(ENDING, &serde_json::to_vec(&ending).unwrap()),
+        ]
+        .concat();
+        let (ended, output, heard) = conversation(says).await;
+        assert_eq!((ended, &output[..]), (Some(ending), &b"onetwo"[..]));
+        assert!(heard.starts_with(&frame(START, b"{}")));
+        assert!(
+            heard.ends_with(&frame(SEEN, b"")),
+            "it is told that its ending was read"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_cut_is_no_ending() {
+        let whole = [
+            frame(OUTPUT, b"all of it"),
+            frame(ENDING, br#"{"exit_code":0,"stderr":""}"#),
+        ]
+        .concat();
+        for length in 0..whole.len() {
+            let (ended, output, _) = conversation(whole[..length].to_vec()).await;
+            assert_eq!(ended, None, "after {length} bytes");
+            assert!(b"all of it".starts_with(&output[..]));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Tries whether the network policy holds, before a run depends on it.
+//!
+//! A cluster takes a policy whether or not anything keeps it: many network plugins ignore them. So
+//! two pods as those of runs are started, and try to reach what they must not: each other, the API
+//! server, their node, the name servers, the cloud's metadata, the internet. One that gets through
+//! makes the cluster unusable, and the reason is told. The verdict is tried again now and then.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::lookup_host;
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::cluster::Cluster;
+use super::names::Holder;
+use super::pod::Names;
+use super::stream::Carried;
+use super::verdict::Verdict;
+use crate::environment::config::NetworkMode;
+use crate::environment::container::Container;
+use crate::environment::error::EnvironmentError;
+use crate::environment::executor::find_executor;
+use crate::environment::processes::{EXECUTOR, Failure};
+use crate::reach::Attempt;
+
+/// Time limit for the attempts of one pod, each of which has three seconds.
+const TRYING: Duration = Duration::from_mins(1);
+
+/// Time in which a network plugin must have cut off a new pod. Nothing but the executor runs in a
+/// pod until then.
+const SETTLING: Duration = Duration::from_secs(15);
+const TRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Most bytes of their answer.
+const MOST_SAID: u64 = 64 * 1024;
+
+/// The port of the program on every node that runs its pods.
+const KUBELET: u16 = 10_250;
+
+/// Addresses outside, at which something listens.
+const OUTSIDE: [&str; 2] = ["1.1.1.1:443", "8.8.8.8:443"];
+
+/// Where clouds tell a machine its credentials.
+const METADATA: &str = "169.254.169.254:80";
+
+/// One thing that must not be reached.
+struct Target {
+    /// As `coding-agent-executor reach` takes it.
+    word: String,
+    /// As people know it.
+    name: &'static str,
+}
+
+impl Cluster {
+    /// Fails unless the pods are cut off from everything, or the configuration opens them.
+    pub(super) async fn ensure_confined(&self) -> Result<(), EnvironmentError> {
+        if self.shared.config.network.mode == NetworkMode::Open {
+            return Ok(());
+        }
+        // Held meanwhile, so that concurrent starts wait for one trial.
+        let mut known = self.shared.verdict.lock().await;
+        let verdict = match known.take().filter(Verdict::is_believed) {
+            Some(verdict) => verdict,
+            None => Box::pin(self.try_policy()).await?,
+        };
+        let reached = verdict.reached.clone();
+        *known = Some(verdict);
+        if reached.is_empty() {
+            return Ok(());
+        }
+        Err(self.unavailable(format!(
+            "its network policies do not hold: a pod that may reach nothing reached {}; install a network plugin that keeps them \
+             (Calico, Cilium and others do), or let those nodes run the pods that have one (environment.kubernetes.node_selector)",
+            reached.join(", ")
+        )))
+    }
+
+    async fn try_policy(&self) -> Result<Verdict, EnvironmentError> {
+        self.apply_policy().await?;
+        let config = &self.shared.config;
+        let Some(environment) = config.environments.get(&config.default_environment) else {
+            return Err(self.unavailable("there is no default environment to try its network with".to_owned()));
+        };
+        let executor = find_executor(config, None).map_err(|reason| EnvironmentError::NoExecutor { reason })?;
+        let start = |names: Names| {
+            let name = format!("coding-agent-trial-{}", Uuid::now_v7().simple());
+            let executor = executor.clone();
+            async move {
+                let place = (config.default_environment.as_str(), environment.image.as_str());
+                self.bring_up(&name, Holder::Trial, place, &executor, names).await
+            }
+        };
+        let (neighbour, prober) = tokio::join!(Box::pin(start(Names::OfCluster)), Box::pin(start(Names::AsConfigured)));
+        let tried = match (&neighbour, &prober) {
+            (Ok((neighbour, pod)), Ok((prober, _))) => {
+                let status = pod.status.as_ref();
+                let address = status.and_then(|status| status.pod_ip.as_deref()?.parse().ok());
+                let node = status.and_then(|status| status.host_ip.as_deref()?.parse().ok());
+                self.try_until_settled(neighbour, prober, address, node).await
+            }
+            _ => Ok(Vec::new()),
+        };
+        for (container, _) in [&neighbour, &prober].into_iter().flatten() {
+            if let Err(error) = container.remove().await {
+                tracing::warn!("a pod of a trial was left behind: {error}");
+            }
+        }
+        neighbour?;
+        prober?;
+        Ok(Verdict::now(tried?))
+    }
+
+    /// Tries until nothing is reached, for at most [`SETTLING`]: a plugin learns of a new pod a
+    /// moment after it runs.
+    async fn try_until_settled(
+        &self,
+        neighbour: &Container,
+        prober: &Container,
+        address: Option<IpAddr>,
+        node: Option<IpAddr>,
+    ) -> Result<Vec<String>, EnvironmentError> {
+        let begun = Instant::now();
+        loop {
+            let reached = self.try_between(neighbour, prober, address, node).await?;
+            if reached.is_empty() || begun.elapsed() > SETTLING {
+                return Ok(reached);
+            }
+            sleep(TRY_PAUSE).await;
+        }
+    }
+
+    async fn try_between(
+        &self,
+        neighbour: &Container,
+        prober: &Container,
+        address: Option<IpAddr>,
+        node: Option<IpAddr>,
+    ) -> Result<Vec<String>, EnvironmentError> {
+        let what = "trying the network policy";
+        let broken = |reason: &str| self.error_of(what, Failure::Silent(reason.to_owned()));
+        let listening = self.carried(neighbour.id(), &[EXECUTOR, "listen"], &[]).await;
+        let Carried { stdin, stdout, .. } = listening.map_err(|failure| self.error_of(what, failure))?;
+        let mut lines = BufReader::new(stdout).take(MOST_SAID).lines();
+        let port = timeout(TRYING, lines.next_line())
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .flatten();
+        let port: u16 = port
+            .and_then(|port| port.trim().parse().ok())
+            .ok_or_else(|| broken("the neighbour does not listen"))?;
+        let mut targets = vec![
+            Target::at(OUTSIDE[0], "the internet"),
+            Target::at(OUTSIDE[1], "the internet"),
+        ];
+        targets.push(Target::at(METADATA, "the cloud's metadata"));
+        if let Some(address) = address {
+            targets.push(Target::tcp(SocketAddr::new(address, port), "another pod"));
+        }
+        if let Some(node) = node {
+            targets.push(Target::tcp(SocketAddr::new(node, KUBELET), "its node"));
+        }
+        targets.extend(self.api_servers().await);
+        // A listener that nobody could reach would prove nothing.
+        let own = address.map(|address| Target::tcp(SocketAddr::new(address, port), "itself"));
+        let name_servers = Target {
+            word: "names".to_owned(),
+            name: "the name servers",
+        };
+        let (from_prober, from_neighbour) = tokio::join!(
+            self.try_from(prober, targets),
+            self.try_from(neighbour, own.into_iter().chain([name_servers]).collect())
+        );
+        drop(stdin);
+        let (mut reached, from_neighbour) = (from_prober?, from_neighbour?);
+        let listens = address.is_some() && from_neighbour.iter().any(|reached| reached.starts_with("itself"));
+        if !listens {
+            return Err(broken(
+                "the neighbour cannot be reached even by itself, so nothing is proven",
+            ));
+        }
+        reached.extend(
+            from_neighbour
+                .into_iter()
+                .filter(|reached| !reached.starts_with("itself")),
+        );
+        Ok(reached)
+    }
+
+    /// Returns what is reached of `targets` from a pod.
+    async fn try_from(&self, pod: &Container, targets: Vec<Target>) -> Result<Vec<String>, EnvironmentError> {
+        let what = "trying the network policy";
+        let mut command = vec![EXECUTOR, "reach"];
+        command.extend(targets.iter().map(|target| target.word.as_str()));
+        let carried = self.carried(pod.id(), &command, &[]).await;
+        let Carried { stdin, stdout, ending } = carried.map_err(|failure| self.error_of(what, failure))?;
+        let mut said = Vec::new();
+        let heard = timeout(TRYING, async {
+            let mut stdout = stdout.take(MOST_SAID);
+            let read = stdout.read_to_end(&mut said).await;
+            (read, ending.come().await)
+        });
+        let heard = heard.await;
+        drop(stdin);
+        let broken = |reason: &str| self.error_of(what, Failure::Silent(reason.to_owned()));
+        match heard {
+            Ok((Ok(_), Some(ending))) if ending.exit_code == 0 => {}
+            Ok((_, Some(ending))) => {
+                return Err(EnvironmentError::Unexpected {
+                    what: what.to_owned(),
+                    reason: format!("the executor ended with {}: {}", ending.exit_code, ending.stderr.trim()),
+                });
+            }
+            Ok((_, None)) => return Err(broken("the stream broke off")),
+            Err(_) => return Err(broken("it took too long")),
+        }
+        let attempts: Vec<Attempt> = serde_json::from_slice(&said).map_err(|error| EnvironmentError::Unexpected {
+            what: what.to_owned(),
+            reason: format!("the executor's answer cannot be read: {error}"),
+        })?;
+        if attempts.len() != targets.len() {
+            return Err(broken("the executor did not try everything"));
+        }
+        let reached = targets.iter().zip(&attempts).filter(|(_, attempt)| attempt.is_reached);
+        Ok(reached
+            .map(|(target, attempt)| format!("{} ({})", target.name, attempt.detail))
+            .collect())
+    }
+
+    /// Returns the addresses of the API server as this program reaches it. One on loopback is this
+    /// machine's, and another in a pod.
+    async fn api_servers(&self) -> Vec<Target> {
+        let server = &self.shared.server;
+        let Some(host) = server.host() else {
+            return Vec::new();
+        };
+        let usual = if server.scheme_str() == Some("http") { 80 } else { 443 };
+        let port = server.port_u16().unwrap_or(usual);
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let found = timeout(Duration::from_secs(5), lookup_host((host, port))).await;
+        let found = found.ok().and_then(Result::ok).into_iter().flatten();
+        let found = found.filter(|address| !address.ip().is_loopback()).take(4);
+        let mut targets: Vec<Target> = found.map(|address| Target::tcp(address, "the API server")).collect();
+        // As every pod is told it.
+        targets.push(Target {
+            word: "server".to_owned(),
+            name: "the API server",
+        });
+        targets
+    }
+}
+
+impl Target {
+    fn tcp(address: SocketAddr, name: &'static str) -> Self {
+        Self {
+            word: format!("tcp:{address}"),
+            name,
+        }
+    }
+
+    fn at(address: &str, name: &'static str) -> Self {
+        Self {
+            word: format!("tcp:{address}"),
+            name,
+        }
+    }
+}
