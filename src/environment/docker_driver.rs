@@ -76,6 +76,10 @@ impl Driver for DockerEngine {
         self.is_present(image).await
     }
 
+    async fn why_not_pullable(&self, image: &str) -> Option<String> {
+        self.why_not_in_registry(image).await
+    }
+
     async fn start_images(&self, start: &StartRequest<'_>) -> Result<StartImages, EnvironmentError> {
         self.images_of(start).await
     }

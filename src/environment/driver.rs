@@ -174,6 +174,11 @@ pub(crate) trait Driver: fmt::Debug + Send + Sync {
     /// Returns true if a container of the image can be started without bringing it first.
     async fn has_image(&self, image: &str) -> Result<bool, EnvironmentError>;
 
+    /// Returns why the image cannot be pulled, in the registry's or the engine's words. `None` if
+    /// its registry has it, or if it cannot be asked: it does not answer, or there is no way to ask
+    /// (podman, a cluster's nodes).
+    async fn why_not_pullable(&self, image: &str) -> Option<String>;
+
     /// Looks up what the container of `start` will start from.
     async fn start_images(&self, start: &StartRequest<'_>) -> Result<StartImages, EnvironmentError>;
 

@@ -170,6 +170,11 @@ impl Engine {
         self.driver.has_image(image).await
     }
 
+    /// Returns why the image cannot be pulled; `None` if it can, or if nobody knows.
+    pub async fn why_not_pullable(&self, image: &str) -> Option<String> {
+        self.driver.why_not_pullable(image).await
+    }
+
     /// Pulls the missing images of an environment's services.
     pub async fn ensure_services(
         &self,

@@ -38,7 +38,8 @@ fn output(world: &World, at: usize) -> String {
     let said = world.model.requests()[at + 2].last_user_message();
     let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
     let output = said["output"].as_str().unwrap();
-    output.split("\n[exit code").next().unwrap().to_owned()
+    let lines: Vec<&str> = output.lines().take_while(|line| !line.starts_with('[')).collect();
+    lines.join("\n")
 }
 
 fn counted(to: usize) -> String {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::environment::config::Environment;
-use crate::environment::docker::Failure;
 use crate::environment::docker_engine::DockerEngine;
 use crate::environment::error::EnvironmentError;
+use crate::environment::processes::Failure;
 
 /// Time limit of a question to a registry. A pull may take longer, a person waits for this answer.
 const REGISTRY_LIMIT: Duration = Duration::from_secs(30);
@@ -59,7 +59,7 @@ impl DockerEngine {
     /// Returns why the image cannot be pulled, in the registry's or the engine's words. `None` if
     /// its registry has it, or if it cannot be asked: it does not answer, or the engine has no way
     /// to ask (podman).
-    pub async fn why_not_pullable(&self, image: &str) -> Option<String> {
+    pub(crate) async fn why_not_in_registry(&self, image: &str) -> Option<String> {
         match timeout(REGISTRY_LIMIT, self.client.ask_registry(image)).await {
             Ok(Err(Failure::Refused { message, .. })) if !message.contains("is not supported") => Some(message),
             Ok(Ok(()) | Err(_)) | Err(_) => None,

@@ -121,6 +121,10 @@ impl Driver for Cluster {
         Ok(true)
     }
 
+    async fn why_not_pullable(&self, _image: &str) -> Option<String> {
+        None
+    }
+
     async fn start_images(&self, start: &StartRequest<'_>) -> Result<StartImages, EnvironmentError> {
         Ok(StartImages {
             content: self.content(start.image, start.executor).await?,
