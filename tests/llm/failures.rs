@@ -246,7 +246,7 @@ async fn a_request_above_the_limit_per_minute_is_no_matter_of_waiting_or_of_the_
         ),
     ] {
         let model = Model::start().await;
-        model.refuses(status, &body.to_string());
+        model.refuses_with(status, &body.to_string());
         let error = chat(&llm(&model, ProviderName::Openai), true)
             .get_response()
             .await
@@ -267,7 +267,7 @@ async fn a_limit_per_minute_that_others_used_up_is_waited_for() {
         "message": "Rate limit reached for gpt-4o in organization org-AbCdEf0123456789 on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 2ms.",
         "type": "tokens", "param": null, "code": "rate_limit_exceeded",
     }});
-    model.refuses(429, &body.to_string()).done("Greeted.");
+    model.refuses_with(429, &body.to_string()).done("Greeted.");
     let reply = chat(&llm(&model, ProviderName::Openai), true)
         .get_response()
         .await

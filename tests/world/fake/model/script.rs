@@ -268,7 +268,7 @@ impl<'model> Script<'model> {
     }
 
     /// Refuses with this status and body.
-    pub fn refuses(self, status: u16, body: &str) -> Self {
+    pub fn refuses_with(self, status: u16, body: &str) -> Self {
         let status = StatusCode::from_u16(status).expect("a status of HTTP");
         self.fault(Fault::Raw(status, body.to_owned()))
     }
@@ -382,8 +382,8 @@ impl Model {
         self.script().rate_limited(retry_after)
     }
 
-    pub fn refuses(&self, status: u16, body: &str) -> Script<'_> {
-        self.script().refuses(status, body)
+    pub fn refuses_with(&self, status: u16, body: &str) -> Script<'_> {
+        self.script().refuses_with(status, body)
     }
 }
 
