@@ -314,7 +314,7 @@ async fn the_schema_is_json_and_knows_every_section() {
     assert_eq!(ended.code, Some(0));
     let schema: Value = serde_json::from_str(&ended.stdout).unwrap();
     let sections: Vec<_> = schema["properties"].as_object().unwrap().keys().cloned().collect();
-    insta::assert_snapshot!(sections.join(" "), @"approval budget ca_file change_requests chat command_executor consumers follow_up git github gitlab http index llm logs max_llm_process_num mcp_schema_bytes mcp_servers planning producer retention review secret shutdown_grace_seconds state_dir steering store task_sources traces");
+    insta::assert_snapshot!(sections.join(" "), @"approval budget ca_file change_requests chat command_executor consumers environment follow_up git github gitlab http index llm logs max_llm_process_num mcp_schema_bytes mcp_servers planning producer retention review secret shutdown_grace_seconds state_dir steering store task_sources traces");
     assert_eq!(schema["additionalProperties"], false);
     world.finish().await;
 }

@@ -20,6 +20,8 @@ mod changes;
 mod chat;
 mod command_line;
 mod code_index;
+#[cfg(feature = "kubernetes")]
+mod cluster;
 mod commands;
 mod compose;
 mod confidential;

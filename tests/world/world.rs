@@ -1,7 +1,7 @@
 //! One faked world: forges, model, a state folder, and the real program as a process of its own
 //! between them.
 
-mod clusters; // a cluster as its engine
+pub mod clusters; // a cluster as its engine
 mod containers; // what the engine holds of it
 pub mod databases; // PostgreSQL as its store
 pub mod people; // what people do in many stories

@@ -26,8 +26,8 @@ impl World {
     /// Returns the containers of the installation with this state folder.
     pub async fn containers_of(state_dir: &Path) -> Vec<String> {
         let instance = coding_agent::service::instance(state_dir);
-        if let Some(pods) = clusters::pods_of(&instance).await {
-            return pods;
+        if clusters::is_used() {
+            return clusters::pods_of(&instance).await;
         }
         let docker = Docker::connect_with_defaults().unwrap();
         let filters = HashMap::from([("label", vec![format!("coding-agent.instance={instance}")])]);
@@ -81,16 +81,24 @@ impl World {
         let [container] = containers.as_slice() else {
             panic!("not one container: {containers:?}\n{}", self.story());
         };
-        let done = Command::new("docker")
-            .args(["exec", container.trim_start_matches('/'), "sh", "-c", command])
-            .status()
-            .await
-            .unwrap();
+        let mut client = if clusters::is_used() {
+            let mut client = clusters::client();
+            client.args(["exec", container, "--container", "work", "--"]);
+            client
+        } else {
+            let mut client = Command::new("docker");
+            client.args(["exec", container.trim_start_matches('/')]);
+            client
+        };
+        let done = client.args(["sh", "-c", command]).status().await.unwrap();
         assert!(done.success(), "{command}: {done}");
     }
 
     /// Lets the processes in this world's containers stand still.
     pub async fn freeze_containers(&self) {
+        if clusters::is_used() {
+            return clusters::each(&self.containers().await, "pause").await;
+        }
         let docker = Docker::connect_with_defaults().unwrap();
         for name in self.containers().await {
             docker.pause_container(name.trim_start_matches('/')).await.unwrap();
@@ -99,6 +107,9 @@ impl World {
 
     /// Lets them go on.
     pub async fn thaw_containers(&self) {
+        if clusters::is_used() {
+            return clusters::each(&self.containers().await, "unpause").await;
+        }
         let docker = Docker::connect_with_defaults().unwrap();
         for name in self.containers().await {
             docker.unpause_container(name.trim_start_matches('/')).await.unwrap();
@@ -107,9 +118,12 @@ impl World {
 
     /// Kills the containers of this world, as the kernel does it when memory runs out.
     pub async fn kill_containers(&self) {
-        let docker = Docker::connect_with_defaults().unwrap();
         let containers = self.containers().await;
         assert!(!containers.is_empty(), "no container runs\n{}", self.story());
+        if clusters::is_used() {
+            return clusters::each(&containers, "kill").await;
+        }
+        let docker = Docker::connect_with_defaults().unwrap();
         for name in containers {
             docker.kill_container(name.trim_start_matches('/'), None).await.unwrap();
         }
@@ -117,6 +131,12 @@ impl World {
 
     /// Removes the containers of this world, as somebody does who tidies up.
     pub async fn remove_containers(&self) {
+        if clusters::is_used() {
+            for name in self.containers().await {
+                clusters::kubectl(&["delete", "pod", &name, "--wait=false"]).await;
+            }
+            return;
+        }
         let docker = Docker::connect_with_defaults().unwrap();
         let force = RemoveContainerOptionsBuilder::default().force(true).build();
         for name in self.containers().await {
