@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
+use coding_agent_harness::peer::Peer;
+
 use crate::bench::Bench;
 use crate::book::Book;
 use crate::outcome::{End, Outcome, Worker};
 use crate::server::Server;
 use crate::setting::{Anew, Setting};
 use crate::task::{Language, Task};
-use crate::workers::peer::Peer;
-use crate::workers::{Job, floor, program};
+use crate::workers::{Job, floor, peer, program};
 
 pub struct Measurement<'a> {
     pub server: &'a Server,
@@ -123,7 +124,7 @@ impl<'a> Measurement<'a> {
         let bench = bench(&mut self.benches, task.language).await?;
         match (worker, peer) {
             (Worker::Floor, _) => floor::work(&job, bench, setting).await,
-            (Worker::Peer, Some(peer)) => peer.work(&job, bench, setting).await,
+            (Worker::Peer, Some(peer)) => peer::work(peer, &job, bench, setting).await,
             (Worker::Program | Worker::Peer, _) => program::work(&job, bench, setting).await,
         }
     }
