@@ -113,7 +113,7 @@ fn the_version_is_the_same_wherever_it_stands() {
 
 #[test]
 fn what_the_package_ships_and_the_archive_too_is_there() {
-    for script in ["scripts/package-debian", "scripts/dist"] {
+    for script in ["scripts/package-debian", "scripts/dist", "scripts/documents"] {
         for word in read(script).split_whitespace() {
             let is_document = is_markdown(word) && !word.contains(['*', '$']);
             assert!(
