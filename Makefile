@@ -123,9 +123,9 @@ deb: ## build a Debian package for this machine's release
 	@scripts/setup dist
 	scripts/package-debian
 
-test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1)
-	@SHORT=$(SHORT) scripts/setup test-dist
-	SHORT=$(SHORT) scripts/with-docker scripts/test-dist
+test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1: the Debian package alone, of what `make test` built; PROFILE=release of that build)
+	@SHORT=$(SHORT) PROFILE=$(PROFILE) scripts/setup test-dist
+	SHORT=$(SHORT) PROFILE=$(PROFILE) scripts/with-docker scripts/test-dist
 
 reference: ## write the reference of commands and configuration anew, from the program itself
 	UPDATE_REFERENCE=1 cargo test --quiet --locked --test documents reference
