@@ -1,5 +1,5 @@
 //! The measurement: each task with each worker, one after another, within the time of the whole.
-//! What is in the book already is not done again.
+//! Outcomes that are in the book already are not measured again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,7 +29,7 @@ pub struct Measurement<'a> {
 pub struct Ended {
     /// The tasks whose tests do not notice their fault.
     pub left_out: Vec<String>,
-    /// What there was no time for.
+    /// Tasks and workers that the time of the measurement did not suffice for.
     pub not_measured: Vec<(String, Worker)>,
 }
 
