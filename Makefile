@@ -91,10 +91,10 @@ replay: ## play what other agents were recorded doing through the program (TRAJE
 	$(BUILD_HARNESS) --bin replay
 	@TRAJECTORIES="$(TRAJECTORIES)" REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/replay" $(ONLY)
 
-solve-rate: ## count the tasks that are solved with your model: OPENAI_BASE_URL, OLLAMA_HOST or MODEL_FILE=file.gguf (SHORT=1 FULL=1 ANEW=1 ONLY="go/ leap_year")
+solve-rate: ## count the tasks that are solved with your model: OPENAI_BASE_URL, OLLAMA_HOST or MODEL_FILE=file.gguf (SHORT=1 FULL=1 HALF=a ONLY="go/ leap_year" EDITS=whole PLAN=1 ANEW=1; ROUND=name keeps the outcomes under a name, COMPARE=one,other holds two names against each other)
 	@MODEL_FILE="$(MODEL_FILE)" scripts/setup solve-rate
 	$(BUILD_HARNESS) --bin solve_rate
-	@MODEL_FILE="$(MODEL_FILE)" SHORT=$(SHORT) FULL=$(FULL) ANEW=$(ANEW) PLAN=$(PLAN) HALF=$(HALF) QUIXBUGS="$(QUIXBUGS)" HUMANEVAL="$(HUMANEVAL)" \
+	@MODEL_FILE="$(MODEL_FILE)" SHORT=$(SHORT) FULL=$(FULL) HALF=$(HALF) PLAN=$(PLAN) EDITS=$(EDITS) ANEW=$(ANEW) ROUND="$(ROUND)" COMPARE="$(COMPARE)" QUIXBUGS="$(QUIXBUGS)" HUMANEVAL="$(HUMANEVAL)" \
 	  scripts/with-docker "$(TARGET_DIR)/debug/solve_rate" $(ONLY)
 
 fresh: ## play demo and test on a bare Debian in a folder, with namespaces and a Docker engine of its own; as root (ONLY=demo)
@@ -123,9 +123,9 @@ deb: ## build a Debian package for this machine's release
 	@scripts/setup dist
 	scripts/package-debian
 
-test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1)
-	@SHORT=$(SHORT) scripts/setup test-dist
-	SHORT=$(SHORT) scripts/with-docker scripts/test-dist
+test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1: the Debian package alone, of what `make test` built; PROFILE=release of that build)
+	@SHORT=$(SHORT) PROFILE=$(PROFILE) scripts/setup test-dist
+	SHORT=$(SHORT) PROFILE=$(PROFILE) scripts/with-docker scripts/test-dist
 
 reference: ## write the reference of commands and configuration anew, from the program itself
 	UPDATE_REFERENCE=1 cargo test --quiet --locked --test documents reference

@@ -1,4 +1,4 @@
-//! What is reached from here: tried, not assumed.
+//! Attempts to reach targets from here, since what a network allows is tried and not assumed.
 //!
 //! A cluster accepts a network policy whether anything keeps it or not. So a container tries what
 //! it must not reach, and says what came of it. Blocks and uses no runtime: it is a small process
@@ -23,7 +23,7 @@ const RESOLVER: &str = "/etc/resolv.conf";
 /// A question for the address of `kubernetes.default.svc.cluster.local`, as DNS has it.
 const QUESTION: &[u8] = b"\x2a\x2a\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01";
 
-/// What came of one attempt.
+/// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// The target, as it was named.

@@ -226,7 +226,7 @@ impl Repository {
 }
 
 impl Item {
-    /// Which item it is: no two are alike.
+    /// Returns the repository, the kind and the number of the item, which no other has.
     pub fn place(&self) -> (String, bool, u64) {
         match self {
             Self::GitHub(item) => (item.repository().to_owned(), item.is_pull(), item.number()),

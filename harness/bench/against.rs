@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use coding_agent_harness::peer::Peer;
 use serde_json::json;
 
 use crate::baton::Baton;
@@ -14,7 +15,7 @@ use crate::fake::model::{Answer, Exchange, Model, Plan, Request};
 use crate::figure::{Figure, Whose};
 use crate::floor::COMMAND;
 use crate::idle::megabytes;
-use crate::peer::{END, Peer};
+use crate::peer::{self, END};
 use crate::scale::Scale;
 use crate::sent::{SESSION, Sent};
 use crate::site::Site;
@@ -48,7 +49,7 @@ async fn session(peer: &Peer, scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let (baton, runner) = Baton::pair();
     let theirs = Model::answering(move |_| peers_answer(runner.next())).await;
     let (working, address) = (peer.clone(), theirs.openai_address());
-    let their_run = tokio::spawn(async move { working.run(&address, TASK).await });
+    let their_run = tokio::spawn(async move { peer::run(&working, &address, TASK).await });
     let ours = Model::answering(pacing(baton, scale.of(200, SESSION), enough)).await;
     // As the peer does it, and as the program does by itself with a model that takes native calls.
     let site = Site::new(&ours).await?.with_native_calls()?;
@@ -197,7 +198,7 @@ async fn starts(peer: &Peer, runs: usize) -> anyhow::Result<Figure> {
     for run in 0..=runs {
         site.github.open_issue(&format!("{TASK}, {run}")).label("coding agent");
         let our_run = site.deliver().await?;
-        let their_run = peer.run(&theirs.openai_address(), TASK).await?;
+        let their_run = peer::run(peer, &theirs.openai_address(), TASK).await?;
         // The first one makes the store and the mirror.
         if run > 0 {
             took.push(waited(&ours, run * REPLIES, our_run.started)?);

@@ -25,7 +25,7 @@ mod process; // what a process has used
 mod site; // the program, configured for the fakes
 mod floor; // the least a turn can cost
 mod baton; // two conversations that take turns
-mod peer; // mini-swe-agent, where it is installed
+mod peer; // runs of mini-swe-agent
 mod sent; // what a conversation sends
 
 // The measurements.

@@ -1,15 +1,13 @@
-//! The peer: mini-swe-agent, as a process of its own. It is installed by `scripts/setup peer`, in
-//! the versions of `scripts/peer.txt`; where that is not possible, there is no peer, and nothing is
-//! made up in its place.
+//! Runs of the peer, mini-swe-agent, each a process of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use coding_agent_harness::build;
 use coding_agent_harness::containers::IMAGE;
-use serde_json::json;
+use coding_agent_harness::peer::Peer;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::fake::model::NAME;
@@ -27,88 +25,52 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How it is started: on our endpoint, in our image, with our limits.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bench/peer.py");
 
+/// The number of times that a failing request is made; here it is a fault of the bench.
+const ATTEMPTS: u32 = 1;
+
 /// The command that ends its run, as its prompt says.
 pub const END: &str = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
-/// An installed peer.
-#[derive(Debug, Clone)]
-pub struct Peer {
-    python: PathBuf,
-    pub version: String,
+/// Lets the peer work on `task` until the model ends it, and leaves no container behind.
+pub async fn run(peer: &Peer, address: &str, task: &str) -> anyhow::Result<Ran> {
+    let folder = tempfile::Builder::new().prefix("coding-agent-bench-").tempdir()?;
+    let label = format!("coding-agent.bench={}", uuid::Uuid::new_v4());
+    // Its environment has a command of its own, which the image's entry point would take for
+    // arguments.
+    let own = ["--rm", "--entrypoint=", "--label", &label];
+    let shared = LIMITS
+        .iter()
+        .filter(|limit| **limit != "--rm" && !limit.starts_with("--entrypoint"));
+    let limits: Vec<&str> = own.iter().chain(shared).copied().collect();
+    let given = json!({ "address": address, "model": NAME, "image": IMAGE, "limits": limits, "task": task });
+    let ran = run_in(peer, folder.path(), &given).await;
+    removed(&label).await?;
+    ran
 }
 
-impl Peer {
-    /// Returns the peer where it is installed.
-    pub fn installed() -> anyhow::Result<Option<Self>> {
-        let folder = build::beside("peer")?;
-        // Written last: half an installation is none.
-        let Ok(version) = std::fs::read_to_string(folder.join("version")) else {
-            return Ok(None);
-        };
-        let version = version.split(',').next().unwrap_or_default();
-        Ok(Some(Self {
-            python: folder.join("bin/python"),
-            version: version.trim().to_owned(),
-        }))
-    }
-
-    /// Lets it work on `task` until the model ends it, and leaves no container behind.
-    pub async fn run(&self, address: &str, task: &str) -> anyhow::Result<Ran> {
-        let folder = tempfile::Builder::new().prefix("coding-agent-bench-").tempdir()?;
-        let label = format!("coding-agent.bench={}", uuid::Uuid::new_v4());
-        let ran = self.run_in(folder.path(), &label, address, task).await;
-        removed(&label).await?;
-        ran
-    }
-
-    async fn run_in(&self, folder: &Path, label: &str, address: &str, task: &str) -> anyhow::Result<Ran> {
-        // Its environment has a command of its own, which the image's entry point would take for
-        // arguments.
-        let own = ["--rm", "--entrypoint=", "--label", label];
-        let shared = LIMITS
-            .iter()
-            .filter(|limit| **limit != "--rm" && !limit.starts_with("--entrypoint"));
-        let limits: Vec<&str> = own.iter().chain(shared).copied().collect();
-        let given = json!({ "address": address, "model": NAME, "image": IMAGE, "limits": limits, "task": task });
-        let mut command = Command::new(&self.python);
-        command.env_clear();
-        for name in ["PATH", "DOCKER_HOST"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command
-            .env("HOME", folder)
-            .env("MSWEA_GLOBAL_CONFIG_DIR", folder)
-            .env("MSWEA_SILENT_STARTUP", "1")
-            // The scripted model has no price, and a failed request is a fault of the bench.
-            .env("MSWEA_COST_TRACKING", "ignore_errors")
-            .env("MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT", "1")
-            // Nothing is downloaded.
-            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-            .arg(SCRIPT)
-            .arg(given.to_string())
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        let started = Instant::now();
-        let process = command.spawn().context("mini-swe-agent cannot be started")?;
-        let peak = peak_bytes(process.id().context("mini-swe-agent has ended at once")?);
-        let output = tokio::time::timeout(PATIENCE, process.wait_with_output()).await;
-        let output = output.context("mini-swe-agent did not end")??;
-        anyhow::ensure!(
-            output.status.success(),
-            "mini-swe-agent failed: {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Ok(Ran {
-            started,
-            peak_bytes: peak.await?,
-        })
-    }
+async fn run_in(peer: &Peer, folder: &Path, given: &Value) -> anyhow::Result<Ran> {
+    let mut command = Command::from(peer.command(SCRIPT, folder, ATTEMPTS));
+    command
+        .arg(given.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let started = Instant::now();
+    let process = command.spawn().context("mini-swe-agent cannot be started")?;
+    let peak = peak_bytes(process.id().context("mini-swe-agent has ended at once")?);
+    let output = tokio::time::timeout(PATIENCE, process.wait_with_output()).await;
+    let output = output.context("mini-swe-agent did not end")??;
+    anyhow::ensure!(
+        output.status.success(),
+        "mini-swe-agent failed: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(Ran {
+        started,
+        peak_bytes: peak.await?,
+    })
 }
 
 /// Waits until the containers with this label have gone. The peer removes its own, in the

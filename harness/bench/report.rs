@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use coding_agent_harness::build;
+use coding_agent_harness::peer::Peer;
 use serde_json::{Value, json};
 
 use crate::figure::Figure;
-use crate::peer::Peer;
 use crate::picture;
 use crate::scale::Scale;
 

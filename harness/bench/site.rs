@@ -122,14 +122,8 @@ impl Site {
     /// Runs the program to its end, and fails unless a pull request came out of it.
     pub async fn deliver(&self) -> anyhow::Result<Ran> {
         let before = self.github.pulls().len();
-        let mut command = tokio::process::Command::from(self.command(&["run"])?);
         let started = Instant::now();
-        let program = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("the program cannot be started")?;
+        let program = self.start_run()?;
         let peak = peak_bytes(program.id().context("the program has ended at once")?);
         let output = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
         let output = output.context("the program did not end")??;

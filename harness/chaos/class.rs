@@ -1,4 +1,4 @@
-//! Which rounds are played: every choice is made here, from the seed.
+//! The rounds that are played. Every choice is made here, from the seed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! What a reason for another output is checked against: what the repository has at the commit that
-//! the recording began at, and what the recorded agent itself has named.
+//! The files and names that reasons for another output are checked against: those of the repository
+//! at the commit that the recording began at, and those in the recorded agent's own commands.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -51,7 +51,7 @@ static GIT: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"(^|[;&|(]\s*|\
 static LOG: LazyLock<Option<Regex>> =
     LazyLock::new(|| compiled(r"\bgit\b[^|;&\n]*\s(log|show|reflog|blame|shortlog)\b"));
 static ID: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"\b[0-9a-f]{7,40}\b"));
-/// What git says of the branch that it is on.
+/// The lines of git's output that name a branch.
 static BRANCH: LazyLock<Option<Regex>> = LazyLock::new(|| {
     compiled(r"^(On branch \S+|HEAD detached (at|from) \S+|\* .+|Your branch is .*|Not currently on any branch\.)$")
 });

@@ -36,7 +36,7 @@ pub struct Tested {
     pub output: String,
 }
 
-/// What the engine's client said.
+/// The end of one command of the engine's client, with its output.
 struct Said {
     succeeded: bool,
     stdout: String,

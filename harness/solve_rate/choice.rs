@@ -1,5 +1,5 @@
-//! Which tasks are measured: those that ship, and those that others wrote where all are asked for,
-//! or some of them by name.
+//! The choice of the tasks that are measured: those that ship, and those that others wrote where all
+//! are asked for, or some of them by name.
 
 use crate::borrowed;
 use crate::setting::{Size, Wanted};

@@ -33,6 +33,7 @@ mod proofs; // the tasks are what they should be
 use std::process::ExitCode;
 use std::time::Instant;
 
+use coding_agent_harness::peer::Peer;
 use coding_agent_harness::{build, exit_code, fake};
 
 use book::Book;
@@ -40,7 +41,6 @@ use measure::{Ended, Measurement};
 use report::Report;
 use server::Server;
 use setting::Wanted;
-use workers::peer::Peer;
 
 fn main() -> ExitCode {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -1,9 +1,11 @@
 //! The measurement: each task with each worker, one after another, within the time of the whole.
-//! What is in the book already is not done again.
+//! Outcomes that are in the book already are not measured again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
+
+use coding_agent_harness::peer::Peer;
 
 use crate::bench::Bench;
 use crate::book::Book;
@@ -11,8 +13,7 @@ use crate::outcome::{End, Outcome, Worker};
 use crate::server::Server;
 use crate::setting::{Anew, Setting};
 use crate::task::{Language, Task};
-use crate::workers::peer::Peer;
-use crate::workers::{Job, floor, program};
+use crate::workers::{Job, floor, peer, program};
 
 pub struct Measurement<'a> {
     pub server: &'a Server,
@@ -28,7 +29,7 @@ pub struct Measurement<'a> {
 pub struct Ended {
     /// The tasks whose tests do not notice their fault.
     pub left_out: Vec<String>,
-    /// What there was no time for.
+    /// Tasks and workers that the time of the measurement did not suffice for.
     pub not_measured: Vec<(String, Worker)>,
 }
 
@@ -123,7 +124,7 @@ impl<'a> Measurement<'a> {
         let bench = bench(&mut self.benches, task.language).await?;
         match (worker, peer) {
             (Worker::Floor, _) => floor::work(&job, bench, setting).await,
-            (Worker::Peer, Some(peer)) => peer.work(&job, bench, setting).await,
+            (Worker::Peer, Some(peer)) => peer::work(peer, &job, bench, setting).await,
             (Worker::Program | Worker::Peer, _) => program::work(&job, bench, setting).await,
         }
     }

@@ -51,7 +51,8 @@ pub struct Outcome {
     pub facts: Facts,
 }
 
-/// What happened on the way, as the worker's own log has it.
+/// The facts of one task's work that causes of failure are read from, as the worker's own log has
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The worker's own word for its end.

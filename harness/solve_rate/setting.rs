@@ -1,5 +1,5 @@
-//! The conditions of a measurement. They are stored with each outcome, so that outcomes are only
-//! put beside those that they can be compared with, and what the environment asks for is read here.
+//! The conditions of a measurement, as the variables of the environment name them. They are stored
+//! with each outcome, so that outcomes are only put beside those that they can be compared with.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -68,7 +68,7 @@ pub enum Anew {
     All,
 }
 
-/// What the environment asks for.
+/// A measurement, or a comparison of two rounds, as the variables of the environment ask for it.
 #[derive(Debug)]
 pub struct Wanted {
     pub size: Size,

@@ -12,7 +12,7 @@ use tokio::process::Child;
 use crate::fake::model::Model;
 use crate::{build, containers};
 
-/// All that the program gets to see of the environment that a harness is started in.
+/// All that the program, or its peer, gets to see of the environment that a harness is started in.
 const HANDED_ON: [&str; 3] = ["PATH", "DOCKER_HOST", "RUST_BACKTRACE"];
 
 pub struct Installation {
@@ -74,18 +74,8 @@ impl Installation {
     }
 
     /// Returns `coding-agent` with these arguments, ready to be started.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "what is handed on is read here and nowhere else"
-    )]
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
-        let mut command = Command::new(build::program()?);
-        command.env_clear();
-        for name in HANDED_ON {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        let mut command = with_little_environment(&build::program()?);
         command
             .arg("--config")
             .arg(self.config())
@@ -178,6 +168,22 @@ impl Installation {
         self.folder.disable_cleanup(true);
         self.folder().to_owned()
     }
+}
+
+/// Returns a command whose environment is `HANDED_ON` alone.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is handed on is read here and nowhere else"
+)]
+pub(crate) fn with_little_environment(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear();
+    for name in HANDED_ON {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
 }
 
 /// Returns the section `llm` for a scripted model that speaks as OpenAI does.

@@ -26,6 +26,7 @@ pub mod containers; // what the engine itself says of an installation's containe
 pub mod history; // repositories with their whole histories
 pub mod installation; // the program, configured in a folder of its own
 pub mod memory; // the memory of a process
+pub mod peer; // mini-swe-agent, where it is installed
 pub mod postgres; // a database on a server that can crash
 
 /// Returns the exit code of a program that counts faults, and prints what it counted or why it

@@ -29,7 +29,7 @@ pub const ALLOWANCE: f64 = 4.0;
 /// A process' own memory (`RssAnon`) at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Which of the processes that worked one after the other.
+    /// The number of the process, of those that worked one after the other.
     pub process: usize,
     /// The tasks that it has finished.
     pub tasks: usize,

@@ -13,7 +13,7 @@ pub struct Config {
     pub required_by_default: bool,
     /// Whether every plan waits before it is carried out; false if left out.
     pub plan: Option<bool>,
-    /// Which results wait before they are delivered; `guarded` if left out.
+    /// The results that wait before they are delivered; `guarded` if left out.
     pub result: Option<Results>,
     /// The limits of automatic approval, which passes runs without a person while an operator has
     /// switched it on.
@@ -28,7 +28,7 @@ pub struct Config {
     pub cost_limit_usd: Option<f64>,
 }
 
-/// Which results wait for a person.
+/// The results that wait for a person.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Results {

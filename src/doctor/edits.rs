@@ -44,7 +44,7 @@ const EXACT: &str = "You change files of a project. Reply with one JSON object a
 const WHOLE: &str = "You change files of a project. Say in one sentence what is wrong. Then write the file whole: a line with its path, \
      then its content between two lines ```.";
 
-/// What became of the file.
+/// The result of the model's edit.
 #[derive(Debug, PartialEq, Eq)]
 enum Edit {
     Mended,

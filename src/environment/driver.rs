@@ -1,5 +1,5 @@
-//! What each kind of engine does in its own way: images, and how containers come about and are
-//! found. What is done with a container that exists is in `processes`.
+//! The operations that each kind of engine has a way of its own for: looking up images, making
+//! containers and finding them. Those on a container that exists are in `processes`.
 //!
 //! An engine that has no images in its hands (a cluster's nodes pull them) answers that every image
 //! is there, and keeps no set-up: none of it is an error.
@@ -35,7 +35,7 @@ pub struct StartRequest<'a> {
     pub set_up: Option<(&'a str, WantedSetUp<'a>)>,
 }
 
-/// Which kept set-up a container should start from, if it exists.
+/// The kept set-up that a container should start from, if it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedSetUp<'a> {
     /// The set-up with this name.
@@ -44,11 +44,11 @@ pub enum WantedSetUp<'a> {
     Newest,
 }
 
-/// What a run's container will start from.
+/// The content that a run's container will start from.
 pub struct StartImages {
     /// Identifies the content of a container without a kept set-up.
     pub(crate) content: String,
-    /// What was looked up, where the engine has images in its hands.
+    /// The images that were looked up; `None` where the engine has none in its hands.
     pub(crate) local: Option<LocalImages>,
 }
 
@@ -119,7 +119,7 @@ pub struct ListedContainer {
     pub(crate) handle: String,
 }
 
-/// Which containers are listed.
+/// The containers that a list holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listed {
     All,

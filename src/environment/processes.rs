@@ -1,5 +1,5 @@
-//! What an engine does with one container that exists, whatever kind of engine it is: its
-//! processes, its state and its removal.
+//! The operations on one container that exists, the same for every kind of engine: its processes,
+//! its state and its removal.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the program must be allowed to do in its namespace of a cluster, and what else it is.
+//! The rights that the program needs in its namespace of a cluster, compared with those that it has.
 
 /// A kind of object with what is done to it: group, resource, verbs.
 pub type Right = (&'static str, &'static str, &'static [&'static str]);
@@ -14,7 +14,7 @@ pub const NEEDED: [Right; 6] = [
     ("networking.k8s.io", "networkpolicies", &["get", "create", "patch"]),
 ];
 
-/// What everybody may do who is known to a cluster: ask what he may do.
+/// Resources of questions about one's own rights, which everybody may ask who is known to a cluster.
 const OF_ALL: [&str; 4] = [
     "selfsubjectaccessreviews",
     "selfsubjectrulesreviews",
@@ -32,12 +32,13 @@ pub struct Rule {
     pub names: Vec<String>,
 }
 
-/// What the program may do with an engine that asks for rights, compared with what it does.
+/// The differences between the rights that the program has and those that it needs, with an engine
+/// that asks for rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// What it lacks, such as `create on pods/exec`.
+    /// Rights that it needs and has not, such as `create on pods/exec`.
     pub lacking: Vec<String>,
-    /// What it may do and never does.
+    /// Rights that it has and never uses.
     pub superfluous: Vec<String>,
     /// Whether the engine could not say everything.
     pub is_incomplete: bool,

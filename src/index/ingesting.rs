@@ -1,8 +1,8 @@
 //! Requests by other programs to take paths into an index or to leave them out.
 //!
-//! Which files there are is read from git, never from the caller: a path that is named and not
-//! there is answered as gone, a file that only moved is not parsed again. So a caller that forgets
-//! one, or names one twice, does no harm.
+//! The list of files is read from git, never from the caller: a path that is named and not there is
+//! answered as gone, a file that only moved is not parsed again. So a caller that forgets one, or
+//! names one twice, does no harm.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::stored::places::Places;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
 
-/// Which paths are to be taken in: listed, or as the difference between two states.
+/// The paths that are to be taken in: listed, or as the difference between two states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ingest {

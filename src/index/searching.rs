@@ -40,7 +40,7 @@ pub struct Wanted<'w> {
     pub top_k: usize,
     /// Only paths that begin with this; empty for all.
     pub path_prefix: &'w str,
-    /// Which files may be shown.
+    /// Tells whether a file may be shown.
     pub takes: &'w (dyn Fn(&str) -> bool + Send + Sync),
 }
 

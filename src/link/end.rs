@@ -17,7 +17,7 @@ const TOLD_AFTER: u64 = WINDOW as u64 / 4;
 /// One end of a link. It lives as long as the link, over all connections.
 #[derive(Debug, Default)]
 pub struct LinkEnd {
-    /// What was given to this end, and not taken by the other's user yet.
+    /// The bytes that were given to this end, and not taken by the other's user yet.
     kept: BytesMut,
     /// Number of bytes that the other end's user has taken: where `kept` begins.
     taken_there: u64,
@@ -25,11 +25,11 @@ pub struct LinkEnd {
     framed: u64,
     /// Most that `framed` ever was: more cannot have arrived.
     most_framed: u64,
-    /// What arrived, and was not taken by this end's user yet.
+    /// The bytes that arrived, and were not taken by this end's user yet.
     arrived: BytesMut,
     /// Number of bytes that arrived, taken or not.
     received: u64,
-    /// What the other end was told last of the bytes taken here.
+    /// The number of bytes taken here that the other end was told last.
     told: u64,
     /// A frame is due, even an empty one.
     must_speak: bool,

@@ -19,7 +19,7 @@ const TAIL: usize = 8;
 const DATA: u8 = 1;
 const CLOSE: u8 = 2;
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// A piece of the stream, which may be empty.

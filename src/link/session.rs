@@ -24,13 +24,14 @@ const RESUMED: u8 = 0x11;
 const RESUME: u8 = 0x12;
 const END: u8 = 0x13;
 
-/// What is said once the key is known.
+/// The byte that is sent once the key is known.
 const KNOWN: u8 = 0x14;
 
-/// What is said where there is no executor any more. No connection and no frame begins with it.
+/// The byte that is sent where there is no executor any more. No connection and no frame begins with
+/// it.
 pub const NOBODY: u8 = 0xff;
 
-/// What is proved, so that no end's proof can be sent back to it.
+/// The words that each end's proof covers, so that none can be sent back to the end that made it.
 const OF_WORKER: &[u8] = b"worker";
 const OF_EXECUTOR: &[u8] = b"executor";
 
@@ -48,7 +49,7 @@ pub enum Failed {
     Broken(#[from] Broken),
 }
 
-/// What somebody who came to the executor wants, and has the right to.
+/// A request to the executor by somebody who has the right to it.
 pub enum Visit {
     /// The worker, to go on with the link.
     Resume(Resumption),

@@ -51,7 +51,7 @@ const GOODBYE: Duration = Duration::from_secs(60);
 /// Folder that takes the place of a home folder which the user cannot write to.
 const HOME: &str = "/workspace";
 
-/// What is to be started.
+/// A process that is to be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
     pub command: Vec<String>,

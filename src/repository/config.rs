@@ -27,7 +27,7 @@ pub struct Config {
     /// Maximum size of a single file in a delivered commit.
     pub max_file_bytes: u64,
     pub lfs: Lfs,
-    /// Which submodules' contents the container gets.
+    /// The submodules whose contents the container gets.
     pub submodules: Submodules,
     /// Number of commits of each branch that a new mirror holds; 0 for the whole history.
     pub depth: u32,
@@ -38,7 +38,7 @@ pub struct Config {
     pub unprotected_paths: Vec<String>,
 }
 
-/// Which submodules' contents the container gets.
+/// The submodules whose contents the container gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Submodules {

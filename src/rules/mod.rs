@@ -51,7 +51,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// Which tools may be used. Names are `server/tool`, with `*` for any number of characters; a
+/// The tools that may be used. Names are `server/tool`, with `*` for any number of characters; a
 /// denied tool is denied even if it is allowed as well.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -63,7 +63,7 @@ pub struct Tools {
     pub denied: Vec<String>,
 }
 
-/// Which files the work may touch.
+/// The files that the work may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Files {

@@ -7,8 +7,8 @@ const TELLING: usize = 8;
 
 /// Returns the texts that `content` can be read as. The first is read as UTF-8.
 ///
-/// Which of the other encodings it is cannot be known: the byte order mark may be missing or lie,
-/// and files can be joined. So if some letters are separated by zero bytes, all of it is read in
+/// The encoding of other content cannot be known: the byte order mark may be missing or lie, and
+/// files can be joined. So if some letters are separated by zero bytes, all of it is read in
 /// both byte orders and from the first and from the second byte on. The zeros that UTF-32 leaves
 /// then are dropped.
 pub(super) fn texts(content: &[u8]) -> Vec<Cow<'_, str>> {

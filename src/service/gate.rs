@@ -1,8 +1,8 @@
 //! Decides who may start runs: the person who set the label must have the right to write, or be in
 //! `allowed_users`.
 //!
-//! Whoever may label may not be one who may write: GitHub's role Triage, GitLab's Planner, and
-//! everybody who opens an issue from a template that brings the label along.
+//! The label alone proves nothing: GitHub's role Triage and GitLab's Planner may label and not
+//! write, and an issue from a template can bring the label along, whoever opens it.
 
 use chrono::{TimeDelta, Utc};
 

@@ -1,7 +1,7 @@
 //! Facts, numbered in the order in which they were written.
 //!
-//! Whoever has read up to a number has missed nothing below it, whichever process wrote it. What a
-//! fact says is the caller's own document.
+//! A reader that has come to a number has missed nothing below it, whichever process wrote it. The
+//! content of a fact is the caller's own document.
 
 use chrono::{DateTime, Utc};
 
@@ -35,7 +35,7 @@ impl NumberedFact {
     }
 }
 
-/// Which facts are wanted.
+/// A choice of facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FactFilter {
     All,

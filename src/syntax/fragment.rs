@@ -18,7 +18,7 @@ pub struct Merged {
 /// if `piece` is more than definitions of that file, or leaves none of them out: then it is the
 /// whole file.
 ///
-/// What is written over the file instead would lose all else in it, and the tests of that fail.
+/// Written over the file instead, such a piece would lose all else in it.
 pub fn merge(path: &str, whole: &str, piece: &str) -> Option<Merged> {
     let language = Language::of(path);
     let (all, _) = tree::read(language, whole);

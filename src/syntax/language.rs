@@ -1,4 +1,4 @@
-//! Which language a file is in. Only its name decides: a stranger's first line must not choose the
+//! The language of a file. Only its name decides: a stranger's first line must not choose the
 //! parser.
 
 use tree_sitter::Language as Grammar;

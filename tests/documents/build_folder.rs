@@ -36,6 +36,7 @@ fn no_command_of_make_names_the_build_folder_itself() {
         "scripts/fuzz",
         "scripts/with-docker",
         "scripts/dist",
+        "scripts/documents",
         "scripts/package-debian",
         "scripts/images",
         "scripts/site",

@@ -91,6 +91,21 @@ fn the_service_s_image_can_be_made_of_built_programs() {
 }
 
 #[test]
+fn an_image_on_a_stand_in_is_told_from_a_release() {
+    let label = "coding-agent.stand-in";
+    let stand_in = read("scripts/stand-ins/common.Dockerfile");
+    assert!(stand_in.contains(&format!("\nLABEL {label}=true\n")));
+    for file in ["scripts/images", "docs/install.md"] {
+        assert!(read(file).contains(label), "{file}");
+    }
+    for name in ["go", "java", "node", "python"] {
+        let dockerfile = read(&format!("scripts/stand-ins/{name}.Dockerfile"));
+        let base = dockerfile.lines().rfind(|line| line.starts_with("FROM "));
+        assert_eq!(base, Some("FROM ${BASE_IMAGE}"), "{name}");
+    }
+}
+
+#[test]
 fn the_version_is_the_same_wherever_it_stands() {
     let changelog = read("CHANGELOG.md");
     let released = changelog
@@ -113,7 +128,7 @@ fn the_version_is_the_same_wherever_it_stands() {
 
 #[test]
 fn what_the_package_ships_and_the_archive_too_is_there() {
-    for script in ["scripts/package-debian", "scripts/dist"] {
+    for script in ["scripts/package-debian", "scripts/dist", "scripts/documents"] {
         for word in read(script).split_whitespace() {
             let is_document = is_markdown(word) && !word.contains(['*', '$']);
             assert!(

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
+use std::process::Command;
+
+use tempfile::TempDir;
 
 use crate::{documents, is_markdown, read, root};
-
-/// Files besides pages that `scripts/site` copies from the top of the repository.
-const COPIED: [&str; 2] = ["config.yaml.example", "system_prompt.txt"];
 
 /// Returns what a text links, without what stands in blocks of code.
 fn links(text: &str) -> Vec<String> {
@@ -46,6 +46,16 @@ fn pages() -> Vec<String> {
         .collect()
 }
 
+/// Returns a folder with the documents that the site, the archive and the Debian package are made
+/// of.
+fn copied() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = Command::new(root().join("scripts/documents"));
+    let output = script.arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    folder
+}
+
 #[test]
 fn every_document_has_one_place_in_the_table_of_contents() {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -63,9 +73,14 @@ fn every_document_has_one_place_in_the_table_of_contents() {
 }
 
 #[test]
-fn every_link_of_a_page_leads_to_something_that_the_site_has() {
+fn every_link_of_a_page_leads_to_something_that_goes_with_it() {
+    let copied = copied();
     let pages: BTreeSet<String> = pages().into_iter().collect();
     for page in &pages {
+        assert!(
+            copied.path().join(page).is_file(),
+            "scripts/documents leaves out {page}"
+        );
         for link in links(&read(page)) {
             let file = link.split('#').next().unwrap();
             if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
@@ -73,18 +88,21 @@ fn every_link_of_a_page_leads_to_something_that_the_site_has() {
             }
             let target = resolved(page, file);
             let is_page = pages.contains(&target);
-            let is_file = COPIED.contains(&target.as_str())
-                || (target.starts_with("docs/") && !is_markdown(&target) && root().join(&target).is_file());
-            assert!(is_page || is_file, "{page} links {link}, which the site does not have");
+            let is_file = !is_markdown(&target) && copied.path().join(&target).is_file();
+            assert!(
+                is_page || is_file,
+                "{page} links {link}, which scripts/documents leaves out"
+            );
         }
     }
 }
 
 #[test]
-fn the_script_copies_what_the_pages_link_and_book_toml_names_the_folder() {
-    let script = read("scripts/site");
-    for file in COPIED {
-        assert!(script.contains(file), "scripts/site does not copy {file}");
+fn the_site_the_archive_and_the_package_have_the_same_documents() {
+    for script in ["scripts/site", "scripts/dist", "scripts/package-debian"] {
+        let text = read(script);
+        let is_called = text.lines().any(|line| line.trim().starts_with("scripts/documents "));
+        assert!(is_called, "{script} copies documents of its own");
     }
     assert!(read("book.toml").contains("src = \"docs\""));
 }

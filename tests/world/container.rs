@@ -62,7 +62,7 @@ async fn looks_around(world: &mut World, look: &str) -> (ContainerInspectRespons
     (inspected, output.to_owned())
 }
 
-/// What a process in the container finds, in words that every engine has in common.
+/// Looks from inside the container, at signs that every engine has in common.
 #[tokio::test]
 async fn a_process_in_a_container_is_as_confined_as_it_is_promised() {
     let mut world = World::start().await;
@@ -104,9 +104,9 @@ async fn a_process_in_a_container_is_as_confined_as_it_is_promised() {
     world.finish().await;
 }
 
-/// What only Docker's own inspection and its own filter of system calls show. Podman tells the same
-/// settings in other words, leaves the machine's name servers where none can be reached, and lets a
-/// process have a user namespace of its own.
+/// Looks at what only Docker's own inspection and its own filter of system calls show. Podman tells
+/// the same settings in other words, leaves the machine's name servers where none can be reached,
+/// and lets a process have a user namespace of its own.
 #[tokio::test]
 async fn dockers_inspection_shows_nothing_that_was_not_promised() {
     let mut world = World::start().await;

@@ -1,5 +1,5 @@
-//! Whoever may write into a stream that the worker reads, or give it a pattern, fills neither its
-//! memory nor its disk.
+//! Endless streams and costly patterns: whoever gives one to the worker fills neither its memory nor
+//! its disk.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ const MOST_TASKS: usize = 12;
 pub struct Cause {
     pub name: &'static str,
     pub tasks: Vec<String>,
-    /// What the first of them says of it.
+    /// The reason for the failure that is kept with the first of the tasks.
     pub example: String,
 }
 

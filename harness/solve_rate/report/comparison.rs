@@ -1,5 +1,5 @@
-//! Whoever worked on the same tasks is held against another by pairs: the program against the floor
-//! and the peer, and one round of the program against an earlier one.
+//! Comparisons of two workers by the tasks that both worked on: the program against the floor and
+//! the peer, and one round of the program against an earlier one.
 
 use crate::book::Book;
 use crate::outcome::{Outcome, Worker};

@@ -1,4 +1,4 @@
-//! What the outcomes show: a table by who worked and by grade, what the differences mean, and why
+//! The report on a measurement: a table by worker and by grade, what the differences mean, and why
 //! tasks were not solved.
 
 mod figures; // shares, and what is due to chance
@@ -26,7 +26,7 @@ pub struct Report<'a> {
     /// The names of the tasks that were asked for.
     pub tasks: Vec<&'a str>,
     pub workers: Vec<(Worker, Setting)>,
-    /// What there was no time for.
+    /// Tasks and workers that the time of the measurement did not suffice for.
     pub not_measured: Vec<(String, Worker)>,
 }
 

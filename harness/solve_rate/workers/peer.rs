@@ -1,16 +1,14 @@
-//! The peer: mini-swe-agent with the same model on the same files, in the same image. It is
-//! installed by `scripts/setup peer`; where that is not possible there is no peer, and nothing is
-//! made up in its place.
+//! The peer, mini-swe-agent, with the same model on the same files, in the same image.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coding_agent_harness::build;
+use coding_agent_harness::peer::Peer;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
@@ -26,10 +24,8 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solve_rate/workers/pe
 /// Prints the files of its folder; the script has the same.
 const FILES: &str = "cd /workspace/project && git add -A && git ls-files -z | tar -c --null --ignore-failed-read -T -";
 
-pub struct Peer {
-    python: PathBuf,
-    pub version: String,
-}
+/// The number of times that a failing request is made, the same as the program's.
+const ATTEMPTS: u32 = 3;
 
 /// How it ended, as far as it could tell.
 struct Told {
@@ -38,101 +34,71 @@ struct Told {
     is_cut: bool,
 }
 
-impl Peer {
-    /// Returns the peer where it is installed.
-    pub fn installed() -> anyhow::Result<Option<Self>> {
-        let folder = build::beside("peer")?;
-        // Written last: half an installation is none.
-        let Ok(version) = std::fs::read_to_string(folder.join("version")) else {
-            return Ok(None);
-        };
-        Ok(Some(Self {
-            python: folder.join("bin/python"),
-            version: version.split(',').next().unwrap_or_default().trim().to_owned(),
-        }))
-    }
+/// Has the peer work on the task of a job, judges what it leaves behind, and removes its container.
+pub async fn work(peer: &Peer, job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow::Result<Outcome> {
+    let folder = tempfile::Builder::new().prefix("coding-agent-solve-rate-").tempdir()?;
+    let label = format!("coding-agent.solve-rate={}", uuid::Uuid::new_v4());
+    let begun = Instant::now();
+    let told = told_by(peer, folder.path(), &label, job).await;
+    let seconds = begun.elapsed().as_secs_f64();
+    let files = match &told {
+        Ok(told) if told.said["files"].is_object() => files_in(&told.said),
+        // It was ended, or broke down: what is in its folder counts all the same.
+        _ => left_behind(&label).await,
+    };
+    containers::remove(&label).await?;
+    let told = told?;
+    let judged = judged(bench, job.task, (&job.task.files, files)).await?;
+    let count = |name: &str| told.said[name].as_u64().unwrap_or_default();
+    let is_submitted = told.ending == "Submitted";
+    Ok(Outcome {
+        end: if is_submitted { End::Ready } else { End::Failed },
+        solved: judged.passes_hidden,
+        passes_visible: judged.passes_visible,
+        input: count("input"),
+        output: count("output"),
+        turns: usize::try_from(count("turns"))?,
+        seconds,
+        facts: Facts {
+            ending: in_a_line(&told.ending),
+            changes_files: judged.changes_files,
+            is_cut: told.is_cut,
+            ..Facts::default()
+        },
+        ..Outcome::failed(job.task, Worker::Peer, setting, &told.ending)
+    })
+}
 
-    pub async fn work(&self, job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow::Result<Outcome> {
-        let folder = tempfile::Builder::new().prefix("coding-agent-solve-rate-").tempdir()?;
-        let label = format!("coding-agent.solve-rate={}", uuid::Uuid::new_v4());
-        let begun = Instant::now();
-        let told = self.told(folder.path(), &label, job).await;
-        let seconds = begun.elapsed().as_secs_f64();
-        let files = match &told {
-            Ok(told) if told.said["files"].is_object() => files_in(&told.said),
-            // It was ended, or broke down: what is in its folder counts all the same.
-            _ => left_behind(&label).await,
-        };
-        containers::remove(&label).await?;
-        let told = told?;
-        let judged = judged(bench, job.task, (&job.task.files, files)).await?;
-        let count = |name: &str| told.said[name].as_u64().unwrap_or_default();
-        let is_submitted = told.ending == "Submitted";
-        Ok(Outcome {
-            end: if is_submitted { End::Ready } else { End::Failed },
-            solved: judged.passes_hidden,
-            passes_visible: judged.passes_visible,
-            input: count("input"),
-            output: count("output"),
-            turns: usize::try_from(count("turns"))?,
-            seconds,
-            facts: Facts {
-                ending: in_a_line(&told.ending),
-                changes_files: judged.changes_files,
-                is_cut: told.is_cut,
-                ..Facts::default()
-            },
-            ..Outcome::failed(job.task, Worker::Peer, setting, &told.ending)
-        })
-    }
+/// Lets the peer work, and returns what it told in the end.
+async fn told_by(peer: &Peer, folder: &Path, label: &str, job: &Job<'_>) -> anyhow::Result<Told> {
+    let mut child = start(peer, folder)?;
+    let mut stdin = child.stdin.take().context("it has no stdin")?;
+    let given = given(label, job).to_string();
+    let writing = async move {
+        // One that breaks down at once does not read it all.
+        let _ = stdin.write_all(given.as_bytes()).await;
+    };
+    let both = async { tokio::join!(writing, child.wait_with_output()).1 };
+    let patience = job.patience();
+    let Ok(output) = tokio::time::timeout(patience, both).await else {
+        let ending = format!("it did not end within {:.0} minutes", patience.as_secs_f64() / 60.0);
+        return Ok(Told {
+            said: Value::Null,
+            ending,
+            is_cut: true,
+        });
+    };
+    Ok(read(&output?))
+}
 
-    /// Lets it work, and returns what it told in the end.
-    async fn told(&self, folder: &Path, label: &str, job: &Job<'_>) -> anyhow::Result<Told> {
-        let mut child = self.start(folder)?;
-        let mut stdin = child.stdin.take().context("it has no stdin")?;
-        let given = given(label, job).to_string();
-        let writing = async move {
-            // One that breaks down at once does not read it all.
-            let _ = stdin.write_all(given.as_bytes()).await;
-        };
-        let both = async { tokio::join!(writing, child.wait_with_output()).1 };
-        let patience = job.patience();
-        let Ok(output) = tokio::time::timeout(patience, both).await else {
-            let ending = format!("it did not end within {:.0} minutes", patience.as_secs_f64() / 60.0);
-            return Ok(Told {
-                said: Value::Null,
-                ending,
-                is_cut: true,
-            });
-        };
-        Ok(read(&output?))
-    }
-
-    fn start(&self, folder: &Path) -> anyhow::Result<Child> {
-        let mut command = Command::new(&self.python);
-        command.env_clear();
-        for name in ["PATH", "DOCKER_HOST"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command
-            .env("HOME", folder)
-            .env("MSWEA_GLOBAL_CONFIG_DIR", folder)
-            .env("MSWEA_SILENT_STARTUP", "1")
-            .env("MSWEA_COST_TRACKING", "ignore_errors")
-            // As often as the program asks again after a failed request.
-            .env("MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT", "3")
-            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-            .arg(SCRIPT)
-            .current_dir(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("mini-swe-agent cannot be started")
-    }
+fn start(peer: &Peer, folder: &Path) -> anyhow::Result<Child> {
+    Command::from(peer.command(SCRIPT, folder, ATTEMPTS))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .context("mini-swe-agent cannot be started")
 }
 
 /// Returns the task, the model and the limits, as the script reads them.

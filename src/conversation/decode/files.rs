@@ -43,7 +43,7 @@ pub type Shown = (String, String);
 /// A fenced block of a reply.
 #[derive(Debug, PartialEq, Eq)]
 struct Block<'text> {
-    /// What stands behind the opening fence.
+    /// The text behind the opening fence.
     info: &'text str,
     /// The last line above the fence that is not empty, if it belongs to no other block.
     above: &'text str,

@@ -1,4 +1,4 @@
-//! What everything of an installation belongs to, and the network policy of its pods.
+//! The object that everything of an installation belongs to, and the network policy of its pods.
 
 use std::collections::BTreeMap;
 

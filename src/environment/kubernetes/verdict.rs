@@ -1,4 +1,4 @@
-//! What came of trying the network policy, and how long that is believed.
+//! The verdict of a trial of the network policy, and how long it is believed.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 const GOOD_FOR: Duration = Duration::from_hours(6);
 const BAD_FOR: Duration = Duration::from_mins(5);
 
-/// What came of a trial.
+/// The verdict of one trial.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
     at: Instant,
-    /// What was reached; empty if the policy holds.
+    /// The targets that were reached; empty if the policy holds.
     pub(super) reached: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ use beneath::{Existing, Parents, Root, Target};
 use history::{Edit, History};
 use listing::Listing;
 
-/// What is said of a file that was written with the text that it had.
+/// The end of the sentence on a file that was written with the text that it had.
 pub const UNCHANGED: &str = "is as it was; nothing changed";
 
 const ITEMS: usize = 500;

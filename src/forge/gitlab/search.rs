@@ -59,7 +59,7 @@ impl SearchApi for Api {
     }
 }
 
-/// Which of the open items are asked for.
+/// The open items that are asked for.
 #[derive(Clone, Copy)]
 enum Chosen<'a> {
     Label(&'a str),

@@ -64,7 +64,8 @@ pub(super) struct Ranked {
     pub(super) score: f64,
 }
 
-/// Which files may be shown: each is asked about once, since rules of a project are many patterns.
+/// The files that may be shown. Each is asked about once, since rules of a project are many
+/// patterns.
 struct Taken<'t> {
     takes: &'t dyn Fn(&str) -> bool,
     known: RefCell<HashMap<usize, bool>>,

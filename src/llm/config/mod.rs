@@ -19,7 +19,7 @@ use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::health::Health;
 use crate::llm::config::role::Role;
 
-/// Which model to use, and how.
+/// The models that are used, and the ways of using them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -59,7 +59,7 @@ pub struct Config {
     pub anthropic: Anthropic,
     /// Further models, by names of your choice.
     pub models: BTreeMap<String, NamedModel>,
-    /// Which of `models` has which role; the provider's section above has all others.
+    /// The names of `models` that have roles; the provider's section above has all other roles.
     pub roles: Roles,
 }
 

@@ -1,4 +1,4 @@
-//! Which work is confidential, and the network that it may use.
+//! The rules that make work confidential, and the network that such work may use.
 //!
 //! Confidential work goes only to model servers on this machine, in a private network, or named by
 //! the configuration.

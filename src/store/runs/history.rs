@@ -25,7 +25,7 @@ macro_rules! page {
     };
 }
 
-/// Which runs are wanted.
+/// A choice of runs for a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Runs older than this one.

@@ -35,7 +35,7 @@ pub struct Lease {
 /// is believed: its machine may have slept, or its clock have jumped.
 const SILENT_AT_MOST: TimeDelta = TimeDelta::minutes(10);
 
-/// Which run a claim wants.
+/// The run that a claim wants.
 #[derive(Clone, Copy)]
 enum Wanted {
     /// The oldest that is due and not set aside by a person.

@@ -1,7 +1,8 @@
 //! The worker's end of the link with a container's first process. A connection that is lost is
 //! replaced by an attached process that leads to the same one ([`crate::executor::attach`]).
 //!
-//! What was asked for goes on in the container meanwhile, and is answered over the next connection.
+//! Work that was asked for goes on in the container meanwhile, and is answered over the next
+//! connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Which comments the model may read: those of people who may write to the repository.
+//! The comments that the model may read: those of people who may write to the repository.
 //!
 //! The item's text and the commits of a change request are vouched for by the person who sets the
 //! label, even if a stranger wrote them; later changes by strangers are not. Other people's

@@ -15,7 +15,7 @@ use crate::syntax::Language;
 /// Maximum bytes; the window may allow fewer.
 const MOST_BYTES: usize = 12 * 1024;
 
-/// What the worker sees first.
+/// The part of the project that the worker sees before its first turn.
 #[derive(Debug, Default)]
 pub(super) struct FirstSight {
     /// Blocks for the first message of the work.

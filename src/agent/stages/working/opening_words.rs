@@ -1,4 +1,4 @@
-//! What begins the conversation of the work: its system prompt, and the last line of its first
+//! The beginning of the conversation of the work: its system prompt, and the last line of its first
 //! message.
 
 use crate::agent::dialogue::ReplyForm;

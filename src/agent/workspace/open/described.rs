@@ -1,4 +1,4 @@
-//! Which tools are described to the model, of those that work.
+//! The tools that are described to the model, of those that work.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ const FILE: &str = "coding-agent-executor";
 /// The executor in an image that has it.
 const IN_IMAGE: &str = "/usr/local/bin/coding-agent-executor-static";
 
-/// What bringing the executor takes.
+/// Limits of the container that brings the executor.
 const BRINGERS_MEMORY: &str = "67108864";
 const BRINGERS_PROCESSORS: &str = "100m";
 const BRINGERS_DISK: &str = "134217728";
@@ -59,7 +59,7 @@ pub(super) struct Owner {
     pub(super) uid: String,
 }
 
-/// Which name servers a pod is given.
+/// The name servers that a pod is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     /// Those of the configuration's network mode: none, unless it is open.

@@ -1,4 +1,4 @@
-//! What is asked of the cluster, as it is sent.
+//! Requests to the cluster for a pod, as they are sent.
 
 use super::*;
 use crate::environment::container::name::Purpose;

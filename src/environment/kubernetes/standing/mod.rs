@@ -18,7 +18,7 @@ pub(super) enum Standing {
     Ended(Ending),
 }
 
-/// What a pod waits for.
+/// The reason why a pod waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Something usual.
