@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Some("tunnel") => alone(executor::tunnel()),
         Some("framed") => {
             let home = variable("HOME");
-            framed::run(home, std::io::stdin(), std::io::stdout()).map_err(Into::into)
+            framed::run(home.as_ref(), std::io::stdin(), std::io::stdout()).map_err(Into::into)
         }
         Some("reach") => {
             let said = |name: &str| variable(name).and_then(|value| value.into_string().ok());

@@ -86,20 +86,18 @@ pub async fn carry(
                 }
                 Err(error) => return Parted::Lost(error.to_string()),
             },
-            given = near_reader.read(&mut piece[..room]), if room > 0 => match given {
-                Ok(count @ 1..) => link.give(&piece[..count]),
-                Ok(0) | Err(_) => {
-                    say_goodbye(far_writer, framed).await;
-                    return Parted::Dropped;
-                }
+            given = near_reader.read(&mut piece[..room]), if room > 0 => if let Ok(count @ 1..) = given {
+                link.give(&piece[..count]);
+            } else {
+                say_goodbye(far_writer, framed).await;
+                return Parted::Dropped;
             },
-            taken = near_writer.write(link.to_take()), if has_arrived => match taken {
-                Ok(count @ 1..) => link.take(count),
+            taken = near_writer.write(link.to_take()), if has_arrived => if let Ok(count @ 1..) = taken {
+                link.take(count);
+            } else {
                 // It is read no more, and the other side tells that it is gone.
-                Ok(0) | Err(_) => {
-                    say_goodbye(far_writer, framed).await;
-                    return Parted::Dropped;
-                }
+                say_goodbye(far_writer, framed).await;
+                return Parted::Dropped;
             },
             () = &mut alarm => {
                 let now = Instant::now();

@@ -46,7 +46,7 @@ const PIECE: usize = 32 * 1024;
 const STDERR_KEPT: usize = 64 * 1024;
 
 /// Time for the other end to say that it read the ending.
-const GOODBYE: Duration = Duration::from_secs(60);
+const GOODBYE: Duration = Duration::from_mins(1);
 
 /// Folder that takes the place of a home folder which the user cannot write to.
 const HOME: &str = "/workspace";
@@ -85,7 +85,7 @@ pub fn parse_header(header: [u8; HEADER]) -> io::Result<(u8, usize)> {
 /// Starts the process that the first frame asks for, and carries its streams over `stdin` and
 /// `stdout` until the other end has seen its ending. `home` is the home folder as this process has
 /// it.
-pub fn run(home: Option<OsString>, mut stdin: impl Read + Send + 'static, mut stdout: impl Write) -> io::Result<()> {
+pub fn run(home: Option<&OsString>, mut stdin: impl Read + Send + 'static, mut stdout: impl Write) -> io::Result<()> {
     let (letter, bytes) = read_frame(&mut stdin)?;
     if letter != START {
         return Err(io::Error::other("it does not begin with what is to be started"));
@@ -109,7 +109,7 @@ pub fn run(home: Option<OsString>, mut stdin: impl Read + Send + 'static, mut st
     say_goodbye(&ended, &feed(None, stdin), &mut stdout)
 }
 
-fn start(home: Option<OsString>, started: &Started) -> io::Result<Child> {
+fn start(home: Option<&OsString>, started: &Started) -> io::Result<Child> {
     let (program, arguments) = started
         .command
         .split_first()
@@ -118,7 +118,7 @@ fn start(home: Option<OsString>, started: &Started) -> io::Result<Child> {
     command.args(arguments);
     // The image may know nothing of the user, and then it has no home that it could write to.
     let is_usable = |home: &OsString| rustix::fs::access(Path::new(home), rustix::fs::Access::WRITE_OK).is_ok();
-    if !home.as_ref().is_some_and(is_usable) {
+    if !home.is_some_and(is_usable) {
         command.env("HOME", HOME);
     }
     command
@@ -134,7 +134,7 @@ fn start(home: Option<OsString>, started: &Started) -> io::Result<Child> {
         .spawn()
 }
 
-/// Hands the input to the process in a thread. What it returns hears when the other end has seen
+/// Hands the input to the process in a thread, as long as it reads it. What it returns hears when the other end has seen
 /// the ending, or is gone.
 fn feed(input: Option<ChildStdin>, mut stdin: impl Read + Send + 'static) -> mpsc::Receiver<()> {
     let (said, seen) = mpsc::channel();
@@ -142,12 +142,7 @@ fn feed(input: Option<ChildStdin>, mut stdin: impl Read + Send + 'static) -> mps
         let mut input = input;
         while let Ok((letter, bytes)) = read_frame(&mut stdin) {
             match letter {
-                // A process that reads no more is no fault of the stream's.
-                INPUT => {
-                    if input.as_mut().is_some_and(|input| input.write_all(&bytes).is_err()) {
-                        input = None;
-                    }
-                }
+                INPUT => input = input.and_then(|mut input| input.write_all(&bytes).is_ok().then_some(input)),
                 INPUT_END => input = None,
                 SEEN => break,
                 _ => {}
@@ -232,7 +227,7 @@ mod tests {
             write_frame(&mut input, *letter, bytes).unwrap();
         }
         let mut said = Vec::new();
-        run(Some("/tmp".into()), io::Cursor::new(input), &mut said).unwrap();
+        run(Some(&"/tmp".into()), io::Cursor::new(input), &mut said).unwrap();
         let (mut output, mut rest) = (Vec::new(), &said[..]);
         loop {
             match read_frame(&mut rest).unwrap() {

@@ -1,5 +1,7 @@
 //! The cells of docs/compatibility.md that say *tested by* name tests that exist.
 
+use std::path::Path;
+
 use crate::{read, root};
 
 #[test]
@@ -11,8 +13,7 @@ fn every_test_that_shows_a_compatibility_exists() {
         .flat_map(|line| line.split('|'));
     let mut named = 0;
     for cell in cells.filter(|cell| cell.contains("tested by")) {
-        // What ends like a file: names of packages have a slash, too.
-        let files = cell.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs"));
+        let files = cell.split('`').skip(1).step_by(2).filter(|name| is_source(name));
         let mut has_test = false;
         for file in files {
             assert!(root().join("tests").join(file).is_file(), "{cell}: there is no {file}");
@@ -37,4 +38,9 @@ fn every_command_that_shows_a_compatibility_is_there() {
             "there is no `make {command}`"
         );
     }
+}
+
+/// Tells files from names of packages, which have a slash, too.
+fn is_source(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "rs")
 }

@@ -25,6 +25,9 @@ const FILE: &str = "/usr/local/share/coding-agent-certificates.pem";
 /// No program in a container takes this for its own machine.
 const ADDRESS: &str = "127.0.0.2";
 
+/// The path of its package.
+const WHEEL: &str = "/greeting-1.0-py3-none-any.whl";
+
 /// An index of packages with one package, `greeting`. Ends when dropped.
 struct Index {
     front: Front,
@@ -57,18 +60,21 @@ impl Index {
     /// Returns how often the package was fetched.
     fn fetched(&self) -> usize {
         let asked = self.asked.lock().unwrap();
-        asked.iter().filter(|path| path.ends_with(".whl")).count()
+        asked.iter().filter(|path| **path == WHEEL).count()
     }
 }
 
-async fn answer(State((asked, wheel)): State<(Arc<Mutex<Vec<String>>>, Arc<Vec<u8>>)>, request: Asked) -> Response {
+/// The paths that were asked for, and the package.
+type Shelf = (Arc<Mutex<Vec<String>>>, Arc<Vec<u8>>);
+
+async fn answer(State((asked, wheel)): State<Shelf>, request: Asked) -> Response {
     let path = request.uri().path().to_owned();
     asked.lock().unwrap().push(path.clone());
     match &*path {
         "/simple/greeting/" => {
             Html("<a href='/greeting-1.0-py3-none-any.whl'>greeting-1.0-py3-none-any.whl</a>").into_response()
         }
-        "/greeting-1.0-py3-none-any.whl" => wheel.to_vec().into_response(),
+        WHEEL => wheel.to_vec().into_response(),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
 }
@@ -182,7 +188,7 @@ async fn an_index_behind_a_private_authority_is_trusted_once_that_is_named() {
             grep -q '^-----BEGIN CERTIFICATE-----$' {FILE} && grep -vxEc -e '-----(BEGIN|END) CERTIFICATE-----|[A-Za-z0-9+/=]+' {FILE}"
         ),
     ];
-    let said = outputs(&world, &[installs.clone()], &commands).await;
+    let said = outputs(&world, std::slice::from_ref(&installs), &commands).await;
 
     assert!(
         said[0].contains("Hello from the index"),
@@ -209,7 +215,7 @@ async fn an_index_behind_a_private_authority_is_trusted_once_that_is_named() {
 
     // The set-up is kept as long as the same certificates are named, and no longer.
     let greets = ["python3 -m greeting".to_owned()];
-    outputs(&world, &[installs.clone()], &greets).await;
+    outputs(&world, std::slice::from_ref(&installs), &greets).await;
     assert_eq!(index.fetched(), 1, "{}", world.story());
     let others = Tls::by_an_authority();
     world.keeps("acme.pem", &[others.trusted(), index.tls.trusted()].concat());

@@ -265,13 +265,13 @@ async fn a_repository_that_is_renamed_during_a_run_is_pushed_to_where_it_is() {
     assert_eq!(pulls.len(), 1, "{}", world.story());
     assert_eq!(pulls[0].file("README.md").as_deref(), Some("Hello\n"));
     // Git follows no redirect: it is given the new address.
-    let pushes = world.github.git_requests();
-    let pushed = |path: &str| {
-        pushes
+    let requests = world.github.git_requests();
+    let is_pushed_to = |path: &str| {
+        requests
             .iter()
             .any(|request| request.path == path && request.status == Some(200))
     };
-    assert!(pushed("/acme/gadgets.git/git-receive-pack"), "{pushes:?}");
+    assert!(is_pushed_to("/acme/gadgets.git/git-receive-pack"), "{requests:?}");
     world.finish().await;
 }
 

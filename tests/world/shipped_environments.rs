@@ -62,6 +62,10 @@ async fn go_is_compiled_and_run() {
 /// conda comes from nowhere but its own image: where that cannot be had, the set-up has made the same
 /// environment of plain Debian, and all of it but conda is tried (docs/compatibility.md).
 #[tokio::test]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever asks for the output learns what was not tried"
+)]
 async fn the_environment_for_conda_belongs_to_its_user_and_has_conda_where_its_base_could_be_had() {
     let greeting = ("greeting.sh", "echo Hello\n");
     let is_its_users = "test \"$(id -un)\" = agent && test -O /opt/conda && touch /opt/conda/of-the-user && git --version && jq --version && \

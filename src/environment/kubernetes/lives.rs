@@ -207,7 +207,7 @@ pub(super) fn digest(pod: &Pod, container: &str) -> String {
 mod tests {
     use super::*;
 
-    fn pod(labels: serde_json::Value) -> Pod {
+    fn pod(labels: &serde_json::Value) -> Pod {
         let value = json!({
             "metadata": {
                 "name": "coding-agent-x",
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn whose_a_pod_is_stands_in_its_labels() {
         let run = RunId::new();
-        let of_run = entry(&pod(json!({
+        let of_run = entry(&pod(&json!({
             "coding-agent.run": run.to_string(),
             "coding-agent.warm": "0190a6b2-0000-7000-8000-000000000000",
             "coding-agent.purpose": "checks",
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(of_run.network.as_deref(), Some("none"));
 
         let waiting = entry(&pod(
-            json!({ "coding-agent.warm": "0190a6b2-0000-7000-8000-000000000000" }),
+            &json!({ "coding-agent.warm": "0190a6b2-0000-7000-8000-000000000000" }),
         ))
         .unwrap();
         assert!(waiting.waits_with().is_some());

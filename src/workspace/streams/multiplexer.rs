@@ -71,9 +71,9 @@ impl Channels {
     }
 
     async fn begin(container: &Container, (mut stdin, mut stdout): Streams) -> io::Result<Self> {
-        let mut line = vec![0; GREETING.len() + 1];
-        stdout.read_exact(&mut line).await?;
-        if line != format!("{GREETING}\n").as_bytes() {
+        let mut greeting = vec![0; GREETING.len() + 1];
+        stdout.read_exact(&mut greeting).await?;
+        if greeting != format!("{GREETING}\n").as_bytes() {
             return Err(io::Error::other("it began with something else"));
         }
         let key = SessionKey::new()?;

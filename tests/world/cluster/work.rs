@@ -202,8 +202,8 @@ async fn a_pod_that_nobody_needs_is_swept_and_all_go_with_the_installation() {
 
     assert_eq!(world.containers().await, [""; 0], "{}", world.story());
     let owner = format!("coding-agent-{instance}");
-    let owned = ["get", "configmap,networkpolicy", "--output", "name"];
-    let before = kubectl(&owned).await;
+    let listing = ["get", "configmap,networkpolicy", "--output", "name"];
+    let before = kubectl(&listing).await;
     assert_eq!(
         before.lines().filter(|line| line.ends_with(&owner)).count(),
         2,
@@ -211,7 +211,7 @@ async fn a_pod_that_nobody_needs_is_swept_and_all_go_with_the_installation() {
     );
     kubectl(&["delete", "configmap", &owner]).await;
     let policy = format!("networkpolicy/{owner}");
-    while kubectl(&owned).await.contains(&policy) {}
+    while kubectl(&listing).await.contains(&policy) {}
     world.finish().await;
 }
 

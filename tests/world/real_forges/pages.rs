@@ -20,8 +20,10 @@ async fn who_put_the_label_on_is_seen_behind_a_full_page_of_events() {
     greets(world.model.plans(plan()));
 
     let service = world.spawn(&["serve"]);
-    world.github.until(|github| github.count(EVENTS) > 0).await;
-    issue.unlabel("coding agent").label("coding agent");
+    issue
+        .until(|issue| !issue.labels().contains(&"coding agent".to_owned()))
+        .await;
+    issue.label("coding agent");
     issue
         .until(|issue| issue.labels().contains(&"coding agent done".to_owned()))
         .await;

@@ -240,14 +240,13 @@ fn bringer(cluster: &Kubernetes, request: &PodRequest<'_>) -> Value {
     } else {
         OWNER_OF_EXECUTOR
     };
-    let (image, gets, is_sent) = match &cluster.executor_image {
-        Some(image) => (image.as_str(), format!("cp {IN_IMAGE} part"), false),
-        None => {
-            let bytes = request.executor_bytes;
-            // Counted: the end of the stream says nothing.
-            let gets = format!("head -c {bytes} > part && test \"$(wc -c < part)\" -eq {bytes}");
-            (request.image, gets, true)
-        }
+    let (image, gets, is_sent) = if let Some(image) = &cluster.executor_image {
+        (image.as_str(), format!("cp {IN_IMAGE} part"), false)
+    } else {
+        let bytes = request.executor_bytes;
+        // Counted: the end of the stream says nothing.
+        let gets = format!("head -c {bytes} > part && test \"$(wc -c < part)\" -eq {bytes}");
+        (request.image, gets, true)
     };
     let script = format!("umask 022; cd {BROUGHT} && {gets} && chmod 0711 part && mv part {FILE}");
     json!({
@@ -259,7 +258,7 @@ fn bringer(cluster: &Kubernetes, request: &PodRequest<'_>) -> Value {
         "stdin": is_sent,
         "stdinOnce": is_sent,
         "securityContext": confined(owner.into(), owner.into()),
-        "resources": same(json!({
+        "resources": same(&json!({
             "cpu": BRINGERS_PROCESSORS,
             "memory": BRINGERS_MEMORY,
             "ephemeral-storage": BRINGERS_DISK,
@@ -301,11 +300,11 @@ fn resources(config: &Config, memory: u64) -> Result<Value, EnvironmentError> {
     if let Some(disk) = disk(config)? {
         limits["ephemeral-storage"] = json!(disk.to_string());
     }
-    Ok(same(limits))
+    Ok(same(&limits))
 }
 
-fn same(limits: Value) -> Value {
-    json!({ "requests": limits.clone(), "limits": limits })
+fn same(limits: &Value) -> Value {
+    json!({ "requests": limits, "limits": limits })
 }
 
 fn disk(config: &Config) -> Result<Option<u64>, EnvironmentError> {

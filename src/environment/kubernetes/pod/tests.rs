@@ -47,6 +47,7 @@ fn without_empty(value: &Value) -> Value {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "all of a pod is shown")]
 fn a_pod_has_every_limit_and_no_way_out() {
     let mut config = Config::default();
     config.network.mode = NetworkMode::None;
