@@ -25,6 +25,7 @@ pub enum Class {
     SetUp,
     Pattern,
     Hose,
+    Pod,
     Delta,
     Review,
     Plan,
@@ -36,7 +37,7 @@ pub enum Class {
 }
 
 impl Class {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Repository,
         Self::Commit,
         Self::Messages,
@@ -58,6 +59,7 @@ impl Class {
         Self::SetUp,
         Self::Pattern,
         Self::Hose,
+        Self::Pod,
         Self::Delta,
         Self::Review,
         Self::Plan,
@@ -91,6 +93,7 @@ impl Class {
             Self::SetUp => "setups",
             Self::Pattern => "patterns",
             Self::Hose => "hoses",
+            Self::Pod => "pods",
             Self::Delta => "deltas",
             Self::Review => "reviews",
             Self::Plan => "plans",
@@ -126,6 +129,7 @@ impl Class {
             Self::SetUp => "a kept set-up with files of others",
             Self::Pattern => "patterns for the planner's search",
             Self::Hose => "a flood in the streams of a container",
+            Self::Pod => "a container that wants into its cluster",
             Self::Delta => "a small pack that unfolds to gigabytes",
             Self::Review => "a reviewer that lies, or is lied to",
             Self::Plan => "words that must not approve a plan",
@@ -164,6 +168,7 @@ impl Class {
             | Self::SetUp
             | Self::Pattern
             | Self::Hose
+            | Self::Pod
             | Self::Delta
             | Self::Review
             | Self::Automatic

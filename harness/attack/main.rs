@@ -39,6 +39,7 @@ mod files; // files that run or are read elsewhere
 mod forks; // forks of strangers
 mod fronts; // allowed hosts as fronts for others
 mod hoses; // streams between container and worker
+mod pods; // a container that wants into its cluster
 mod items; // hostile items
 mod leaks; // secrets on their way out
 mod messages; // messages of commits
@@ -183,6 +184,7 @@ fn corpus() -> Vec<Attempt> {
         setups::all(),
         patterns::all(),
         hoses::all(),
+        pods::all(),
         deltas::all(),
         reviews::all(),
         plans::all(),

@@ -37,8 +37,14 @@ impl Installation {
         home.clone_into(&mut self.home);
     }
 
-    /// Writes the configuration, with state and logs in the places that this installation looks at.
+    /// Writes the configuration, with state and logs in the places that this installation looks at,
+    /// and with the cluster that variables name (`scripts/with-kubernetes`) as its engine.
     pub fn configure(&self, mut config: Value) -> anyhow::Result<()> {
+        if let Some(engine) = cluster() {
+            config["environment"] = engine;
+            // It is one small machine, and what a pod may use is reserved for it.
+            config["command_executor"]["resources"] = json!({ "cpu_limit": 0.3, "memory_limit": "400m" });
+        }
         config["state_dir"] = json!(self.state_dir());
         config["logs"] = json!({ "directory": self.logs() });
         // JSON is YAML.
@@ -168,6 +174,17 @@ impl Installation {
         self.folder.disable_cleanup(true);
         self.folder().to_owned()
     }
+}
+
+/// Returns the section `environment` for the cluster of the tests, if there is one.
+#[expect(clippy::disallowed_methods, reason = "a cluster is told by variables")]
+fn cluster() -> Option<Value> {
+    let namespace = std::env::var("CODING_AGENT_TEST_KUBERNETES_NAMESPACE").ok()?;
+    let kubeconfig = std::env::var("KUBECONFIG").ok()?;
+    Some(json!({
+        "engine": "kubernetes",
+        "kubernetes": { "namespace": namespace, "kubeconfig": kubeconfig },
+    }))
 }
 
 /// Returns a command whose environment is `HANDED_ON` alone.

@@ -138,7 +138,7 @@ impl World {
         if let Some(engine) = clusters::engine_of_all() {
             config["environment"] = engine;
             // What a pod may use is reserved for it, and the cluster of the tests is one small machine.
-            config["command_executor"]["resources"] = json!({ "cpu_limit": 0.2, "memory_limit": "512m" });
+            config["command_executor"]["resources"] = json!({ "cpu_limit": 0.4, "memory_limit": "400m" });
         }
         model.forbids(MODEL_KEY);
         model.forbids(github.token());

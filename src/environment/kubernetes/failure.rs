@@ -9,6 +9,14 @@ use crate::environment::processes::Failure;
 /// Where the documents list what the program must be allowed to do.
 const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
 
+/// Words of the API server where a quota is reached.
+const QUOTA: &str = "exceeded quota";
+
+/// Returns true if a quota is reached.
+pub(super) fn is_of_quota(failure: &Failure) -> bool {
+    failure.complaint().is_some_and(|message| message.contains(QUOTA))
+}
+
 /// Returns the failure of a call, as far as the answer tells.
 pub(super) fn of(error: Error) -> Failure {
     match error {
@@ -73,7 +81,7 @@ pub(super) fn error(place: &str, what: &str, failure: Failure) -> EnvironmentErr
 
 /// Returns the mend for what the API server forbids.
 fn refusal(message: &str) -> Option<String> {
-    if message.contains("exceeded quota") {
+    if message.contains(QUOTA) {
         return Some(
             "raise the quota, or lower `consumers`, `command_executor.resources` or `command_executor.warm`; the run goes \
              on when there is room"

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::Utc;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
@@ -21,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Time in which a node must have removed a pod; then the object goes without it.
-const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
+pub(super) const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
 /// Most pods of one answer to a list.
 const PAGE: u32 = 500;
@@ -86,19 +87,26 @@ impl Cluster {
         }
     }
 
-    /// Removes the pods of a run and purpose.
+    /// Removes the pods of a run and purpose, and waits until they are gone: the next one has the
+    /// same name.
     pub(super) async fn make_room(&self, run: RunId, purpose: Purpose) -> Result<(), EnvironmentError> {
         for found in self.listed(Listed::All).await? {
             if found.run == Some(run) && found.purpose == purpose {
-                let removed = self.remove_pod(&found.id).await;
-                removed.map_err(|failure| self.error_of("removing a pod", failure))?;
+                let removed = async {
+                    self.remove_pod(&found.id).await?;
+                    self.until_removed(&found.id).await
+                };
+                removed
+                    .await
+                    .map_err(|failure| self.error_of("removing a pod", failure))?;
             }
         }
         Ok(())
     }
 
-    /// Removes a pod and waits until its node has done so. The handle of a waiting pod removes it
-    /// only as it was listed: whoever took it meanwhile has changed it.
+    /// Has a pod removed, which its node does within seconds; one whose node has not done so in
+    /// [`REMOVAL_LIMIT`] goes without it. The handle of a waiting pod removes it only as it was
+    /// listed: whoever took it meanwhile has changed it.
     pub(super) async fn remove_pod(&self, handle: &str) -> Result<(), Failure> {
         let (name, version) = match handle.split_once(VERSION) {
             Some((name, version)) => (name, Some(version.to_owned())),
@@ -112,7 +120,10 @@ impl Cluster {
             ..DeleteParams::default()
         };
         let removed = match self.ask(self.pods().delete(name, &params)).await {
-            Ok(_) => self.until_removed(name).await,
+            Ok(removed) => match removed.left() {
+                Some(pod) if is_overdue(&pod) => self.give_up(name).await,
+                Some(_) | None => Ok(()),
+            },
             Err(failure) if failure.is_absent() => Ok(()),
             // It is not as it was listed, so it is somebody's.
             Err(failure) if failure.is_conflict() && params.preconditions.is_some() => Ok(()),
@@ -136,7 +147,12 @@ impl Cluster {
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        // Its node is away. Nothing of it goes on working: its streams ended with this process'.
+        self.give_up(name).await
+    }
+
+    /// Has the cluster forget a pod whose node does not remove it. Nothing of it goes on working:
+    /// its executor ends without a worker.
+    async fn give_up(&self, name: &str) -> Result<(), Failure> {
         tracing::warn!(pod = name, "its node did not remove the pod in time, so it is given up");
         match self
             .ask(self.pods().delete(name, &DeleteParams::default().grace_period(0)))
@@ -146,6 +162,13 @@ impl Cluster {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns true if a pod should have been removed by its node long ago.
+fn is_overdue(pod: &Pod) -> bool {
+    let limit = i64::try_from(REMOVAL_LIMIT.as_secs()).unwrap_or(i64::MAX);
+    let since = pod.metadata.deletion_timestamp.as_ref();
+    since.is_some_and(|since| Utc::now().timestamp() - since.0.as_second() > limit)
 }
 
 /// Returns what is said of a pod whose node is away.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{AttachParams, PostParams};
+use kube::api::{AttachParams, ListParams, PostParams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::cluster::Cluster;
 use super::failure;
-use super::lives::{away, lost};
-use super::names::{BRINGER, Holder};
+use super::lives::{REMOVAL_LIMIT, away, lost};
+use super::names::{self, BRINGER, Holder};
 use super::pod::{self, Names, PodRequest};
 use super::standing::{self, Ending, Standing, Wait};
 use super::stream::BUFFER;
@@ -20,9 +20,14 @@ use crate::environment::container::Container;
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::Failure;
 
-/// Pauses between two looks at a pod.
+/// Pauses between two looks at a pod: most run after some seconds, others wait for an image or for
+/// room.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const USUAL_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Time in which a pod usually runs.
+const USUAL_START: Duration = Duration::from_secs(20);
 
 /// Time for which an image may fail to be pulled: a registry may be away for a moment.
 const IMAGE_PATIENCE: Duration = Duration::from_secs(45);
@@ -59,9 +64,7 @@ impl Cluster {
             names: given,
         };
         let wanted = pod::pod(&self.shared.config, &self.shared.choice, &request)?;
-        let params = PostParams::default();
-        let created = self.ask(self.pods().create(&params, &wanted)).await;
-        created.map_err(|failure| self.error_of("creating a pod", failure))?;
+        self.create(&wanted).await?;
         match self.until_running(name, executor).await {
             Ok(pod) => Ok((self.container_of(name), pod)),
             Err(error) => {
@@ -130,8 +133,36 @@ impl Cluster {
                 return Err(self.took_too_long(name, waits_for, limit));
             }
             sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            let longest = if begun.elapsed() < USUAL_START {
+                USUAL_PAUSE
+            } else {
+                LONGEST_PAUSE
+            };
+            pause = (pause * 2).min(longest);
         }
+    }
+
+    /// Creates a pod. What is just being removed counts in a quota until it is gone, and is waited
+    /// for.
+    async fn create(&self, wanted: &Pod) -> Result<(), EnvironmentError> {
+        let begun = Instant::now();
+        loop {
+            let created = self.ask(self.pods().create(&PostParams::default(), wanted)).await;
+            let Err(failure) = created else {
+                return Ok(());
+            };
+            let may_pass = failure::is_of_quota(&failure) && begun.elapsed() < REMOVAL_LIMIT;
+            if !may_pass || !self.is_any_being_removed().await {
+                return Err(self.error_of("creating a pod", failure));
+            }
+            sleep(LONGEST_PAUSE).await;
+        }
+    }
+
+    async fn is_any_being_removed(&self) -> bool {
+        let params = ListParams::default().labels(&names::selector(&self.shared.instance));
+        let listed = self.ask(self.pods().list_metadata(&params)).await;
+        listed.is_ok_and(|list| list.items.iter().any(|pod| pod.metadata.deletion_timestamp.is_some()))
     }
 
     fn never_ran(&self, name: &str, ending: Ending) -> EnvironmentError {

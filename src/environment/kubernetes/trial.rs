@@ -25,7 +25,7 @@ use crate::environment::executor::find_executor;
 use crate::environment::processes::{EXECUTOR, Failure};
 use crate::reach::Attempt;
 
-/// Time limit for the attempts of one pod, each of which has three seconds.
+/// Time limit for the attempts of one pod, each of which has two seconds.
 const TRYING: Duration = Duration::from_mins(1);
 
 /// Time in which a network plugin must have cut off a new pod. Nothing but the executor runs in a

@@ -16,7 +16,10 @@ fn time(fact: &Value) -> DateTime<Utc> {
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "its figures are what it is for")]
 async fn a_call_over_the_kept_stream_and_the_first_command_after_the_plan() {
-    let world = World::start().await;
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["command_executor"]["resources"] = json!({ "cpu_limit": 1.0, "memory_limit": "1g" })
+    });
     let service = world.spawn(&["serve"]);
     let mut issues = Vec::new();
     // Before the first run the network is tried, which is not done again for hours.

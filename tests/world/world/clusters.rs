@@ -72,11 +72,12 @@ fn printed(output: Output, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Returns the names of an installation's pods.
+/// Returns the names of an installation's pods, without those that their node is removing.
 pub(super) async fn pods_of(instance: &str) -> Vec<String> {
+    const NAMES: &str =
+        "go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}}{{\"\\n\"}}{{end}}{{end}}";
     let selector = format!("coding-agent.instance={instance}");
-    let names = r#"jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}"#;
-    let printed = kubectl(&["get", "pods", "--selector", &selector, "--output", names]).await;
+    let printed = kubectl(&["get", "pods", "--selector", &selector, "--output", NAMES]).await;
     printed.lines().map(str::to_owned).collect()
 }
 

@@ -29,9 +29,7 @@ const FILE: &str = "coding-agent-executor";
 /// The executor in an image that has it.
 const IN_IMAGE: &str = "/usr/local/bin/coding-agent-executor-static";
 
-/// Limits of the container that brings the executor.
-const BRINGERS_MEMORY: &str = "67108864";
-const BRINGERS_PROCESSORS: &str = "100m";
+/// The disk that bringing the executor takes.
 const BRINGERS_DISK: &str = "134217728";
 
 /// Time that a pod may be older than what the sweep removes. It ends those of an installation that
@@ -122,7 +120,7 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
             "runAsGroup": cluster.group,
             "seccompProfile": { "type": "RuntimeDefault" },
         },
-        "initContainers": [bringer(cluster, request)],
+        "initContainers": [bringer(config, cluster, request)?],
         "containers": containers,
         "volumes": [
             { "name": "executor", "emptyDir": { "sizeLimit": "64Mi" } },
@@ -234,7 +232,7 @@ fn of_service(config: &Config, cluster: &Kubernetes, name: &str, service: &Servi
 }
 
 /// Describes the container that brings the executor, before the others start.
-fn bringer(cluster: &Kubernetes, request: &PodRequest<'_>) -> Value {
+fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> Result<Value, EnvironmentError> {
     let owner = if cluster.user == OWNER_OF_EXECUTOR {
         OWNER_OF_EXECUTOR + 1
     } else {
@@ -248,8 +246,15 @@ fn bringer(cluster: &Kubernetes, request: &PodRequest<'_>) -> Value {
         let gets = format!("head -c {bytes} > part && test \"$(wc -c < part)\" -eq {bytes}");
         (request.image, gets, true)
     };
+    // A pod asks for the most that one of them takes, so all that the work may have costs nothing more.
+    let memory = bytes("resources.memory_limit", &config.resources.memory_limit)?;
+    let limits = json!({
+        "cpu": format!("{}m", thousandths(config.resources.cpu_limit)),
+        "memory": memory.to_string(),
+        "ephemeral-storage": BRINGERS_DISK,
+    });
     let script = format!("umask 022; cd {BROUGHT} && {gets} && chmod 0711 part && mv part {FILE}");
-    json!({
+    Ok(json!({
         "name": BRINGER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
@@ -258,13 +263,9 @@ fn bringer(cluster: &Kubernetes, request: &PodRequest<'_>) -> Value {
         "stdin": is_sent,
         "stdinOnce": is_sent,
         "securityContext": confined(owner.into(), owner.into()),
-        "resources": same(&json!({
-            "cpu": BRINGERS_PROCESSORS,
-            "memory": BRINGERS_MEMORY,
-            "ephemeral-storage": BRINGERS_DISK,
-        })),
+        "resources": same(&limits),
         "volumeMounts": [{ "name": "executor", "mountPath": BROUGHT }],
-    })
+    }))
 }
 
 fn executor_mount() -> Value {
