@@ -38,9 +38,11 @@ test-engines: ## run the tests of containers on podman, and on podman 5, Docker 
 	scripts/setup test-engines
 	SHORT=$(SHORT) scripts/with-docker scripts/engines $(ONLY)
 
-test-kubernetes: ## try pods, streams, policies and faults on a real Kubernetes, which is built from Debian's source once; as root or with sudo
+test-kubernetes: ## run the tests with a real Kubernetes as the engine, which is built from Debian's source once; as root or with sudo (ONLY="cluster attack")
 	scripts/setup test-kubernetes
-	scripts/with-docker scripts/with-kubernetes scripts/test-kubernetes
+	cargo nextest run --workspace --locked --features coding-agent/kubernetes --no-run
+	$(BUILD_HARNESS) --features coding-agent/kubernetes --bin attack
+	scripts/with-docker scripts/with-kubernetes scripts/test-kubernetes $(ONLY)
 
 test-model: ## work on tasks with a real small model on llama.cpp's server, and with Ollama where OLLAMA_HOST is set (ONLY="task slow")
 	scripts/setup test-model

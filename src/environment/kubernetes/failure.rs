@@ -12,6 +12,9 @@ const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
 /// Words of the API server where a quota is reached.
 const QUOTA: &str = "exceeded quota";
 
+/// Its words where it does not reach a pod's node.
+const NO_NODE: &str = "error dialing backend";
+
 /// Returns true if a quota is reached.
 pub(super) fn is_of_quota(failure: &Failure) -> bool {
     failure.complaint().is_some_and(|message| message.contains(QUOTA))
@@ -68,6 +71,13 @@ pub(super) fn error(place: &str, what: &str, failure: Failure) -> EnvironmentErr
                 reason: message,
             },
         },
+        // The API server answers for a node that it does not reach.
+        Failure::Refused {
+            status: 500.., message, ..
+        } if message.contains(NO_NODE) => unavailable(format!(
+            "{what}: the node of the pod does not answer ({message}); look at `kubectl get nodes`; the run goes on when it answers \
+             again, or in another pod once the cluster has given this one up"
+        )),
         Failure::Refused {
             status: 429 | 500..,
             message,
@@ -164,6 +174,7 @@ mod tests {
         ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: pods "coding-agent-x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 4294967296; the namespace's LimitRange forbids it: change it, or `command_executor.resources`"#);
         insta::assert_snapshot!(refused(401, "Unauthorized"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: it does not know who asks; renew the credentials in the kubeconfig or the service account's token");
         insta::assert_snapshot!(refused(503, "the server is currently unable to handle the request"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: the server is currently unable to handle the request; the run goes on when it answers again");
+        insta::assert_snapshot!(refused(500, "error dialing backend: dial tcp 10.0.0.2:10250: connect: connection refused"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: the node of the pod does not answer (error dialing backend: dial tcp 10.0.0.2:10250: connect: connection refused); look at `kubectl get nodes`; the run goes on when it answers again, or in another pod once the cluster has given this one up");
         insta::assert_snapshot!(refused(422, "Pod is invalid: spec.containers[0].image: Required value"), @"creating a pod: Pod is invalid: spec.containers[0].image: Required value");
     }
 }

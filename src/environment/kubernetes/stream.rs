@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use kube::api::AttachedProcess;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 use tokio::sync::oneshot;
@@ -55,10 +56,13 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
     let first = serde_json::to_vec(started)?;
     let connection = tokio::spawn(async move {
         let mut attached = attached;
-        let (Some(writer), Some(reader)) = (attached.stdin(), attached.stdout()) else {
+        let (Some(writer), Some(reader), Some(status)) = (attached.stdin(), attached.stdout(), attached.take_status())
+        else {
             return;
         };
-        if let Some(ended) = converse((writer, reader), first, (from_caller, to_caller)).await {
+        // Where the connection breaks, nothing shows in its streams: the client library lets them hang.
+        let is_over = status.map(drop);
+        if let Some(ended) = converse((writer, reader), is_over, first, (from_caller, to_caller)).await {
             let _ = tell.send(ended);
         }
     });
@@ -89,9 +93,11 @@ impl HeldEnding {
     }
 }
 
-/// Carries both directions at once until the ending has come; `None` if the stream was cut.
+/// Carries both directions at once until the ending has come; `None` if the stream was cut. Once
+/// `is_over`, nothing comes any more but what has arrived.
 async fn converse(
     (mut writer, mut reader): (impl AsyncWrite + Unpin, impl AsyncRead + Unpin),
+    is_over: impl Future<Output = ()>,
     first: Vec<u8>,
     (mut from_caller, mut to_caller): (DuplexStream, DuplexStream),
 ) -> Option<Ended> {
@@ -126,7 +132,9 @@ async fn converse(
             }
         };
         tokio::select! {
+            biased;
             ended = hearing => ended,
+            () = is_over => None,
             () = feeding => None,
         }
     };
@@ -192,7 +200,13 @@ mod tests {
         ours.write_all(&says).await.unwrap();
         ours.shutdown().await.unwrap();
         stdin.write_all(b"asked").await.unwrap();
-        let ended = converse((their_writer, their_reader), b"{}".to_vec(), (from_caller, to_caller)).await;
+        let ended = converse(
+            (their_writer, their_reader),
+            std::future::pending(),
+            b"{}".to_vec(),
+            (from_caller, to_caller),
+        )
+        .await;
         let (mut output, mut heard) = (Vec::new(), Vec::new());
         stdout.read_to_end(&mut output).await.unwrap();
         ours.read_to_end(&mut heard).await.unwrap();
@@ -235,6 +249,27 @@ mod tests {
             let (ended, output, _) = conversation(whole[..length].to_vec()).await;
             assert_eq!(ended, None, "after {length} bytes");
             assert!(b"all of it".starts_with(&output[..]));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_has_arrived_is_heard_although_the_connection_is_over() {
+        let says = [
+            frame(OUTPUT, b"all of it"),
+            frame(ENDING, br#"{"exit_code":0,"stderr":""}"#),
+        ]
+        .concat();
+        for length in [says.len() - 1, says.len()] {
+            let (mut ours, theirs) = duplex(BUFFER);
+            let (their_reader, their_writer) = tokio::io::split(theirs);
+            let (_stdin, from_caller) = duplex(BUFFER);
+            let (to_caller, _stdout) = duplex(BUFFER);
+            ours.write_all(&says[..length]).await.unwrap();
+            // It is not closed: only the second future tells that nothing comes any more.
+            let over = std::future::ready(());
+            let said = (their_writer, their_reader);
+            let ended = converse(said, over, b"{}".to_vec(), (from_caller, to_caller)).await;
+            assert_eq!(ended.is_some(), length == says.len(), "after {length} bytes");
         }
     }
 }

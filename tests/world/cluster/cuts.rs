@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{output, reaches_by, runs};
 use crate::world::World;
-use crate::world::clusters::{behind_a_load_balancer, control};
+use crate::world::clusters::{Mended, behind_a_load_balancer, control};
 
 const CUTS: usize = 100;
 
@@ -35,6 +35,7 @@ async fn cut(world: &World, count: usize) {
 #[tokio::test]
 async fn a_hundred_cuts_change_no_result() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     reaches_by(&mut world, &behind_a_load_balancer());
     world.configure(|config| {
         config["logs"]["level"] = json!("debug");
@@ -73,6 +74,7 @@ async fn a_hundred_cuts_change_no_result() {
 #[tokio::test]
 async fn a_stream_that_is_idle_is_kept_open_before_it_is_closed() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     reaches_by(&mut world, &behind_a_load_balancer());
     world.configure(|config| config["logs"]["level"] = json!("debug"));
     // Longer than the load balancer bears, which is longer than an end is silent.
@@ -96,6 +98,7 @@ async fn a_stream_that_is_idle_is_kept_open_before_it_is_closed() {
 #[tokio::test]
 async fn a_stream_on_which_nothing_arrives_any_more_is_replaced() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     reaches_by(&mut world, &behind_a_load_balancer());
     world.configure(|config| {
         config["logs"]["level"] = json!("debug");

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use tokio::io::AsyncWriteExt;
 
 use crate::world::World;
-use crate::world::clusters::{client, kubectl};
+use crate::world::clusters::{client_of_all, kubectl};
 
 #[tokio::test]
 async fn the_server_takes_every_object_of_the_folder() {
@@ -20,7 +20,7 @@ async fn the_server_takes_every_object_of_the_folder() {
         world.keeps(&format!("packaging/secrets/{secret}"), "not a secret");
     }
     let built = kubectl(&["kustomize", folder.to_str().unwrap()]).await;
-    let mut apply = client()
+    let mut apply = client_of_all()
         .args(["apply", "--dry-run=server", "--output", "name", "--filename", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -28,7 +28,6 @@ async fn the_server_takes_every_object_of_the_folder() {
         .spawn()
         .unwrap();
     let mut stdin = apply.stdin.take().unwrap();
-    // The namespace of every object is written in it, and not that of the client.
     stdin.write_all(built.as_bytes()).await.unwrap();
     drop(stdin);
     let said = apply.wait_with_output().await.unwrap();

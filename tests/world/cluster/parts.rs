@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{is_done, output, runs};
 use crate::fake::github::Item;
 use crate::reading::facts;
-use crate::world::clusters::control;
+use crate::world::clusters::{Mended, control};
 use crate::world::{Program, World};
 
 /// Longer than the program goes on trying to reach the executor.
@@ -37,6 +37,7 @@ async fn ends(world: World, program: Program, issue: Item) {
 #[tokio::test]
 async fn the_api_server_is_killed_and_comes_back() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     let (program, issue) = begun(&mut world).await;
 
     control(&["kill", "api"]).await;
@@ -48,6 +49,7 @@ async fn the_api_server_is_killed_and_comes_back() {
 #[tokio::test]
 async fn the_kubelet_is_killed_and_comes_back() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     let (program, issue) = begun(&mut world).await;
 
     control(&["kill", "kubelet"]).await;
@@ -59,6 +61,7 @@ async fn the_kubelet_is_killed_and_comes_back() {
 #[tokio::test]
 async fn all_that_is_between_is_killed_and_comes_back() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     let (program, issue) = begun(&mut world).await;
 
     for part in ["api", "kubelet", "controllers", "scheduler"] {
@@ -74,6 +77,7 @@ async fn all_that_is_between_is_killed_and_comes_back() {
 #[tokio::test]
 async fn an_api_server_that_hangs_is_waited_for() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     let (program, issue) = begun(&mut world).await;
 
     control(&["freeze", "api"]).await;
@@ -86,6 +90,7 @@ async fn an_api_server_that_hangs_is_waited_for() {
 #[tokio::test]
 async fn an_api_server_that_is_away_for_long_postpones_the_run_and_loses_nothing() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     world.model.allows_restarts();
     world.configure(|config| config["command_executor"]["timeout_seconds"] = json!(900));
     let (script, issue) = runs(&world, &["echo kept > kept.txt && git add -A && git commit -qm Kept"]);
@@ -115,6 +120,7 @@ async fn an_api_server_that_is_away_for_long_postpones_the_run_and_loses_nothing
 #[tokio::test]
 async fn a_node_that_does_not_answer_is_named() {
     let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
     let (program, issue) = begun(&mut world).await;
     control(&["kill", "kubelet"]).await;
 
@@ -122,7 +128,7 @@ async fn a_node_that_does_not_answer_is_named() {
 
     assert_eq!(issue.labels(), ["coding agent paused"], "{ended:?}\n{}", world.story());
     let comment = issue.comments().pop().unwrap().body;
-    assert!(comment.contains("node"), "{comment}");
+    assert!(comment.contains("the node of the pod does not answer"), "{comment}");
     control(&["start", "kubelet"]).await;
     world.in_container("touch /tmp/enough").await;
     world.model.allows_restarts();

@@ -2,11 +2,12 @@
 
 use super::{is_done, runs};
 use crate::world::World;
-use crate::world::clusters::control;
+use crate::world::clusters::{Mended, control};
 
 #[tokio::test]
 async fn where_policies_do_not_hold_no_run_starts_and_the_reason_is_told() {
     let world = World::start().await;
+    let _mended = Mended::when_dropped();
     world.model.allows_restarts();
     let (script, issue) = runs(&world, &["echo in"]);
     script.done("Was in.");

@@ -37,10 +37,16 @@ pub(super) fn engine_of_all() -> Option<Value> {
 
 /// Prepares the cluster's own client, as an administrator in the namespace of the pods.
 pub fn client() -> Command {
+    let mut command = client_of_all();
+    command.args(["--namespace", &named("NAMESPACE")]);
+    command
+}
+
+/// Prepares the cluster's own client, as an administrator who says the namespace of each object.
+pub fn client_of_all() -> Command {
     let mut command = Command::new(named("KUBECTL"));
     command
         .args(["--kubeconfig", &named("ADMIN"), "--cache-dir", "/dev/null"])
-        .args(["--namespace", &named("NAMESPACE")])
         // With it and nothing else a client believes that it is in a pod.
         .env_remove("KUBERNETES_SERVICE_HOST")
         .kill_on_drop(true);
@@ -118,4 +124,32 @@ async fn at_the_node(arguments: &[&str]) -> String {
 /// be cut.
 pub fn behind_a_load_balancer() -> PathBuf {
     named("PROXIED").into()
+}
+
+/// Has the cluster whole again after a test that breaks it, however the test ends.
+pub struct Mended(());
+
+impl Mended {
+    pub fn when_dropped() -> Self {
+        Self(())
+    }
+}
+
+impl Drop for Mended {
+    fn drop(&mut self) {
+        let command = named("CONTROL");
+        let wishes = [
+            "thaw api",
+            "start api",
+            "start kubelet",
+            "start controllers",
+            "start scheduler",
+            "start policies",
+        ];
+        for wish in wishes.iter().chain(&["proxy stall off", "proxy idle 0"]) {
+            let words: Vec<&str> = command.split(' ').chain(wish.split(' ')).collect();
+            // What runs already says so, and that is all.
+            let _ = std::process::Command::new(words[0]).args(&words[1..]).output();
+        }
+    }
 }
