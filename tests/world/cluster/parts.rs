@@ -100,7 +100,7 @@ async fn an_api_server_that_is_away_for_long_postpones_the_run_and_loses_nothing
         .done("Kept.");
     let program = world.spawn(&["run"]);
     world.model.until(|requests| requests.len() >= 3).await;
-    world.until_kept().await;
+    world.in_container("until pgrep -x sleep; do sleep 0.1; done").await;
 
     control(&["kill", "api"]).await;
     tokio::time::sleep(LONG_AWAY).await;
@@ -132,7 +132,6 @@ async fn a_node_that_does_not_answer_is_named() {
     control(&["start", "kubelet"]).await;
     world.in_container("touch /tmp/enough").await;
     world.model.allows_restarts();
-    world.model.done("Waited.");
     issue.label("coding agent");
     is_done(&world, &issue).await;
     world.finish().await;

@@ -142,7 +142,7 @@ async fn a_pod_that_fills_its_disk_is_replaced_and_the_reason_is_told() {
 
     is_done(&world, &issue).await;
 
-    let told = world.model.requests()[4].last_user_message();
+    let told = world.model.requests()[3].last_user_message();
     assert!(told.contains("A new container has taken the place"), "{told}");
     assert!(
         world.story().contains("Evicted") || world.story().contains("exceeds"),
