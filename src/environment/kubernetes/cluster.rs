@@ -10,12 +10,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config as Access};
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::failure;
-use super::pod::Owner;
-use super::verdict::Verdict;
+use super::verdict::Known;
 use crate::environment::config::Config;
 use crate::environment::config::engine_choice::Kubernetes;
 use crate::environment::error::EnvironmentError;
@@ -43,8 +42,7 @@ pub(super) struct Shared {
     pub(super) server: http::Uri,
     /// Server's version and namespace, for people.
     pub(super) description: String,
-    pub(super) owner: OnceCell<Owner>,
-    pub(super) verdict: Mutex<Option<Verdict>>,
+    pub(super) policy: Mutex<Known>,
     pub(super) fingerprints: Fingerprints,
     /// Whether the removal of a pod failed, so that it may still exist.
     pub(super) has_leftovers: AtomicBool,
@@ -87,8 +85,7 @@ impl Cluster {
             instance: instance.to_owned(),
             description: format!("Kubernetes {} at {place}", version.git_version),
             server,
-            owner: OnceCell::new(),
-            verdict: Mutex::default(),
+            policy: Mutex::default(),
             fingerprints: Fingerprints::default(),
             has_leftovers: AtomicBool::new(false),
         };

@@ -46,6 +46,19 @@ impl Cluster {
         container.with_first(first.ok()).of_image(digest(pod, WORK))
     }
 
+    /// Returns the end of what a container said; empty if that is not known.
+    pub(super) async fn last_words(&self, pod: &str, container: &str) -> String {
+        let params = LogParams {
+            container: Some(container.to_owned()),
+            limit_bytes: Some(LOG_READ),
+            tail_lines: Some(LOG_LINES),
+            ..LogParams::default()
+        };
+        let text = self.ask(self.pods().logs(pod, &params)).await.unwrap_or_default();
+        let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
+        text[start..].trim().to_owned()
+    }
+
     /// Identifies what a pod consists of: an image may be another one under the same name, which
     /// nobody here can tell.
     async fn content(&self, image: &str, executor: &Path) -> Result<String, EnvironmentError> {
@@ -198,15 +211,7 @@ impl Driver for Cluster {
 
     async fn said_last(&self, service: &Container) -> String {
         let (pod, container) = names::place(service.id());
-        let params = LogParams {
-            container: Some(container.to_owned()),
-            limit_bytes: Some(LOG_READ),
-            tail_lines: Some(LOG_LINES),
-            ..LogParams::default()
-        };
-        let text = self.ask(self.pods().logs(pod, &params)).await.unwrap_or_default();
-        let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
-        text[start..].trim().to_owned()
+        self.last_words(pod, container).await
     }
 
     async fn keep_set_up(&self, _container: &Container, _done: &str) -> Result<KeepResult, EnvironmentError> {

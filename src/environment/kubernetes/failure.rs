@@ -12,6 +12,32 @@ const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
 /// Words of the API server where a quota is reached.
 const QUOTA: &str = "exceeded quota";
 
+/// Its words where two calls changed the same object at once, such as a quota's count.
+const BUSY: &str = "Operation cannot be fulfilled";
+
+/// The mend for what only the cluster's own rules know.
+const OF_THE_CLUSTER: &str = "a rule of the cluster refuses it: ask whoever runs it; the run is tried again";
+
+/// Words with which webhooks and policies of the cluster refuse.
+const DENIED: [&str; 2] = ["denied the request", "denied request"];
+
+/// Returns true if the same call will be taken when it is made again.
+pub(super) fn is_busy(failure: &Failure) -> bool {
+    failure.is_conflict() && failure.complaint().is_some_and(|message| message.contains(BUSY))
+}
+
+/// Returns true if the API server could not answer now.
+pub(super) fn may_pass(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Silent(_)
+            | Failure::Refused {
+                status: 429 | 500..,
+                ..
+            }
+    )
+}
+
 /// Its words where it does not reach a pod's node.
 const NO_NODE: &str = "error dialing backend";
 
@@ -64,13 +90,17 @@ pub(super) fn error(place: &str, what: &str, failure: Failure) -> EnvironmentErr
         Failure::Refused { status: 401, .. } => unavailable(format!(
             "{what}: it does not know who asks; renew the credentials in the kubeconfig or the service account's token"
         )),
-        Failure::Refused { status: 403, message } => match refusal(&message) {
-            Some(mend) => unavailable(format!("{what}: {message}; {mend}")),
-            None => EnvironmentError::Unexpected {
-                what: what.to_owned(),
-                reason: message,
-            },
-        },
+        Failure::Refused { status: 403, message } => {
+            let mend =
+                refusal(&message).unwrap_or_else(|| "ask whoever runs the cluster; the run is tried again".to_owned());
+            unavailable(format!("{what}: {message}; {mend}"))
+        }
+        Failure::Refused {
+            status: 400 | 422,
+            message,
+        } if DENIED.iter().any(|words| message.contains(words)) => {
+            unavailable(format!("{what}: {message}; {OF_THE_CLUSTER}"))
+        }
         // The API server answers for a node that it does not reach.
         Failure::Refused {
             status: 500.., message, ..
@@ -121,9 +151,7 @@ fn refusal(message: &str) -> Option<String> {
     if message.contains("namespace") && message.contains("being terminated") {
         return Some("name a namespace that stays in environment.kubernetes.namespace".to_owned());
     }
-    message
-        .contains("admission webhook")
-        .then(|| "an admission webhook of the cluster refuses it: ask whoever runs the cluster".to_owned())
+    message.contains("admission webhook").then(|| OF_THE_CLUSTER.to_owned())
 }
 
 /// Returns verb, resource and group that an account lacks: `User "x" cannot create resource "pods"

@@ -24,6 +24,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Time in which a node must have removed a pod; then the object goes without it.
 pub(super) const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 
+/// The same for one that was asked for by an earlier look, by two clocks that may differ.
+const OVERDUE: Duration = Duration::from_mins(10);
+
 /// Most pods of one answer to a list.
 const PAGE: u32 = 500;
 
@@ -105,7 +108,7 @@ impl Cluster {
     }
 
     /// Has a pod removed, which its node does within seconds; one whose node has not done so in
-    /// [`REMOVAL_LIMIT`] goes without it. The handle of a waiting pod removes it only as it was
+    /// [`OVERDUE`] goes without it at the next sweep. The handle of a waiting pod removes it only as it was
     /// listed: whoever took it meanwhile has changed it.
     pub(super) async fn remove_pod(&self, handle: &str) -> Result<(), Failure> {
         let (name, version) = match handle.split_once(VERSION) {
@@ -135,7 +138,7 @@ impl Cluster {
         removed
     }
 
-    async fn until_removed(&self, name: &str) -> Result<(), Failure> {
+    pub(super) async fn until_removed(&self, name: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + REMOVAL_LIMIT;
         let mut pause = FIRST_PAUSE;
         while Instant::now() < deadline {
@@ -164,9 +167,10 @@ impl Cluster {
     }
 }
 
-/// Returns true if a pod should have been removed by its node long ago.
+/// Returns true if a pod should have been removed by its node long ago, whatever the clocks of this
+/// machine and of the cluster say.
 fn is_overdue(pod: &Pod) -> bool {
-    let limit = i64::try_from(REMOVAL_LIMIT.as_secs()).unwrap_or(i64::MAX);
+    let limit = i64::try_from(OVERDUE.as_secs()).unwrap_or(i64::MAX);
     let since = pod.metadata.deletion_timestamp.as_ref();
     since.is_some_and(|since| Utc::now().timestamp() - since.0.as_second() > limit)
 }

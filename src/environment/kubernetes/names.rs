@@ -50,6 +50,11 @@ pub(super) fn service(name: &str) -> String {
     format!("{SERVICE}{name}")
 }
 
+/// Returns true if this is the container of a service.
+pub(super) fn is_service(container: &str) -> bool {
+    container.starts_with(SERVICE)
+}
+
 /// Splits the id of a container into its pod and its container there.
 pub(super) fn place(id: &str) -> (&str, &str) {
     id.split_once('/').unwrap_or((id, WORK))

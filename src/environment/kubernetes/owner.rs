@@ -16,29 +16,29 @@ use crate::environment::error::EnvironmentError;
 
 impl Cluster {
     /// Returns what everything of this installation belongs to, and makes it if it is missing:
-    /// whoever deletes it removes all pods and the policy.
-    pub(super) async fn owner(&self) -> Result<&Owner, EnvironmentError> {
-        self.shared.owner.get_or_try_init(|| self.find_owner()).await
-    }
-
-    async fn find_owner(&self) -> Result<Owner, EnvironmentError> {
+    /// whoever deletes it removes all pods and the policy. Asked for each time: a pod that belongs
+    /// to something deleted is collected at once.
+    pub(super) async fn owner(&self) -> Result<Owner, EnvironmentError> {
         let what = "making the object that the pods belong to";
         let api: Api<ConfigMap> = Api::namespaced(self.client(), self.namespace());
         let name = names::installation(&self.shared.instance);
-        let wanted = ConfigMap {
+        let mut wanted = ConfigMap {
             data: Some(BTreeMap::from([(
                 "about".to_owned(),
                 "The pods of one installation of coding-agent belong to this; deleting it deletes them.".to_owned(),
             )])),
             ..ConfigMap::default()
         };
-        let mut wanted = wanted;
         wanted.metadata.name = Some(name.clone());
         wanted.metadata.labels = Some(names::labels_of_all(&self.shared.instance));
-        let params = PostParams::default();
-        let found = match self.ask(api.create(&params, &wanted)).await {
+        let found = match self.ask(api.get(&name)).await {
+            Err(failure) if failure.is_absent() => self.ask(api.create(&PostParams::default(), &wanted)).await,
+            found => found,
+        };
+        let found = match found {
+            // Another process was faster.
             Err(failure) if failure.is_conflict() => self.ask(api.get(&name)).await,
-            created => created,
+            found => found,
         };
         let found = found.map_err(|failure| self.error_of(what, failure))?;
         Ok(Owner {
@@ -48,15 +48,46 @@ impl Cluster {
     }
 
     /// Makes the network policy what it must be: the pods of this installation reach nothing, and
-    /// nothing reaches them.
-    pub(super) async fn apply_policy(&self) -> Result<(), EnvironmentError> {
+    /// nothing reaches them. Returns which state of it that is.
+    pub(super) async fn apply_policy(&self) -> Result<PolicyState, EnvironmentError> {
         let owner = self.owner().await?;
-        let api: Api<NetworkPolicy> = Api::namespaced(self.client(), self.namespace());
-        let policy = policy(&self.shared.instance, owner);
+        let api = self.policies();
+        let policy = policy(&self.shared.instance, &owner);
         let params = PatchParams::apply(MANAGER).force();
         let applied = self.ask(api.patch(&owner.name, &params, &Patch::Apply(&policy))).await;
-        applied.map_err(|failure| self.error_of("making the network policy of the pods", failure))?;
-        Ok(())
+        let applied = applied.map_err(|failure| self.error_of("making the network policy of the pods", failure))?;
+        Ok(PolicyState::of(applied))
+    }
+
+    /// Returns the state of the network policy; `None` if there is none.
+    pub(super) async fn policy_state(&self) -> Result<Option<PolicyState>, EnvironmentError> {
+        let name = names::installation(&self.shared.instance);
+        match self.ask(self.policies().get(&name)).await {
+            Ok(policy) => Ok(Some(PolicyState::of(policy))),
+            Err(failure) if failure.is_absent() => Ok(None),
+            Err(failure) => Err(self.error_of("looking at the network policy of the pods", failure)),
+        }
+    }
+
+    fn policies(&self) -> Api<NetworkPolicy> {
+        Api::namespaced(self.client(), self.namespace())
+    }
+}
+
+/// Identifies a policy as it was when it was looked at: another one, or a changed one, has another
+/// state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PolicyState {
+    uid: String,
+    generation: i64,
+}
+
+impl PolicyState {
+    fn of(policy: NetworkPolicy) -> Self {
+        Self {
+            uid: policy.metadata.uid.unwrap_or_default(),
+            generation: policy.metadata.generation.unwrap_or_default(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::{AttachParams, ListParams, PostParams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
@@ -17,6 +17,7 @@ use super::pod::{self, Names, PodRequest};
 use super::standing::{self, Ending, Standing, Wait};
 use super::stream::BUFFER;
 use crate::environment::container::Container;
+use crate::environment::container::name::LABEL_RUN;
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::Failure;
 
@@ -31,6 +32,9 @@ const USUAL_START: Duration = Duration::from_secs(20);
 
 /// Time for which an image may fail to be pulled: a registry may be away for a moment.
 const IMAGE_PATIENCE: Duration = Duration::from_secs(45);
+
+/// Time for which a node may fail to start a container, which it tries again.
+const START_PATIENCE: Duration = Duration::from_secs(45);
 
 /// Time for which the API server may be away while a pod starts.
 const SERVER_PATIENCE: Duration = Duration::from_secs(30);
@@ -53,11 +57,12 @@ impl Cluster {
             reason: error.to_string(),
         };
         let size = tokio::fs::metadata(executor).await.map_err(unreadable)?.len();
+        let owner = self.owner().await?;
         let request = PodRequest {
             name,
             holder,
             instance: &self.shared.instance,
-            owner: self.owner().await?,
+            owner: &owner,
             environment,
             image,
             executor_bytes: size,
@@ -90,14 +95,14 @@ impl Cluster {
         let limit = Duration::from_secs(self.shared.choice.start_seconds);
         let begun = Instant::now();
         let (mut pause, mut is_sent) = (FIRST_PAUSE, self.shared.choice.executor_image.is_some());
-        let (mut away_since, mut no_image_since) = (None, None);
+        let (mut away_since, mut no_image_since, mut no_start_since) = (None, None, None);
         loop {
             let pod = match self.ask(self.pods().get(name)).await {
                 Ok(pod) => pod,
-                Err(Failure::Silent(reason)) => {
+                Err(failure) if failure::may_pass(&failure) => {
                     let since = *away_since.get_or_insert_with(Instant::now);
                     if since.elapsed() > SERVER_PATIENCE {
-                        return Err(self.error_of("waiting for a pod", Failure::Silent(reason)));
+                        return Err(self.error_of("waiting for a pod", failure));
                     }
                     sleep(LONGEST_PAUSE).await;
                     continue;
@@ -110,7 +115,10 @@ impl Cluster {
             away_since = None;
             let waits_for = match standing::judge(&pod, BRINGER) {
                 Standing::Running => return Ok(pod),
-                Standing::Ended(ending) => return Err(self.never_ran(name, ending)),
+                Standing::Ended(ending) => {
+                    let words = self.last_words_of_services(&pod).await;
+                    return Err(self.never_ran(name, ending, &words));
+                }
                 Standing::Away(node) => Wait::Usual(format!("it {}", away(&node))),
                 Standing::Receiving if is_sent => Wait::Usual("it takes the executor".to_owned()),
                 Standing::Receiving => {
@@ -127,7 +135,13 @@ impl Cluster {
                         return Err(no_image(image, reason));
                     }
                 }
-                Wait::Usual(_) | Wait::Place(_) => no_image_since = None,
+                Wait::Container(words) => {
+                    let since = *no_start_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > START_PATIENCE.min(limit) {
+                        return Err(self.never_ran(name, Ending::Other(words.clone()), ""));
+                    }
+                }
+                Wait::Usual(_) | Wait::Place(_) => (no_image_since, no_start_since) = (None, None),
             }
             if begun.elapsed() > limit {
                 return Err(self.took_too_long(name, waits_for, limit));
@@ -142,8 +156,9 @@ impl Cluster {
         }
     }
 
-    /// Creates a pod. What is just being removed counts in a quota until it is gone, and is waited
-    /// for.
+    /// Creates a pod. Waits for what passes by itself: what is just being removed counts in a quota
+    /// until it is gone, and quotas are counted by one at a time. A pod of the same run, which an
+    /// earlier process asked for, makes room.
     async fn create(&self, wanted: &Pod) -> Result<(), EnvironmentError> {
         let begun = Instant::now();
         loop {
@@ -151,12 +166,44 @@ impl Cluster {
             let Err(failure) = created else {
                 return Ok(());
             };
-            let may_pass = failure::is_of_quota(&failure) && begun.elapsed() < REMOVAL_LIMIT;
-            if !may_pass || !self.is_any_being_removed().await {
+            if matches!(failure, Failure::Silent(_)) {
+                // It may have been created all the same.
+                self.note_leftover();
+            }
+            let passes = failure::is_busy(&failure)
+                || failure::is_of_quota(&failure) && self.is_any_being_removed().await
+                || failure.is_conflict() && self.has_made_room(wanted).await;
+            if !passes || begun.elapsed() > REMOVAL_LIMIT {
                 return Err(self.error_of("creating a pod", failure));
             }
             sleep(LONGEST_PAUSE).await;
         }
+    }
+
+    /// Removes a pod with the name of `wanted` that is the same run's; returns whether it is gone.
+    async fn has_made_room(&self, wanted: &Pod) -> bool {
+        let run = |pod: &Pod| pod.metadata.labels.as_ref()?.get(LABEL_RUN).cloned();
+        let name = wanted.metadata.name.as_deref().unwrap_or_default();
+        match self.ask(self.pods().get(name)).await {
+            Ok(found) if run(&found).is_some() && run(&found) == run(wanted) => {
+                self.remove_pod(name).await.is_ok() && self.until_removed(name).await.is_ok()
+            }
+            Ok(_) => false,
+            Err(failure) => failure.is_absent(),
+        }
+    }
+
+    /// Returns the last words of services that have ended.
+    async fn last_words_of_services(&self, pod: &Pod) -> String {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let mut words = String::new();
+        for service in ended_services(pod) {
+            let said = self.last_words(name, &service).await;
+            if !said.is_empty() {
+                words = format!("{words}; {service} said: {said}");
+            }
+        }
+        words
     }
 
     async fn is_any_being_removed(&self) -> bool {
@@ -165,7 +212,7 @@ impl Cluster {
         listed.is_ok_and(|list| list.items.iter().any(|pod| pod.metadata.deletion_timestamp.is_some()))
     }
 
-    fn never_ran(&self, name: &str, ending: Ending) -> EnvironmentError {
+    fn never_ran(&self, name: &str, ending: Ending, said: &str) -> EnvironmentError {
         match ending {
             Ending::NoRoom(words) => self.unavailable(format!(
                 "the pod {name} {words}; the run is tried again, and finds room when others have ended or a node is added"
@@ -176,7 +223,7 @@ impl Cluster {
             )),
             Ending::Other(words) => EnvironmentError::Unexpected {
                 what: "starting a pod".to_owned(),
-                reason: format!("the pod {name} {words}"),
+                reason: format!("the pod {name} {words}{said}"),
             },
         }
     }
@@ -189,7 +236,7 @@ impl Cluster {
                  `consumers`; the run is tried again"
             )),
             Wait::Image { image, reason } => no_image(&image, &reason),
-            Wait::Usual(reason) => self.unavailable(format!(
+            Wait::Usual(reason) | Wait::Container(reason) => self.unavailable(format!(
                 "the pod {name} did not run within {seconds} s: {reason}; look at `kubectl describe pod`, or raise \
                  environment.kubernetes.start_seconds if its images take longer to pull; the run is tried again"
             )),
@@ -238,6 +285,14 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+fn ended_services(pod: &Pod) -> Vec<String> {
+    let status = pod.status.as_ref();
+    let containers = status.and_then(|status| status.container_statuses.as_ref()).into_iter();
+    let has_ended = |status: &&ContainerStatus| status.state.as_ref().is_some_and(|state| state.terminated.is_some());
+    let ended = containers.flatten().filter(has_ended).map(|status| status.name.clone());
+    ended.filter(|name| names::is_service(name)).collect()
 }
 
 fn no_image(image: &str, reason: &str) -> EnvironmentError {

@@ -17,7 +17,7 @@ use super::cluster::Cluster;
 use super::names::Holder;
 use super::pod::Names;
 use super::stream::Carried;
-use super::verdict::Verdict;
+use super::verdict::{Known, Verdict};
 use crate::environment::config::NetworkMode;
 use crate::environment::container::Container;
 use crate::environment::error::EnvironmentError;
@@ -60,13 +60,25 @@ impl Cluster {
             return Ok(());
         }
         // Held meanwhile, so that concurrent starts wait for one trial.
-        let mut known = self.shared.verdict.lock().await;
-        let verdict = match known.take().filter(Verdict::is_believed) {
-            Some(verdict) => verdict,
-            None => Box::pin(self.try_policy()).await?,
+        let mut known = self.shared.policy.lock().await;
+        let state = self.policy_state().await?;
+        let last = known.verdict.take().filter(|last| Some(&last.of) == state.as_ref());
+        let verdict = match last {
+            Some(last) if last.is_believed() => last,
+            last => match self.tried(&mut known).await {
+                Ok(verdict) => verdict,
+                Err(EnvironmentError::ClusterUnavailable { reason, .. })
+                    if last.as_ref().is_some_and(Verdict::outlasts) =>
+                {
+                    tracing::warn!("the network policy could not be tried again: {reason}");
+                    known.verdict = last;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            },
         };
         let reached = verdict.reached.clone();
-        *known = Some(verdict);
+        known.verdict = Some(verdict);
         if reached.is_empty() {
             return Ok(());
         }
@@ -77,8 +89,21 @@ impl Cluster {
         )))
     }
 
+    /// Tries the policy, unless that was not possible just now.
+    async fn tried(&self, known: &mut Known) -> Result<Verdict, EnvironmentError> {
+        if let Some(reason) = known.lasting_failure() {
+            return Err(self.unavailable(reason.to_owned()));
+        }
+        let tried = Box::pin(self.try_policy()).await;
+        known.failed = match &tried {
+            Err(EnvironmentError::ClusterUnavailable { reason, .. }) => Some((Instant::now(), reason.clone())),
+            Ok(_) | Err(_) => None,
+        };
+        tried
+    }
+
     async fn try_policy(&self) -> Result<Verdict, EnvironmentError> {
-        self.apply_policy().await?;
+        let state = self.apply_policy().await?;
         let config = &self.shared.config;
         let Some(environment) = config.environments.get(&config.default_environment) else {
             return Err(self.unavailable("there is no default environment to try its network with".to_owned()));
@@ -109,7 +134,7 @@ impl Cluster {
         }
         neighbour?;
         prober?;
-        Ok(Verdict::now(tried?))
+        Ok(Verdict::now(state, tried?))
     }
 
     /// Tries until nothing is reached, for at most [`SETTLING`]: a plugin learns of a new pod a
@@ -141,7 +166,7 @@ impl Cluster {
         let what = "trying the network policy";
         let broken = |reason: &str| self.error_of(what, Failure::Silent(reason.to_owned()));
         let listening = self.carried(neighbour.id(), &[EXECUTOR, "listen"], &[]).await;
-        let Carried { stdin, stdout, .. } = listening.map_err(|failure| self.error_of(what, failure))?;
+        let Carried { stdin, stdout, .. } = listening.map_err(|failure| self.not_tried(failure))?;
         let mut lines = BufReader::new(stdout).take(MOST_SAID).lines();
         let port = timeout(TRYING, lines.next_line())
             .await
@@ -195,7 +220,7 @@ impl Cluster {
         let mut command = vec![EXECUTOR, "reach"];
         command.extend(targets.iter().map(|target| target.word.as_str()));
         let carried = self.carried(pod.id(), &command, &[]).await;
-        let Carried { stdin, stdout, ending } = carried.map_err(|failure| self.error_of(what, failure))?;
+        let Carried { stdin, stdout, ending } = carried.map_err(|failure| self.not_tried(failure))?;
         let mut said = Vec::new();
         let heard = timeout(TRYING, async {
             let mut stdout = stdout.take(MOST_SAID);
@@ -208,10 +233,8 @@ impl Cluster {
         match heard {
             Ok((Ok(_), Some(ending))) if ending.exit_code == 0 => {}
             Ok((_, Some(ending))) => {
-                return Err(EnvironmentError::Unexpected {
-                    what: what.to_owned(),
-                    reason: format!("the executor ended with {}: {}", ending.exit_code, ending.stderr.trim()),
-                });
+                let reason = format!("the executor ended with {}: {}", ending.exit_code, ending.stderr.trim());
+                return Err(self.not_tried(Failure::Other(reason)));
             }
             Ok((_, None)) => return Err(broken("the stream broke off")),
             Err(_) => return Err(broken("it took too long")),
@@ -227,6 +250,15 @@ impl Cluster {
         Ok(reached
             .map(|(target, attempt)| format!("{} ({})", target.name, attempt.detail))
             .collect())
+    }
+
+    /// Returns the error that the policy could not be tried, which is no fault of the run that waits
+    /// for it.
+    fn not_tried(&self, failure: Failure) -> EnvironmentError {
+        self.unavailable(format!(
+            "trying its network policy: {}; it is tried again",
+            failure.reason()
+        ))
     }
 
     /// Returns the addresses of the API server as this program reaches it. One on loopback is this

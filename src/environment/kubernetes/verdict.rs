@@ -2,22 +2,50 @@
 
 use std::time::{Duration, Instant};
 
+use super::owner::PolicyState;
+
 /// How long a verdict is believed.
 const GOOD_FOR: Duration = Duration::from_hours(6);
 const BAD_FOR: Duration = Duration::from_mins(5);
+
+/// How much longer a good one is, where there is no room to try again.
+const WITHOUT_ROOM: Duration = Duration::from_hours(1);
+
+/// How long a trial that could not be made is not made again: all runs that wait for it would try
+/// one after the other.
+const FAILED_FOR: Duration = Duration::from_mins(1);
+
+/// What is known of the network policy.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) verdict: Option<Verdict>,
+    /// When a trial could not be made, and why.
+    pub(super) failed: Option<(Instant, String)>,
+}
+
+impl Known {
+    /// Returns why a trial that was made just now could not be made.
+    pub(super) fn lasting_failure(&self) -> Option<&str> {
+        let (at, reason) = self.failed.as_ref()?;
+        (at.elapsed() < FAILED_FOR).then_some(reason)
+    }
+}
 
 /// The verdict of one trial.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
     at: Instant,
+    /// The policy that was tried.
+    pub(super) of: PolicyState,
     /// The targets that were reached; empty if the policy holds.
     pub(super) reached: Vec<String>,
 }
 
 impl Verdict {
-    pub(super) fn now(reached: Vec<String>) -> Self {
+    pub(super) fn now(of: PolicyState, reached: Vec<String>) -> Self {
         Self {
             at: Instant::now(),
+            of,
             reached,
         }
     }
@@ -26,6 +54,12 @@ impl Verdict {
     pub(super) fn is_believed(&self) -> bool {
         let long = if self.reached.is_empty() { GOOD_FOR } else { BAD_FOR };
         self.at.elapsed() < long
+    }
+
+    /// Returns true if it may be relied on although it is due to be tried again, which was not
+    /// possible.
+    pub(super) fn outlasts(&self) -> bool {
+        self.reached.is_empty() && self.at.elapsed() < GOOD_FOR + WITHOUT_ROOM
     }
 }
 
@@ -37,6 +71,7 @@ mod tests {
     fn a_verdict_is_tried_again_now_and_then() {
         let verdict = |age: Duration, reached: &[&str]| Verdict {
             at: Instant::now().checked_sub(age).unwrap(),
+            of: PolicyState::default(),
             reached: reached.iter().map(|word| (*word).to_owned()).collect(),
         };
         assert!(verdict(Duration::from_mins(6), &[]).is_believed());

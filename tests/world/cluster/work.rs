@@ -179,6 +179,7 @@ async fn after_a_kill_the_next_process_goes_on_in_the_same_pod() {
 #[tokio::test]
 async fn a_pod_that_nobody_needs_is_swept_and_all_go_with_the_installation() {
     let world = World::start().await;
+    world.run().await;
     let (script, issue) = runs(&world, &[]);
     script.done("Looked.");
     let instance = coding_agent::service::instance(&world.state_dir());

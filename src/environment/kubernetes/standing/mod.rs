@@ -25,6 +25,8 @@ pub(super) enum Wait {
     Usual(String),
     /// No node has room for it, or may have it.
     Place(String),
+    /// A container that could not be started when it was last tried; the words say which and why.
+    Container(String),
     /// An image that could not be pulled when it was last tried.
     Image { image: String, reason: String },
 }
@@ -74,8 +76,8 @@ const NOT_YET: [&str; 4] = [
     "ImageInspectError",
 ];
 
-/// Reasons for which a container will not start by waiting.
-const CANNOT_START: [&str; 5] = [
+/// Reasons for which a container could not be started when it was last tried.
+const NOT_STARTED: [&str; 5] = [
     "CreateContainerConfigError",
     "CreateContainerError",
     "RunContainerError",
@@ -202,9 +204,9 @@ fn trouble(container: &ContainerStatus) -> Option<Standing> {
     if NOT_YET.contains(&reason) {
         return Some(Standing::Waiting(Wait::Image { image, reason: message }));
     }
-    CANNOT_START.contains(&reason).then(|| {
+    NOT_STARTED.contains(&reason).then(|| {
         let words = format!("cannot start its container {}: {reason}: {message}", container.name);
-        Standing::Ended(Ending::Other(words))
+        Standing::Waiting(Wait::Container(words))
     })
 }
 
