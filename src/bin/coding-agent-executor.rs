@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         return executor::supervise(&folder, &command);
     }
     let served = match first.to_str() {
-        Some("init") => Err(stay()),
+        Some("init") => Err(stay(words.next().is_some_and(|word| word == "alone"))),
         Some("multiplex") => multiplex(),
         Some("attach") => alone(executor::attach()),
         Some("end") => alone(executor::end()),
@@ -115,8 +115,12 @@ fn alone(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     served
 }
 
-/// Is the container's first process: starts `multiplex`, and stays.
-fn stay() -> anyhow::Error {
+/// Is the container's first process, and stays. Starts `multiplex`, unless that is asked for over
+/// a stream of its own.
+fn stay(alone: bool) -> anyhow::Error {
+    if alone {
+        return init::stay_alone().into();
+    }
     let mut program = Command::new(THIS_PROGRAM);
     program.arg0("coding-agent-executor").arg("multiplex");
     let broken = || {

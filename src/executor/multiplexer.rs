@@ -78,7 +78,7 @@ pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> a
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let (mut reader, mut writer) = stdio_pipes();
     // Before anything else runs in the container, which could take its place.
-    let door = Door::open();
+    let door = Door::open().await;
     writer.write_all(format!("{GREETING}\n").as_bytes()).await?;
     writer.flush().await?;
     let key = SessionKey::receive((&mut reader, &mut writer)).await?;

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, copy, sink};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::link::LinkEnd;
@@ -40,6 +40,9 @@ const VISIT: Duration = Duration::from_secs(10);
 
 /// Most who are listened to at once; others are sent away.
 const MOST_VISITS: usize = 8;
+
+/// Time in which the address must be had.
+const OPENING: Duration = Duration::from_secs(2);
 
 /// Time before the next is received if one could not be, for lack of file descriptors for instance.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -66,8 +69,16 @@ type Visitor = (Visit, UnixStream);
 
 impl Door {
     /// Opens the door; `None` if that is not possible, and a lost connection ends the session.
-    pub(super) fn open() -> Option<Self> {
-        UnixListener::bind(ADDRESS).ok().map(Self)
+    pub(super) async fn open() -> Option<Self> {
+        let begun = Instant::now();
+        loop {
+            match UnixListener::bind(ADDRESS) {
+                Ok(listener) => return Some(Self(listener)),
+                // One that has just ended may still have it.
+                Err(_) if begun.elapsed() < OPENING => sleep(PAUSE).await,
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Listens to everybody who comes, and hands on those who have a right to what they want.
@@ -81,6 +92,10 @@ impl Door {
                         sleep(PAUSE).await;
                         continue;
                     };
+                    // A process of another container of the pod has no number here.
+                    if !stream.peer_cred().is_ok_and(|peer| peer.pid().is_some_and(|process| process > 0)) {
+                        continue;
+                    }
                     let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
                         continue;
                     };

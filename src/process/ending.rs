@@ -48,7 +48,19 @@ pub fn end_descendants(root: u32, grace: Duration) -> Ended {
     }
 }
 
-/// Kills a process tree. Every process is stopped before the first one is killed, because a tree
+/// Kills the process `root` with all of its descendants. `root` is stopped first, so that it cannot
+/// take the end of another for a reason to go on.
+pub fn kill_tree(root: u32) {
+    let Some(root_pid) = i32::try_from(root).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    // One that has ended by itself is no error.
+    let _ = kill_process(root_pid, Signal::STOP);
+    let _ = kill_descendants(root);
+    let _ = kill_process(root_pid, Signal::KILL);
+}
+
+/// Kills the descendants of a process. Every process is stopped before the first one is killed, because a tree
 /// that keeps forking outruns KILL alone.
 fn kill_descendants(root: u32) -> Ended {
     let deadline = Instant::now() + KILLED_WITHIN;

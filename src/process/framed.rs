@@ -15,11 +15,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::ending::kill_tree;
 
 /// Letters of frames to the process. The first frame is a [`Started`] as JSON.
 pub const START: u8 = b'c';
@@ -57,6 +60,10 @@ pub struct Started {
     pub command: Vec<String>,
     /// Environment variables, each as `NAME=value`.
     pub environment: Vec<String>,
+    /// Whether it goes on when the stream is cut. Any other process is killed then: it would take
+    /// a part of its input for all of it, and work on beside the next attempt.
+    #[serde(default)]
+    pub outlives: bool,
 }
 
 /// How a process ended.
@@ -65,6 +72,10 @@ pub struct Ended {
     pub exit_code: i64,
     /// The last 64 KiB.
     pub stderr: String,
+    /// How many bytes of output were carried; another count at the outer end means that the stream
+    /// lost some.
+    #[serde(default)]
+    pub output_bytes: Option<u64>,
 }
 
 /// Returns the header of a frame.
@@ -90,11 +101,13 @@ pub fn run(home: Option<&OsString>, mut stdin: impl Read + Send + 'static, mut s
     if letter != START {
         return Err(io::Error::other("it does not begin with what is to be started"));
     }
-    let started = start(home, &serde_json::from_slice(&bytes)?);
-    let ended = match started {
+    let started: Started = serde_json::from_slice(&bytes)?;
+    let ended = match start(home, &started) {
         Ok(mut child) => {
-            let seen = feed(child.stdin.take(), stdin);
-            let ended = carry(child, &mut stdout)?;
+            let has_ended = Arc::new(AtomicBool::new(false));
+            let dies_with_it = (!started.outlives).then(|| (child.id(), Arc::clone(&has_ended)));
+            let seen = feed(child.stdin.take(), stdin, dies_with_it);
+            let ended = carry(child, &has_ended, &mut stdout)?;
             return say_goodbye(&ended, &seen, &mut stdout);
         }
         Err(error) => Ended {
@@ -104,9 +117,10 @@ pub fn run(home: Option<&OsString>, mut stdin: impl Read + Send + 'static, mut s
                 126
             },
             stderr: error.to_string(),
+            output_bytes: Some(0),
         },
     };
-    say_goodbye(&ended, &feed(None, stdin), &mut stdout)
+    say_goodbye(&ended, &feed(None, stdin, None), &mut stdout)
 }
 
 fn start(home: Option<&OsString>, started: &Started) -> io::Result<Child> {
@@ -134,46 +148,69 @@ fn start(home: Option<&OsString>, started: &Started) -> io::Result<Child> {
         .spawn()
 }
 
-/// Hands the input to the process in a thread, as long as it reads it. What it returns hears when the other end has seen
-/// the ending, or is gone.
-fn feed(input: Option<ChildStdin>, mut stdin: impl Read + Send + 'static) -> mpsc::Receiver<()> {
+/// Hands the input to the process in a thread, as long as it reads it. What it returns hears when
+/// the other end has seen the ending, or is gone. `dies_with_it` is the process that is killed when
+/// the stream is cut, unless it has ended.
+fn feed(
+    input: Option<ChildStdin>,
+    mut stdin: impl Read + Send + 'static,
+    dies_with_it: Option<(u32, Arc<AtomicBool>)>,
+) -> mpsc::Receiver<()> {
     let (said, seen) = mpsc::channel();
     thread::spawn(move || {
         let mut input = input;
+        let mut is_seen = false;
         while let Ok((letter, bytes)) = read_frame(&mut stdin) {
             match letter {
                 INPUT => input = input.and_then(|mut input| input.write_all(&bytes).is_ok().then_some(input)),
                 INPUT_END => input = None,
-                SEEN => break,
+                SEEN => {
+                    is_seen = true;
+                    break;
+                }
                 _ => {}
             }
         }
+        // Before its input is closed, which it would take for the end.
+        if let Some((process, has_ended)) = dies_with_it
+            && !is_seen
+            && !has_ended.load(Ordering::SeqCst)
+        {
+            kill_tree(process);
+        }
+        drop(input);
         let _ = said.send(());
     });
     seen
 }
 
 /// Carries the output to its end and waits for the process.
-fn carry(mut child: Child, mut stdout: impl Write) -> io::Result<Ended> {
+fn carry(mut child: Child, has_ended: &AtomicBool, mut stdout: impl Write) -> io::Result<Ended> {
     let stderr = child.stderr.take();
     let said = thread::spawn(move || stderr.map(last_of).unwrap_or_default());
     let mut output = child.stdout.take();
     let mut piece = vec![0; PIECE];
     let mut is_heard = true;
+    let mut output_bytes = 0;
     while let Some(output) = output.as_mut() {
         match output.read(&mut piece) {
             Ok(0) | Err(_) => break,
             // Where nobody hears it any more, the process still gets rid of it.
-            Ok(length) if is_heard => is_heard = write_frame(&mut stdout, OUTPUT, &piece[..length]).is_ok(),
+            Ok(length) if is_heard => {
+                is_heard = write_frame(&mut stdout, OUTPUT, &piece[..length]).is_ok();
+                output_bytes += length as u64;
+            }
             Ok(_) => {}
         }
     }
     let status = child.wait()?;
+    has_ended.store(true, Ordering::SeqCst);
     let signalled = || status.signal().map(|signal| 128 + signal);
     let exit_code = status.code().or_else(signalled).unwrap_or(-1);
     Ok(Ended {
         exit_code: exit_code.into(),
         stderr: said.join().unwrap_or_default(),
+        output_bytes: Some(output_bytes),
     })
 }
 
@@ -220,6 +257,7 @@ mod tests {
         let started = Started {
             command: owned(command),
             environment: owned(environment),
+            outlives: false,
         };
         let mut input = Vec::new();
         write_frame(&mut input, START, &serde_json::to_vec(&started).unwrap()).unwrap();
@@ -241,10 +279,11 @@ mod tests {
         }
     }
 
-    fn ended(exit_code: i64, stderr: &str) -> Ended {
+    fn ended(exit_code: i64, stderr: &str, output_bytes: u64) -> Ended {
         Ended {
             exit_code,
             stderr: stderr.to_owned(),
+            output_bytes: Some(output_bytes),
         }
     }
 
@@ -253,20 +292,24 @@ mod tests {
         let script = "cat; echo $A >&2; exit 3";
         let frames: [(u8, &[u8]); 4] = [(INPUT, b"some "), (INPUT, b"input"), (INPUT_END, b""), (SEEN, b"")];
         let ran = run_with(&["A=b=c"], &["sh", "-c", script], &frames);
-        assert_eq!(ran, (b"some input".to_vec(), ended(3, "b=c\n")));
+        assert_eq!(ran, (b"some input".to_vec(), ended(3, "b=c\n", 10)));
     }
 
     #[test]
     fn nothing_of_a_long_output_is_lost() {
         let frames: [(u8, &[u8]); 2] = [(INPUT_END, b""), (SEEN, b"")];
         let (output, ending) = run_with(&[], &["head", "-c", "3145728", "/dev/zero"], &frames);
-        assert_eq!((output.len(), ending), (3_145_728, ended(0, "")));
+        assert_eq!((output.len(), ending), (3_145_728, ended(0, "", 3_145_728)));
     }
 
     #[test]
-    fn a_stream_that_breaks_off_ends_the_input() {
-        let (output, ending) = run_with(&[], &["cat"], &[(INPUT, b"half")]);
-        assert_eq!((&output[..], ending.exit_code), (&b"half"[..], 0));
+    fn a_process_never_takes_a_part_of_its_input_for_all_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let done = folder.path().join("done");
+        let script = format!("cat; touch {}", done.display());
+        let (_, ending) = run_with(&[], &["sh", "-c", &script], &[(INPUT, b"half")]);
+        assert_eq!(ending.exit_code, 137);
+        assert!(!done.exists());
     }
 
     #[test]

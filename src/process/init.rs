@@ -15,6 +15,17 @@ use super::reap_any_child;
 /// Interval between looks for orphans while there is no child: nothing announces the first.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// Reaps children for ever. Returns only if they cannot be waited for.
+pub fn stay_alone() -> io::Error {
+    loop {
+        match reap_any_child() {
+            Ok(Some(_)) => {}
+            Ok(None) => thread::sleep(LOOK_AGAIN),
+            Err(error) => return error,
+        }
+    }
+}
+
 /// Starts `program`, calls `at_its_end` once it has ended, and reaps children for ever. Returns
 /// only if the program cannot be started, or children cannot be waited for.
 pub fn stay(mut program: Command, at_its_end: impl FnOnce() + Send + 'static) -> io::Error {

@@ -12,6 +12,9 @@ use super::image_name;
 /// The longest name of an object in a cluster that is also a label's value.
 const LONGEST_NAME: usize = 63;
 
+/// The longest name of an installation: it begins the names of objects.
+const LONGEST_INSTALLATION: usize = 40;
+
 /// The engine that runs the containers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -38,6 +41,11 @@ pub enum EngineKind {
 pub struct Kubernetes {
     /// The namespace of the pods, which must exist. Nothing outside of it is touched.
     pub namespace: String,
+    /// The name of this installation in the namespace; if left out, an id that lies in the state
+    /// folder. Programs that share a store need one name, and so does one whose state folder does
+    /// not outlive it: by it the pods of an earlier process are found. Those with stores of their
+    /// own need names of their own.
+    pub installation: Option<String>,
     /// File that says how the cluster is reached; if left out, `KUBECONFIG`, else `.kube/config` in
     /// the home, else the service account of the pod that the program runs in.
     pub kubeconfig: Option<PathBuf>,
@@ -60,16 +68,38 @@ pub struct Kubernetes {
     pub group: u32,
     /// Labels of the nodes that the pods may run on.
     pub node_selector: BTreeMap<String, String>,
+    /// Taints of nodes that the pods tolerate, as a pod has them.
+    pub tolerations: Vec<Toleration>,
+    /// The `PriorityClass` of the pods.
+    pub priority_class: Option<String>,
     /// The one node that all pods run on, without asking the scheduler.
     pub node: Option<String>,
     /// Seconds within which a pod must run, pulling its images included.
     pub start_seconds: u64,
 }
 
+/// A taint of nodes that pods tolerate.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Toleration {
+    /// The key of the taint; if left out, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// `Equal` or `Exists`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; if left out, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<String>,
+}
+
 impl Default for Kubernetes {
     fn default() -> Self {
         Self {
             namespace: "coding-agent".to_owned(),
+            installation: None,
             kubeconfig: None,
             context: None,
             runtime_class: None,
@@ -79,6 +109,8 @@ impl Default for Kubernetes {
             user: 1000,
             group: 1000,
             node_selector: BTreeMap::new(),
+            tolerations: Vec::new(),
+            priority_class: None,
             node: None,
             start_seconds: 300,
         }
@@ -147,6 +179,8 @@ impl Kubernetes {
         let mut faults = Vec::new();
         let named = [
             ("namespace", Some(&self.namespace)),
+            ("installation", self.installation.as_ref()),
+            ("priority_class", self.priority_class.as_ref()),
             ("runtime_class", self.runtime_class.as_ref()),
             ("service_account", self.service_account.as_ref()),
             ("node", self.node.as_ref()),
@@ -170,6 +204,32 @@ impl Kubernetes {
             if number == 0 {
                 let reason = "0 is root, and nothing runs as root; write another number, such as 1000";
                 faults.push((key, reason.to_owned()));
+            }
+        }
+        if let Some(name) = self
+            .installation
+            .as_ref()
+            .filter(|name| name.len() > LONGEST_INSTALLATION)
+        {
+            let reason = format!(
+                "'{name}' is too long for the names that are made of it; write at most {LONGEST_INSTALLATION} letters"
+            );
+            faults.push(("installation", reason));
+        }
+        for (key, number) in [("user", self.user), ("group", self.group)] {
+            if i32::try_from(number).is_err() {
+                let reason = format!("{number} is beyond what a cluster takes; write at most {}", i32::MAX);
+                faults.push((key, reason));
+            }
+        }
+        for toleration in &self.tolerations {
+            let is_one_of =
+                |word: &Option<String>, words: &[&str]| word.as_ref().is_none_or(|word| words.contains(&word.as_str()));
+            if !is_one_of(&toleration.operator, &["Equal", "Exists"])
+                || !is_one_of(&toleration.effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"])
+            {
+                let reason = "operator is Equal or Exists, effect is NoSchedule, PreferNoSchedule or NoExecute";
+                faults.push(("tolerations", reason.to_owned()));
             }
         }
         if self.start_seconds == 0 {

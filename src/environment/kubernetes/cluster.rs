@@ -82,7 +82,7 @@ impl Cluster {
         let shared = Shared {
             config: config.clone(),
             choice: choice.clone(),
-            instance: instance.to_owned(),
+            instance: choice.installation.clone().unwrap_or_else(|| instance.to_owned()),
             description: format!("Kubernetes {} at {place}", version.git_version),
             server,
             policy: Mutex::default(),

@@ -12,7 +12,7 @@ use super::failure;
 use super::lives::away;
 use super::names::{self, BRINGER};
 use super::standing::{self, Standing};
-use super::stream::{self, BUFFER, Carried};
+use super::stream::{self, BUFFER, Carried, Cut};
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::{ContainerState, EXECUTOR, Failure, Process, Processes, Streams};
 use crate::process::framed::Started;
@@ -30,6 +30,9 @@ const LOOK_PAUSE: Duration = Duration::from_millis(100);
 /// The command that a stream is opened for. What is to be started in it is said over the stream.
 const FRAMED: [&str; 2] = [EXECUTOR, "framed"];
 
+/// The word for the process that serves a run over all of its streams, and outlives each of them.
+const MULTIPLEX: &str = "multiplex";
+
 impl Cluster {
     /// Starts a process; its streams and its ending come in frames.
     pub(super) async fn carried(&self, id: &str, command: &[&str], environment: &[&str]) -> Result<Carried, Failure> {
@@ -37,6 +40,7 @@ impl Cluster {
         let started = Started {
             command: owned(command),
             environment: owned(environment),
+            outlives: command.contains(&MULTIPLEX),
         };
         let mut tries = 1;
         loop {
@@ -83,7 +87,7 @@ impl Cluster {
 
     /// Returns the streams over which a run speaks with the executor.
     pub(super) async fn first_streams(&self, pod: &str) -> Result<Streams, Failure> {
-        let carried = self.carried(pod, &[EXECUTOR, "multiplex"], &[]).await?;
+        let carried = self.carried(pod, &[EXECUTOR, MULTIPLEX], &[]).await?;
         Ok((Box::new(carried.stdin), Box::new(carried.stdout)))
     }
 }
@@ -101,12 +105,14 @@ impl Processes for Cluster {
         let Carried { stdin, stdout, ending } = self.carried(container, command, environment).await?;
         let (cluster, id) = (self.clone(), container.to_owned());
         let ending = async move {
-            if let Some(ending) = ending.come().await {
-                return Ok(Some(ending));
-            }
-            match cluster.state(&id).await {
-                Ok(ContainerState::Ended(reason)) => Err(gone(reason)),
-                _ => Err(Failure::Silent(
+            let cut = match ending.come().await {
+                Ok(ending) => return Ok(Some(ending)),
+                Err(cut) => cut,
+            };
+            match (cluster.state(&id).await, cut) {
+                (Ok(ContainerState::Ended(reason)), _) => Err(gone(reason)),
+                (_, Cut::Process) => Err(Failure::Other("it was ended by another process of the pod".to_owned())),
+                (_, Cut::Stream) => Err(Failure::Silent(
                     "the stream broke off before the command's end was told".to_owned(),
                 )),
             }

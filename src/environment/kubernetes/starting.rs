@@ -16,8 +16,8 @@ use super::names::{self, BRINGER, Holder};
 use super::pod::{self, Names, PodRequest};
 use super::standing::{self, Ending, Standing, Wait};
 use super::stream::BUFFER;
-use crate::environment::container::Container;
 use crate::environment::container::name::LABEL_RUN;
+use crate::environment::container::{Container, certificates};
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::Failure;
 
@@ -57,6 +57,7 @@ impl Cluster {
             reason: error.to_string(),
         };
         let size = tokio::fs::metadata(executor).await.map_err(unreadable)?.len();
+        let certificates = self.certificates();
         let owner = self.owner().await?;
         let request = PodRequest {
             name,
@@ -66,11 +67,12 @@ impl Cluster {
             environment,
             image,
             executor_bytes: size,
+            certificates_bytes: certificates.len(),
             names: given,
         };
         let wanted = pod::pod(&self.shared.config, &self.shared.choice, &request)?;
         self.create(&wanted).await?;
-        match self.until_running(name, executor).await {
+        match self.until_running(name, (executor, certificates.as_bytes())).await {
             Ok(pod) => Ok((self.container_of(name), pod)),
             Err(error) => {
                 if let Err(failure) = self.remove_pod(name).await {
@@ -91,10 +93,15 @@ impl Cluster {
     }
 
     /// Waits until all containers of a pod run, and hands it the executor meanwhile.
-    async fn until_running(&self, name: &str, executor: &Path) -> Result<Pod, EnvironmentError> {
+    async fn until_running(
+        &self,
+        name: &str,
+        (executor, certificates): (&Path, &[u8]),
+    ) -> Result<Pod, EnvironmentError> {
+        let is_in_image = self.shared.choice.executor_image.is_some();
         let limit = Duration::from_secs(self.shared.choice.start_seconds);
         let begun = Instant::now();
-        let (mut pause, mut is_sent) = (FIRST_PAUSE, self.shared.choice.executor_image.is_some());
+        let (mut pause, mut is_sent) = (FIRST_PAUSE, is_in_image && certificates.is_empty());
         let (mut away_since, mut no_image_since, mut no_start_since) = (None, None, None);
         loop {
             let pod = match self.ask(self.pods().get(name)).await {
@@ -122,7 +129,8 @@ impl Cluster {
                 Standing::Away(node) => Wait::Usual(format!("it {}", away(&node))),
                 Standing::Receiving if is_sent => Wait::Usual("it takes the executor".to_owned()),
                 Standing::Receiving => {
-                    self.send_executor(name, executor).await?;
+                    let executor = (!is_in_image).then_some(executor);
+                    self.send(name, executor, certificates).await?;
                     (is_sent, pause) = (true, FIRST_PAUSE);
                     continue;
                 }
@@ -243,9 +251,20 @@ impl Cluster {
         }
     }
 
-    /// Sends the executor to the container that waits for it. It counts what it gets, and the pod
-    /// goes on only if it got all of it.
-    async fn send_executor(&self, name: &str, executor: &Path) -> Result<(), EnvironmentError> {
+    /// Returns the certificates that programs in pods are to trust besides their image's own; empty
+    /// if nobody named one.
+    fn certificates(&self) -> String {
+        let trust = &self.shared.config.trust;
+        if trust.is_named() {
+            certificates::file(trust, &[])
+        } else {
+            String::new()
+        }
+    }
+
+    /// Sends the executor and the certificates to the container that waits for them. It counts what
+    /// it gets, and the pod goes on only if it got all of it.
+    async fn send(&self, name: &str, executor: Option<&Path>, certificates: &[u8]) -> Result<(), EnvironmentError> {
         let what = "sending the executor to a pod";
         let cut = |reason: String| self.error_of(what, Failure::Silent(reason));
         let params = AttachParams {
@@ -264,19 +283,24 @@ impl Cluster {
         let Some(mut stdin) = attached.stdin() else {
             return Err(cut("the stream has no input".to_owned()));
         };
-        let mut file = tokio::fs::File::open(executor)
-            .await
-            .map_err(|error| cut(error.to_string()))?;
-        let mut piece = vec![0; BUFFER];
-        loop {
-            let length = file.read(&mut piece).await.map_err(|error| cut(error.to_string()))?;
-            if length == 0 {
-                break;
-            }
-            let sent = timeout(STREAM_LIMIT, stdin.write_all(&piece[..length])).await;
-            sent.map_err(|_| cut("it took nothing for too long".to_owned()))?
+        if let Some(executor) = executor {
+            let mut file = tokio::fs::File::open(executor)
+                .await
                 .map_err(|error| cut(error.to_string()))?;
+            let mut piece = vec![0; BUFFER];
+            loop {
+                let length = file.read(&mut piece).await.map_err(|error| cut(error.to_string()))?;
+                if length == 0 {
+                    break;
+                }
+                let sent = timeout(STREAM_LIMIT, stdin.write_all(&piece[..length])).await;
+                sent.map_err(|_| cut("it took nothing for too long".to_owned()))?
+                    .map_err(|error| cut(error.to_string()))?;
+            }
         }
+        let sent = timeout(STREAM_LIMIT, stdin.write_all(certificates)).await;
+        sent.map_err(|_| cut("it took nothing for too long".to_owned()))?
+            .map_err(|error| cut(error.to_string()))?;
         stdin.flush().await.map_err(|error| cut(error.to_string()))?;
         // Where the other end cannot be told that this was all, dropping the stream now would cut
         // it off. The container ends it when it has counted.

@@ -5,7 +5,7 @@
 //! has come, and nothing is concluded from the end of the stream but that it was cut.
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -27,11 +27,20 @@ pub(super) const BUFFER: usize = 256 * 1024;
 /// Time to say that the ending was read. Nothing depends on it.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// What ended before the process did, as far as this end knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// The stream: the process may go on, and another stream can be opened.
+    Stream,
+    /// What carries the process in the pod: somebody there has ended it.
+    Process,
+}
+
 /// The streams of a started process. The connection ends with the last of its parts.
 pub(super) struct Carried {
     pub(super) stdin: Held<DuplexStream>,
     pub(super) stdout: Held<DuplexStream>,
-    /// Resolves to the ending; `None` once the stream was cut before it came.
+    /// Resolves to the ending, or to what was cut before it came.
     pub(super) ending: HeldEnding,
 }
 
@@ -43,7 +52,7 @@ pub(super) struct Held<S> {
 
 /// The last part of a connection.
 pub(super) struct HeldEnding {
-    ending: oneshot::Receiver<Ended>,
+    ending: oneshot::Receiver<Result<Ended, Cut>>,
     _connection: Arc<AbortOnDropHandle<()>>,
 }
 
@@ -61,10 +70,8 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
             return;
         };
         // Where the connection breaks, nothing shows in its streams: the client library lets them hang.
-        let is_over = status.map(drop);
-        if let Some(ended) = converse((writer, reader), is_over, first, (from_caller, to_caller)).await {
-            let _ = tell.send(ended);
-        }
+        let is_over = status.map(|status| if status.is_some() { Cut::Process } else { Cut::Stream });
+        let _ = tell.send(converse((writer, reader), is_over, first, (from_caller, to_caller)).await);
     });
     let connection = Arc::new(AbortOnDropHandle::new(connection));
     Ok(Carried {
@@ -84,24 +91,24 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
 }
 
 impl HeldEnding {
-    pub(super) async fn come(self) -> Option<Ending> {
-        let ended = self.ending.await.ok()?;
-        Some(Ending {
+    pub(super) async fn come(self) -> Result<Ending, Cut> {
+        let ended = self.ending.await.unwrap_or(Err(Cut::Stream))?;
+        Ok(Ending {
             exit_code: ended.exit_code,
             stderr: ended.stderr,
         })
     }
 }
 
-/// Carries both directions at once until the ending has come; `None` if the stream was cut. Once
-/// `is_over`, nothing comes any more but what has arrived.
+/// Carries both directions at once until the ending has come, or something was cut. Once `is_over`
+/// tells what, nothing comes any more but what has arrived.
 async fn converse(
     (mut writer, mut reader): (impl AsyncWrite + Unpin, impl AsyncRead + Unpin),
-    is_over: impl Future<Output = ()>,
+    is_over: impl Future<Output = Cut>,
     first: Vec<u8>,
     (mut from_caller, mut to_caller): (DuplexStream, DuplexStream),
-) -> Option<Ended> {
-    write_frame(&mut writer, START, &first).await.ok()?;
+) -> Result<Ended, Cut> {
+    write_frame(&mut writer, START, &first).await.map_err(|_| Cut::Stream)?;
     let mut is_between = true;
     let ended = {
         let feeding = async {
@@ -119,28 +126,41 @@ async fn converse(
             }
         };
         let hearing = async {
+            let mut is_over = pin!(is_over);
+            let mut output_bytes = 0;
             loop {
-                let (letter, bytes) = read_frame(&mut reader).await.ok()?;
+                // What has arrived comes first. Handing it on may take any time, and cuts nothing off.
+                let frame = tokio::select! {
+                    biased;
+                    frame = read_frame(&mut reader) => frame,
+                    cut = &mut is_over => return Err(cut),
+                };
+                let Ok((letter, bytes)) = frame else {
+                    return Err(timeout(GOODBYE, is_over).await.unwrap_or(Cut::Stream));
+                };
                 match letter {
                     // Whoever reads no more still wants the ending.
                     OUTPUT => {
+                        output_bytes += bytes.len() as u64;
                         let _ = to_caller.write_all(&bytes).await;
                     }
-                    ENDING => return serde_json::from_slice(&bytes).ok(),
+                    ENDING => {
+                        let ended: Ended = serde_json::from_slice(&bytes).map_err(|_| Cut::Stream)?;
+                        let is_whole = ended.output_bytes.is_none_or(|carried| carried == output_bytes);
+                        return if is_whole { Ok(ended) } else { Err(Cut::Stream) };
+                    }
                     _ => {}
                 }
             }
         };
         tokio::select! {
-            biased;
             ended = hearing => ended,
-            () = is_over => None,
-            () = feeding => None,
+            () = feeding => Err(Cut::Stream),
         }
     };
     drop(to_caller);
     // In the middle of a frame nothing else can be said.
-    if ended.is_some() && is_between {
+    if ended.is_ok() && is_between {
         let _ = timeout(GOODBYE, write_frame(&mut writer, SEEN, &[])).await;
     }
     ended
@@ -192,7 +212,7 @@ mod tests {
     use super::*;
 
     /// Plays the other end: what it says, and what it hears.
-    async fn conversation(says: Vec<u8>) -> (Option<Ended>, Vec<u8>, Vec<u8>) {
+    async fn conversation(says: Vec<u8>) -> (Result<Ended, Cut>, Vec<u8>, Vec<u8>) {
         let (mut ours, theirs) = duplex(BUFFER);
         let (their_reader, their_writer) = tokio::io::split(theirs);
         let (mut stdin, from_caller) = duplex(BUFFER);
@@ -202,7 +222,7 @@ mod tests {
         stdin.write_all(b"asked").await.unwrap();
         let ended = converse(
             (their_writer, their_reader),
-            std::future::pending(),
+            std::future::ready(Cut::Stream),
             b"{}".to_vec(),
             (from_caller, to_caller),
         )
@@ -222,6 +242,7 @@ mod tests {
         let ending = Ended {
             exit_code: 7,
             stderr: "why".to_owned(),
+            output_bytes: Some(6),
         };
         let says = [
             frame(OUTPUT, b"one"),
@@ -230,7 +251,7 @@ mod tests {
         ]
         .concat();
         let (ended, output, heard) = conversation(says).await;
-        assert_eq!((ended, &output[..]), (Some(ending), &b"onetwo"[..]));
+        assert_eq!((ended, &output[..]), (Ok(ending), &b"onetwo"[..]));
         assert!(heard.starts_with(&frame(START, b"{}")));
         assert!(
             heard.ends_with(&frame(SEEN, b"")),
@@ -247,7 +268,7 @@ mod tests {
         .concat();
         for length in 0..whole.len() {
             let (ended, output, _) = conversation(whole[..length].to_vec()).await;
-            assert_eq!(ended, None, "after {length} bytes");
+            assert_eq!(ended, Err(Cut::Stream), "after {length} bytes");
             assert!(b"all of it".starts_with(&output[..]));
         }
     }
@@ -266,10 +287,23 @@ mod tests {
             let (to_caller, _stdout) = duplex(BUFFER);
             ours.write_all(&says[..length]).await.unwrap();
             // It is not closed: only the second future tells that nothing comes any more.
-            let over = std::future::ready(());
+            let over = std::future::ready(Cut::Process);
             let said = (their_writer, their_reader);
             let ended = converse(said, over, b"{}".to_vec(), (from_caller, to_caller)).await;
-            assert_eq!(ended.is_some(), length == says.len(), "after {length} bytes");
+            let expected = if length == says.len() { None } else { Some(Cut::Process) };
+            assert_eq!(ended.err(), expected, "after {length} bytes");
         }
+    }
+
+    #[tokio::test]
+    async fn output_that_was_lost_on_the_way_is_no_success() {
+        let says = [
+            frame(OUTPUT, b"a part"),
+            frame(ENDING, br#"{"exit_code":0,"stderr":"","output_bytes":12}"#),
+        ]
+        .concat();
+        let (ended, _, heard) = conversation(says).await;
+        assert_eq!(ended, Err(Cut::Stream));
+        assert!(!heard.ends_with(&frame(SEEN, b"")));
     }
 }

@@ -231,12 +231,12 @@ impl Cluster {
         drop(stdin);
         let broken = |reason: &str| self.error_of(what, Failure::Silent(reason.to_owned()));
         match heard {
-            Ok((Ok(_), Some(ending))) if ending.exit_code == 0 => {}
-            Ok((_, Some(ending))) => {
+            Ok((Ok(_), Ok(ending))) if ending.exit_code == 0 => {}
+            Ok((_, Ok(ending))) => {
                 let reason = format!("the executor ended with {}: {}", ending.exit_code, ending.stderr.trim());
                 return Err(self.not_tried(Failure::Other(reason)));
             }
-            Ok((_, None)) => return Err(broken("the stream broke off")),
+            Ok((_, Err(_))) => return Err(broken("the stream broke off")),
             Err(_) => return Err(broken("it took too long")),
         }
         let attempts: Vec<Attempt> = serde_json::from_slice(&said).map_err(|error| EnvironmentError::Unexpected {

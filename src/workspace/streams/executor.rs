@@ -1,6 +1,7 @@
 //! The executor in a container, as the connection of a tool server.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use crate::environment::{self, Container, EXECUTOR, Ending, EnvironmentError};
 use crate::executor::Channel;
 use crate::tool::connect::{Away, Connect, Connection};
 use crate::workspace::scripts::PROJECT;
+use crate::workspace::streams::link::end_earlier;
 use crate::workspace::streams::multiplexer::Unopened;
 
 /// Time for the executor to end what it started.
@@ -23,6 +25,8 @@ pub(crate) struct ExecutorStream {
     container: Container,
     config: environment::Config,
     channel: Mutex<Option<Unopened>>,
+    /// Whether there was a connection before, whose commands may still run.
+    was_connected: AtomicBool,
 }
 
 impl ExecutorStream {
@@ -31,6 +35,7 @@ impl ExecutorStream {
             container,
             config,
             channel: Mutex::new(channel),
+            was_connected: AtomicBool::new(false),
         }
     }
 
@@ -123,23 +128,27 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for SharedStream<S> {
 #[async_trait]
 impl Connect for ExecutorStream {
     async fn connect(&self) -> anyhow::Result<Connection> {
+        let was_connected = self.was_connected.swap(true, Ordering::Relaxed);
         if let Some(connection) = self.over_the_channel().await {
             return Ok(connection);
+        }
+        let refused = |error: EnvironmentError| match error {
+            away @ (EnvironmentError::EngineUnavailable { .. } | EnvironmentError::ClusterUnavailable { .. }) => {
+                anyhow::Error::new(Away(away.to_string()))
+            }
+            other => other.into(),
+        };
+        // The executor waits longer for a worker than the worker tries to come back, and its
+        // commands would change the project beside new ones.
+        if was_connected {
+            end_earlier(&self.container).await.map_err(refused)?;
         }
         let arguments = self.arguments();
         let command: Vec<&str> = [EXECUTOR]
             .into_iter()
             .chain(arguments.iter().map(String::as_str))
             .collect();
-        let attached =
-            self.container
-                .attach(&command, &[])
-                .await
-                .map_err(|error| match error {
-                    away @ (EnvironmentError::EngineUnavailable { .. }
-                    | EnvironmentError::ClusterUnavailable { .. }) => anyhow::Error::new(Away(away.to_string())),
-                    other => other.into(),
-                })?;
+        let attached = self.container.attach(&command, &[]).await.map_err(refused)?;
         let ending = attached.ending;
         Ok(Connection {
             reader: attached.stdout,

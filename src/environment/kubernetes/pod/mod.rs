@@ -4,6 +4,7 @@
 //! no service of the namespace and resolves no name. What an administrator may have other defaults
 //! for is said explicitly.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -14,6 +15,7 @@ use crate::environment::config::engine_choice::{Kubernetes, numbers};
 use crate::environment::config::service::Service;
 use crate::environment::config::size::parse_size;
 use crate::environment::config::{Config, NetworkMode};
+use crate::environment::container::certificates::{self, CERTIFICATES};
 use crate::environment::container::{specification, way_out};
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::{EXECUTOR, WORKSPACE};
@@ -26,15 +28,23 @@ const OWNER_OF_EXECUTOR: u32 = 65_532;
 const BROUGHT: &str = "/executor";
 const FILE: &str = "coding-agent-executor";
 
+/// The file of certificates there.
+const BUNDLE: &str = "certificates.pem";
+
 /// The executor in an image that has it.
 const IN_IMAGE: &str = "/usr/local/bin/coding-agent-executor-static";
 
 /// The disk that bringing the executor takes.
-const BRINGERS_DISK: &str = "134217728";
+const BRINGERS_DISK: u64 = 128 * 1024 * 1024;
 
 /// Time that a pod may be older than what the sweep removes. It ends those of an installation that
 /// nobody sweeps any more.
 const BEYOND_THE_SWEEP: Duration = Duration::from_hours(7 * 24);
+
+/// The same for a pod of a trial, and what it may use.
+const TRIAL_LIMIT: Duration = Duration::from_mins(10);
+const TRIAL_PROCESSORS: &str = "100m";
+const TRIAL_MEMORY: &str = "134217728";
 
 /// The properties of one pod that are not in the configuration.
 pub(super) struct PodRequest<'a> {
@@ -47,6 +57,9 @@ pub(super) struct PodRequest<'a> {
     pub(super) image: &'a str,
     /// The size of the executor that is sent.
     pub(super) executor_bytes: u64,
+    /// The size of the certificates that are sent behind it, which programs in the pod are to trust
+    /// besides their image's own; 0 if there are none.
+    pub(super) certificates_bytes: usize,
     pub(super) names: Names,
 }
 
@@ -101,7 +114,12 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         containers.push(of_service(config, cluster, name, service)?);
     }
     let resolves = is_open || request.names == Names::OfCluster;
-    let deadline = Duration::from_hours(config.cleanup.stale_hours).saturating_add(BEYOND_THE_SWEEP);
+    let deadline = match request.holder {
+        Holder::Run(..) | Holder::Pool(_) => {
+            Duration::from_hours(config.cleanup.stale_hours).saturating_add(BEYOND_THE_SWEEP)
+        }
+        Holder::Trial => TRIAL_LIMIT,
+    };
     let mut spec = json!({
         "restartPolicy": "Never",
         "automountServiceAccountToken": false,
@@ -143,8 +161,15 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
     if let Some(node) = &cluster.node {
         spec["nodeName"] = json!(node);
     }
-    if !cluster.node_selector.is_empty() {
-        spec["nodeSelector"] = json!(cluster.node_selector);
+    // One that is named is not chosen.
+    if cluster.node.is_none() {
+        spec["nodeSelector"] = json!(node_selector(cluster));
+    }
+    if !cluster.tolerations.is_empty() {
+        spec["tolerations"] = json!(cluster.tolerations);
+    }
+    if let Some(class) = &cluster.priority_class {
+        spec["priorityClassName"] = json!(class);
     }
     if !cluster.image_pull_secrets.is_empty() {
         let secrets: Vec<Value> = cluster
@@ -166,6 +191,23 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
     Ok(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
 }
 
+/// Returns the labels of nodes that pods may run on: the executor fits one system and one kind of
+/// processor.
+fn node_selector(cluster: &Kubernetes) -> BTreeMap<String, String> {
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "powerpc64le" => "ppc64le",
+        other => other,
+    };
+    let mut labels = BTreeMap::from([
+        ("kubernetes.io/os".to_owned(), "linux".to_owned()),
+        ("kubernetes.io/arch".to_owned(), processor.to_owned()),
+    ]);
+    labels.extend(cluster.node_selector.clone());
+    labels
+}
+
 /// Describes the container in which a run works.
 fn work(
     config: &Config,
@@ -174,18 +216,27 @@ fn work(
     services: &[&str],
 ) -> Result<Value, EnvironmentError> {
     let memory = bytes("resources.memory_limit", &config.resources.memory_limit)?;
-    let variables = match config.network.mode {
+    let mut variables = match config.network.mode {
         // The image's own values of Java's variables are not known here, and replaced.
         NetworkMode::Allowlist => way_out::variables(&[], services),
         NetworkMode::None | NetworkMode::Open => Vec::new(),
     };
+    let mut mounts = vec![json!({ "name": "workspace", "mountPath": WORKSPACE }), executor_mount()];
+    if request.certificates_bytes > 0 {
+        variables.extend(certificates::variables(&config.trust, &[]));
+        mounts.push(json!({ "name": "executor", "mountPath": CERTIFICATES, "subPath": BUNDLE, "readOnly": true }));
+    }
     let variables: Vec<Value> = variables
         .iter()
         .filter_map(|variable| variable.split_once('='))
         .map(|(name, value)| json!({ "name": name, "value": value }))
         .collect();
+    let resources = match request.holder {
+        Holder::Run(..) | Holder::Pool(_) => resources(config, memory)?,
+        Holder::Trial => same(&json!({ "cpu": TRIAL_PROCESSORS, "memory": TRIAL_MEMORY })),
+    };
     // The project's folder must be its user's, who is not the one of the volume.
-    let first = format!("mkdir -p {WORKSPACE}/project && exec {EXECUTOR} init");
+    let first = format!("mkdir -p {WORKSPACE}/project && exec {EXECUTOR} init alone");
     Ok(json!({
         "name": WORK,
         "image": request.image,
@@ -195,11 +246,8 @@ fn work(
         "workingDir": WORKSPACE,
         "env": variables,
         "securityContext": confined(cluster.user.into(), cluster.group.into()),
-        "resources": resources(config, memory)?,
-        "volumeMounts": [
-            { "name": "workspace", "mountPath": WORKSPACE },
-            executor_mount(),
-        ],
+        "resources": resources,
+        "volumeMounts": mounts,
     }))
 }
 
@@ -246,22 +294,39 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         let gets = format!("head -c {bytes} > part && test \"$(wc -c < part)\" -eq {bytes}");
         (request.image, gets, true)
     };
-    // A pod asks for the most that one of them takes, so all that the work may have costs nothing more.
-    let memory = bytes("resources.memory_limit", &config.resources.memory_limit)?;
-    let limits = json!({
-        "cpu": format!("{}m", thousandths(config.resources.cpu_limit)),
-        "memory": memory.to_string(),
-        "ephemeral-storage": BRINGERS_DISK,
-    });
-    let script = format!("umask 022; cd {BROUGHT} && {gets} && chmod 0711 part && mv part {FILE}");
+    let takes_input = is_sent || request.certificates_bytes > 0;
+    let of_certificates = match request.certificates_bytes {
+        0 => String::new(),
+        bytes => format!(
+            "; head -c {bytes} > own && test \"$(wc -c < own)\" -eq {bytes} && {{ cat {} 2>/dev/null; cat own; }} > {BUNDLE}",
+            certificates::OF_IMAGES.join(" ")
+        ),
+    };
+    let limits = match request.holder {
+        // A pod asks for the most that one of them takes, so all that the work may have costs nothing more.
+        Holder::Run(..) | Holder::Pool(_) => {
+            let memory = bytes("resources.memory_limit", &config.resources.memory_limit)?;
+            let mut limits = json!({
+                "cpu": format!("{}m", thousandths(config.resources.cpu_limit)),
+                "memory": memory.to_string(),
+            });
+            // Alone it would be the limit of the whole pod, which is thrown out above it.
+            if let Some(disk) = disk(config)? {
+                limits["ephemeral-storage"] = json!(disk.max(BRINGERS_DISK).to_string());
+            }
+            limits
+        }
+        Holder::Trial => json!({ "cpu": TRIAL_PROCESSORS, "memory": TRIAL_MEMORY }),
+    };
+    let script = format!("umask 022; set -e; cd {BROUGHT}; {gets}; chmod 0711 part; mv part {FILE}{of_certificates}");
     Ok(json!({
         "name": BRINGER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/bin/sh", "-c", script],
         "args": [],
-        "stdin": is_sent,
-        "stdinOnce": is_sent,
+        "stdin": takes_input,
+        "stdinOnce": takes_input,
         "securityContext": confined(owner.into(), owner.into()),
         "resources": same(&limits),
         "volumeMounts": [{ "name": "executor", "mountPath": BROUGHT }],
