@@ -1,4 +1,5 @@
-//! The rights that the program needs in its namespace of a cluster, compared with those that it has.
+//! The rights that the program needs in its namespace of a cluster, compared with those that it
+//! has.
 
 /// A kind of object with what is done to it: group, resource, verbs.
 pub type Right = (&'static str, &'static str, &'static [&'static str]);
@@ -14,7 +15,8 @@ pub const NEEDED: [Right; 6] = [
     ("networking.k8s.io", "networkpolicies", &["get", "create", "patch"]),
 ];
 
-/// Resources of questions about one's own rights, which everybody may ask who is known to a cluster.
+/// Resources of questions about one's own rights, which everybody may ask who is known to a
+/// cluster.
 const OF_ALL: [&str; 4] = [
     "selfsubjectaccessreviews",
     "selfsubjectrulesreviews",

@@ -27,8 +27,8 @@ const END: u8 = 0x13;
 /// The byte that is sent once the key is known.
 const KNOWN: u8 = 0x14;
 
-/// The byte that is sent where there is no executor any more. No connection and no frame begins with
-/// it.
+/// The byte that is sent where there is no executor any more. No connection and no frame begins
+/// with it.
 pub const NOBODY: u8 = 0xff;
 
 /// The words that each end's proof covers, so that none can be sent back to the end that made it.

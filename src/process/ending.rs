@@ -60,8 +60,8 @@ pub fn kill_tree(root: u32) {
     let _ = kill_process(root_pid, Signal::KILL);
 }
 
-/// Kills the descendants of a process. Every process is stopped before the first one is killed, because a tree
-/// that keeps forking outruns KILL alone.
+/// Kills the descendants of a process. Every process is stopped before the first one is killed,
+/// because a tree that keeps forking outruns KILL alone.
 fn kill_descendants(root: u32) -> Ended {
     let deadline = Instant::now() + KILLED_WITHIN;
     loop {

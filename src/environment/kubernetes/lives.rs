@@ -108,8 +108,8 @@ impl Cluster {
     }
 
     /// Has a pod removed, which its node does within seconds; one whose node has not done so in
-    /// [`OVERDUE`] goes without it at the next sweep. The handle of a waiting pod removes it only as it was
-    /// listed: whoever took it meanwhile has changed it.
+    /// [`OVERDUE`] goes without it at the next sweep. The handle of a waiting pod removes it only
+    /// as it was listed: whoever took it meanwhile has changed it.
     pub(super) async fn remove_pod(&self, handle: &str) -> Result<(), Failure> {
         let (name, version) = match handle.split_once(VERSION) {
             Some((name, version)) => (name, Some(version.to_owned())),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 use super::names::{self, MANAGER};
 use super::pod::Owner;
+use super::verdict::PolicyState;
 use crate::environment::container::name::{LABEL_INSTANCE, LABEL_NETWORK};
 use crate::environment::error::EnvironmentError;
 
@@ -71,23 +72,6 @@ impl Cluster {
 
     fn policies(&self) -> Api<NetworkPolicy> {
         Api::namespaced(self.client(), self.namespace())
-    }
-}
-
-/// Identifies a policy as it was when it was looked at: another one, or a changed one, has another
-/// state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PolicyState {
-    uid: String,
-    generation: i64,
-}
-
-impl PolicyState {
-    fn of(policy: NetworkPolicy) -> Self {
-        Self {
-            uid: policy.metadata.uid.unwrap_or_default(),
-            generation: policy.metadata.generation.unwrap_or_default(),
-        }
     }
 }
 

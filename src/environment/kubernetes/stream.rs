@@ -69,7 +69,8 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
         else {
             return;
         };
-        // Where the connection breaks, nothing shows in its streams: the client library lets them hang.
+        // Where the connection breaks, nothing shows in its streams: the client library lets them
+        // hang.
         let is_over = status.map(|status| if status.is_some() { Cut::Process } else { Cut::Stream });
         let _ = tell.send(converse((writer, reader), is_over, first, (from_caller, to_caller)).await);
     });
@@ -129,7 +130,8 @@ async fn converse(
             let mut is_over = pin!(is_over);
             let mut output_bytes = 0;
             loop {
-                // What has arrived comes first. Handing it on may take any time, and cuts nothing off.
+                // What has arrived comes first. Handing it on may take any time, and cuts nothing
+                // off.
                 let frame = tokio::select! {
                     biased;
                     frame = read_frame(&mut reader) => frame,

@@ -252,8 +252,8 @@ impl Cluster {
             .collect())
     }
 
-    /// Returns the error that the policy could not be tried, which is no fault of the run that waits
-    /// for it.
+    /// Returns the error that the policy could not be tried, which is no fault of the run that
+    /// waits for it.
     fn not_tried(&self, failure: Failure) -> EnvironmentError {
         self.unavailable(format!(
             "trying its network policy: {}; it is tried again",

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::owner::PolicyState;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 
 /// How long a verdict is believed.
 const GOOD_FOR: Duration = Duration::from_hours(6);
@@ -28,6 +28,23 @@ impl Known {
     pub(super) fn lasting_failure(&self) -> Option<&str> {
         let (at, reason) = self.failed.as_ref()?;
         (at.elapsed() < FAILED_FOR).then_some(reason)
+    }
+}
+
+/// Identifies a policy as it was when it was looked at: another one, or a changed one, has another
+/// state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PolicyState {
+    uid: String,
+    generation: i64,
+}
+
+impl PolicyState {
+    pub(super) fn of(policy: NetworkPolicy) -> Self {
+        Self {
+            uid: policy.metadata.uid.unwrap_or_default(),
+            generation: policy.metadata.generation.unwrap_or_default(),
+        }
     }
 }
 

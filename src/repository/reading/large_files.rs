@@ -1,4 +1,5 @@
-//! The files of a commit that are kept in Git LFS, by its `.gitattributes` as git itself reads them.
+//! The files of a commit that are kept in Git LFS, by its `.gitattributes` as git itself reads
+//! them.
 //!
 //! The mirror's own attributes hide those of the commits, so that nothing of them takes effect on
 //! this machine. Here git is asked with another folder for its settings, and with an index that

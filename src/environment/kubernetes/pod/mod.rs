@@ -4,16 +4,21 @@
 //! no service of the namespace and resolves no name. What an administrator may have other defaults
 //! for is said explicitly.
 
+mod quantities; // what containers may use
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
+use quantities::{bytes, disk, resources, same, thousandths};
+
 use super::names::{self, BRINGER, Holder, WORK};
 use crate::environment::config::engine_choice::{Kubernetes, numbers};
 use crate::environment::config::service::Service;
-use crate::environment::config::size::parse_size;
 use crate::environment::config::{Config, NetworkMode};
 use crate::environment::container::certificates::{self, CERTIFICATES};
 use crate::environment::container::{specification, way_out};
@@ -161,9 +166,9 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
     if let Some(node) = &cluster.node {
         spec["nodeName"] = json!(node);
     }
-    // One that is named is not chosen.
-    if cluster.node.is_none() {
-        spec["nodeSelector"] = json!(node_selector(cluster));
+    let labels = node_selector(cluster);
+    if !labels.is_empty() {
+        spec["nodeSelector"] = json!(labels);
     }
     if !cluster.tolerations.is_empty() {
         spec["tolerations"] = json!(cluster.tolerations);
@@ -192,7 +197,7 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
 }
 
 /// Returns the labels of nodes that pods may run on: the executor fits one system and one kind of
-/// processor.
+/// processor. A node that is named is taken as it is.
 fn node_selector(cluster: &Kubernetes) -> BTreeMap<String, String> {
     let processor = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -200,6 +205,9 @@ fn node_selector(cluster: &Kubernetes) -> BTreeMap<String, String> {
         "powerpc64le" => "ppc64le",
         other => other,
     };
+    if cluster.node.is_some() {
+        return cluster.node_selector.clone();
+    }
     let mut labels = BTreeMap::from([
         ("kubernetes.io/os".to_owned(), "linux".to_owned()),
         ("kubernetes.io/arch".to_owned(), processor.to_owned()),
@@ -303,7 +311,8 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         ),
     };
     let limits = match request.holder {
-        // A pod asks for the most that one of them takes, so all that the work may have costs nothing more.
+        // A pod asks for the most that one of them takes, so all that the work may have costs
+        // nothing more.
         Holder::Run(..) | Holder::Pool(_) => {
             let memory = bytes("resources.memory_limit", &config.resources.memory_limit)?;
             let mut limits = json!({
@@ -355,45 +364,3 @@ fn workspace_volume(config: &Config) -> Result<Value, EnvironmentError> {
         None => json!({}),
     })
 }
-
-/// Returns limits, with requests of the same size: what a run may use is there for it, and no other
-/// pod is thrown out for it.
-fn resources(config: &Config, memory: u64) -> Result<Value, EnvironmentError> {
-    let mut limits = json!({
-        "cpu": format!("{}m", thousandths(config.resources.cpu_limit)),
-        "memory": memory.to_string(),
-    });
-    if let Some(disk) = disk(config)? {
-        limits["ephemeral-storage"] = json!(disk.to_string());
-    }
-    Ok(same(&limits))
-}
-
-fn same(limits: &Value) -> Value {
-    json!({ "requests": limits, "limits": limits })
-}
-
-fn disk(config: &Config) -> Result<Option<u64>, EnvironmentError> {
-    let limit = Some(&config.resources.disk_limit).filter(|limit| !limit.is_empty());
-    limit.map(|limit| bytes("resources.disk_limit", limit)).transpose()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a thousand times the processors of any machine fits, and none has fewer than none"
-)]
-fn thousandths(processors: f64) -> u64 {
-    ((processors * 1_000.0) as u64).max(1)
-}
-
-/// Parses a size; fails only if the configuration was not validated.
-fn bytes(key: &str, text: &str) -> Result<u64, EnvironmentError> {
-    parse_size(text).map_err(|reason| EnvironmentError::Unexpected {
-        what: format!("command_executor.{key}"),
-        reason,
-    })
-}
-
-#[cfg(test)]
-mod tests;

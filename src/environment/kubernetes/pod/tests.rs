@@ -1,6 +1,8 @@
 //! Requests to the cluster for a pod, as they are sent.
 
 use super::*;
+use crate::certificates::Trust;
+use crate::environment::config::engine_choice::Toleration;
 use crate::environment::container::name::Purpose;
 
 fn owner() -> Owner {
@@ -22,6 +24,7 @@ fn sent(config: &Config, cluster: &Kubernetes) -> Value {
         environment: "python",
         image: "image:1",
         executor_bytes: 7_000_000,
+        certificates_bytes: if config.trust.is_named() { 1_234 } else { 0 },
         names: Names::AsConfigured,
     };
     let typed = serde_json::to_value(pod(config, cluster, &request).unwrap()).unwrap();
@@ -52,7 +55,9 @@ fn a_pod_has_every_limit_and_no_way_out() {
     let mut config = Config::default();
     config.network.mode = NetworkMode::None;
     config.resources.disk_limit = "20g".to_owned();
-    insta::assert_json_snapshot!(sent(&config, &Kubernetes::default()), @r#"
+    let mut pod = sent(&config, &Kubernetes::default());
+    pod["spec"]["nodeSelector"]["kubernetes.io/arch"] = json!("PROCESSOR");
+    insta::assert_json_snapshot!(pod, @r#"
     {
       "apiVersion": "v1",
       "kind": "Pod",
@@ -88,7 +93,7 @@ fn a_pod_has_every_limit_and_no_way_out() {
             "command": [
               "/bin/sh",
               "-c",
-              "mkdir -p /workspace/project && exec /usr/local/bin/coding-agent-executor init"
+              "mkdir -p /workspace/project && exec /usr/local/bin/coding-agent-executor init alone"
             ],
             "env": [],
             "image": "image:1",
@@ -153,21 +158,21 @@ fn a_pod_has_every_limit_and_no_way_out() {
             "command": [
               "/bin/sh",
               "-c",
-              "umask 022; cd /executor && head -c 7000000 > part && test \"$(wc -c < part)\" -eq 7000000 && chmod 0711 part && mv part coding-agent-executor"
+              "umask 022; set -e; cd /executor; head -c 7000000 > part && test \"$(wc -c < part)\" -eq 7000000; chmod 0711 part; mv part coding-agent-executor"
             ],
             "image": "image:1",
             "imagePullPolicy": "IfNotPresent",
             "name": "executor",
             "resources": {
               "limits": {
-                "cpu": "100m",
-                "ephemeral-storage": "134217728",
-                "memory": "67108864"
+                "cpu": "2000m",
+                "ephemeral-storage": "21474836480",
+                "memory": "4294967296"
               },
               "requests": {
-                "cpu": "100m",
-                "ephemeral-storage": "134217728",
-                "memory": "67108864"
+                "cpu": "2000m",
+                "ephemeral-storage": "21474836480",
+                "memory": "4294967296"
               }
             },
             "securityContext": {
@@ -195,6 +200,10 @@ fn a_pod_has_every_limit_and_no_way_out() {
             ]
           }
         ],
+        "nodeSelector": {
+          "kubernetes.io/arch": "PROCESSOR",
+          "kubernetes.io/os": "linux"
+        },
         "restartPolicy": "Never",
         "securityContext": {
           "runAsGroup": 1000,
@@ -223,6 +232,24 @@ fn a_pod_has_every_limit_and_no_way_out() {
       }
     }
     "#);
+}
+
+#[test]
+fn without_a_limit_of_the_disk_no_container_has_one_for_the_whole_pod() {
+    let pod = sent(&Config::default(), &Kubernetes::default());
+    assert!(!pod.to_string().contains("ephemeral-storage"), "{pod}");
+}
+
+#[test]
+fn certificates_come_with_the_executor_and_programs_are_told_of_them() {
+    let mut config = Config::default();
+    config.trust = Trust::new(vec![b"one".to_vec().into()], Some("bundles".into()));
+    let pod = sent(&config, &Kubernetes::default());
+    let work = &pod["spec"]["containers"][0];
+    assert!(work["env"].to_string().contains("SSL_CERT_FILE"), "{work}");
+    assert!(work["volumeMounts"].to_string().contains(CERTIFICATES), "{work}");
+    let script = pod["spec"]["initContainers"][0]["command"][2].as_str().unwrap();
+    assert!(script.contains("head -c 1234 > own"), "{script}");
 }
 
 #[test]
@@ -303,6 +330,12 @@ fn what_the_configuration_asks_for_is_in_the_pod() {
         user: 65_532,
         node_selector: [("pool".to_owned(), "agents".to_owned())].into(),
         node: Some("node-1".to_owned()),
+        tolerations: vec![Toleration {
+            key: Some("ci".to_owned()),
+            effect: Some("NoSchedule".to_owned()),
+            ..Toleration::default()
+        }],
+        priority_class: Some("batch".to_owned()),
         ..Kubernetes::default()
     };
     let spec = &sent(&Config::default(), &cluster)["spec"];
@@ -312,6 +345,8 @@ fn what_the_configuration_asks_for_is_in_the_pod() {
         ("imagePullSecrets", json!([{ "name": "registry" }])),
         ("nodeSelector", json!({ "pool": "agents" })),
         ("nodeName", json!("node-1")),
+        ("tolerations", json!([{ "key": "ci", "effect": "NoSchedule" }])),
+        ("priorityClassName", json!("batch")),
     ] {
         assert_eq!(spec[key], wanted, "{key}");
     }

@@ -132,9 +132,10 @@ fn an_image_that_does_not_come_is_told_from_one_that_never_will() {
             "CreateContainerConfigError",
             "container has runAsNonRoot and image will run as root"
         ),
-        other(
+        Standing::Waiting(Wait::Container(
             "cannot start its container executor: CreateContainerConfigError: container has runAsNonRoot and image will run as root"
-        )
+                .to_owned()
+        ))
     );
 }
 
