@@ -305,6 +305,40 @@ async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
 }
 
 #[tokio::test]
+async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() {
+    let world = writing_whole_files().await;
+    let replies = ["other - one", "one * other", "one + other"]
+        .map(|sum| format!("It has to be {sum}.\n\nsums.py\n```python\ndef add(one, other):\n    return {sum}\n```"));
+    let script = world.model.says(&replies[0]);
+    script.says(&replies[1]).says(&replies[2]);
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains(
+            "\nWhat the tests expect there:\n\ntests/test_sums.py, lines 7 to 8, of which line 8 failed\n```\n    def test_add(self):\n        \
+             self.assertEqual(add(2, 3), 5)\n```\n\nIf the task is about one of these failures"
+        ),
+        "{told}"
+    );
+    // It has them before it.
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("AssertionError: 6 != 5") && !told.contains("What the tests expect there"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_reply_that_changes_nothing_does_not_count_and_the_next_one_is_asked_for_warmly() {
     let world = writing_whole_files().await;
     let same = "Mended.\n\nsums.py\n```python\ndef add(one, other):\n    return one - other\n```";

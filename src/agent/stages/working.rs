@@ -234,7 +234,7 @@ pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut 
 }
 
 /// Resumes the conversation, or starts it.
-async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
+pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }
