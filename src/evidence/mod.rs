@@ -10,6 +10,7 @@ pub mod repair; // how often the model may try to fix it
 pub mod language; // how tests, assertions and placeholders are written
 pub mod test_lines; // the lines of tests at which checks failed
 pub mod difference; // what a reviewer of a diff should look at
+pub mod demands; // what a task asks for
 
 use regex::Regex;
 

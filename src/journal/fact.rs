@@ -223,6 +223,8 @@ pub enum Fact {
     Questioned {
         findings: usize,
     },
+    /// The model said done, and was shown once more what the task asks for.
+    AskedTwice,
     /// The model may not try to repair the failure any more.
     RepairEnded {
         reason: String,

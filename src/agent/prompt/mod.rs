@@ -9,6 +9,7 @@ mod tool_lines; // tools as lines
 pub(crate) mod shown; // the files that a conversation shows
 pub(crate) mod test_lines; // lines of tests at which checks failed
 pub(crate) mod denied_plan; // a plan that people did not approve
+pub(crate) mod second_look; // the task once more, for a model that says done
 pub(crate) mod fresh_start; // the message with which a conversation begins anew
 pub mod system_prompt; // the template of the working prompt
 

@@ -3,6 +3,7 @@
 mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
 mod test_lines; // the lines of tests at which checks failed
+mod second_look; // the task once more, for a model that says done
 
 use crate::agent::dialogue::ReplyForm;
 use crate::agent::record::Work;
@@ -71,7 +72,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
 }
 
 /// Returns what the model is told of its result, if it has to go on: what fails, and else what
-/// failed before and still fails; and what was found in the diff.
+/// failed before and still fails; what was found in the diff; and the task once more.
 async fn message(run: &mut Run, head: &CommitId, verdict: Verdict) -> Result<Option<String>, Interruption> {
     let most = run.claim.services.settings.planning.verification.max_rounds;
     let verified = &run.claim.record.verified;
@@ -100,7 +101,7 @@ async fn message(run: &mut Run, head: &CommitId, verdict: Verdict) -> Result<Opt
             "the model changed nothing, and the project's tests fail as before; a larger model may do better",
         ));
     }
-    Ok(None)
+    second_look::question(run, head).await
 }
 
 /// Returns the question about findings in the diff, which is asked once.
