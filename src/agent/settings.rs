@@ -128,10 +128,26 @@ pub struct Verification {
     /// The project's own tests: a command; `auto` for the one that the plan names or the project's
     /// files suggest; `none`.
     pub test_command: String,
+    /// Whether a model that says done, and whose result fails no check, is shown once more what the
+    /// task asks for, where that is several things: `auto` for models that write whole files.
+    pub ask_twice: AskTwice,
     pub environment: VerificationEnvironment,
     /// A set-up that took more seconds is not repeated in a new container: the checks run where the
     /// work was done, unless the set-up is saved.
     pub fresh_set_up_seconds: u64,
+}
+
+/// Which models are shown once more what the task asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AskTwice {
+    /// Those that write whole files, by `llm.edits` or since they went round in circles.
+    #[default]
+    Auto,
+    /// All.
+    Always,
+    /// None.
+    Never,
 }
 
 /// The container in which the checks run.
@@ -166,6 +182,7 @@ impl Default for Verification {
             max_rounds: 2,
             max_failures: 3,
             test_command: "auto".to_owned(),
+            ask_twice: AskTwice::default(),
             environment: VerificationEnvironment::default(),
             fresh_set_up_seconds: 120,
         }

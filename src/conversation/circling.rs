@@ -138,7 +138,7 @@ impl Watch {
 }
 
 /// Tells whether a call may have changed something.
-fn does_something(result: &ToolResult) -> bool {
+pub fn does_something(result: &ToolResult) -> bool {
     let tool = result.call.tool.rsplit('/').next().unwrap_or_default();
     !result.is_error && !LOOKING.contains(&tool)
 }

@@ -71,10 +71,10 @@ impl Unreadable {
 /// Returns the turn that a working reply holds, from native calls or from JSON in its text.
 pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
     if !reply.broken_calls.is_empty() {
-        let cut = if reply.cut {
-            " The reply was cut at the length limit: write large files in several calls."
-        } else {
-            ""
+        let cut = match (&reply.repetition, reply.cut) {
+            (Some(_), _) => " The reply repeated itself over and over, and was ended there.",
+            (None, true) => " The reply was cut at the length limit: write large files in several calls.",
+            (None, false) => "",
         };
         return Err(Unreadable::new(format!(
             "{}.{cut} Nothing of this reply was run; send the calls again",
@@ -145,6 +145,9 @@ pub fn fault(reply: &Reply) -> Option<String> {
 }
 
 fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
+    if reply.repetition.is_some() {
+        return Some("The reply repeated the same text over and over, and was ended there; write it once".to_owned());
+    }
     if reply.cut {
         return Some(
             "The reply was cut at the length limit before its end; send a shorter one, \

@@ -3,6 +3,7 @@
 pub mod excerpt;
 pub mod breaker;
 pub mod circling;
+pub mod repetition;
 pub mod compaction;
 pub mod decode;
 pub mod tool_name;
@@ -11,6 +12,7 @@ pub mod form;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::conversation::repetition::Repetition;
 use crate::picture::Picture;
 
 /// One entry of the append-only conversation.
@@ -130,7 +132,10 @@ pub struct Reply {
     /// One sentence for each native call whose arguments could not be read. If there is any, no
     /// call of the reply may be run.
     pub broken_calls: Vec<String>,
-    /// Whether the provider ended the reply at its length limit.
+    /// Whether the reply was ended before its end: by the provider at its length limit, or because
+    /// of a repetition.
     pub cut: bool,
+    /// The repetition that the reply was ended for, and that is cut down to one occurrence.
+    pub repetition: Option<Repetition>,
     pub usage: Usage,
 }

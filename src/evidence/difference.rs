@@ -89,6 +89,41 @@ pub fn inspect(diff: &str) -> Vec<Finding> {
     inspection.findings()
 }
 
+/// A file that a diff changes, with the numbers of its lines that are added and removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    pub path: String,
+    pub added: usize,
+    pub removed: usize,
+}
+
+/// Returns the files whose lines `diff` changes, in its order.
+pub fn touched(diff: &str) -> Vec<Touched> {
+    let mut touched: Vec<Touched> = Vec::new();
+    let mut walk = Walk::default();
+    for line in diff.lines() {
+        walk.step(line, |line| {
+            if line.is_context {
+                return;
+            }
+            if touched.last().is_none_or(|last| last.path != line.path) {
+                touched.push(Touched {
+                    path: line.path.to_owned(),
+                    added: 0,
+                    removed: 0,
+                });
+            }
+            if let Some(last) = touched.last_mut() {
+                match line.side {
+                    Side::Old => last.removed += 1,
+                    Side::New => last.added += 1,
+                }
+            }
+        });
+    }
+    touched
+}
+
 /// Returns the question about the findings that the model is asked, once.
 pub fn question(findings: &[Finding]) -> String {
     let mut text = "The program looked at what you changed and found what a reviewer will ask about:\n".to_owned();

@@ -20,8 +20,9 @@ const ONLY_AT_WORK: &str = "It passes in the container you work in, and fails as
      set-up commands and the commands of yours that only installed dependencies. Something else in your container makes it pass: put it \
      into the project, or add a command that sets up a new container with tell_program, add_set_up.\n";
 
-/// Returns the report on the checks that count against the work.
-pub fn digest(checks: &[Checked]) -> String {
+/// Returns the report on the checks that count against the work. `test_lines` are blocks with the
+/// lines of tests at which they failed, if they are to be shown.
+pub fn digest(checks: &[Checked], test_lines: &str) -> String {
     let open: Vec<&Checked> = checks.iter().filter(|check| check.is_open()).collect();
     let mut text = "The program checked the result, and it does not pass yet:\n".to_owned();
     for check in open.iter().take(MOST_CHECKS) {
@@ -51,13 +52,14 @@ pub fn digest(checks: &[Checked]) -> String {
     for check in open.iter().skip(MOST_CHECKS) {
         let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
     }
+    text.push_str(test_lines);
     text.push_str("\nFix it, then finish again. Do not weaken the checks.");
     text
 }
 
 /// Returns the question about checks that fail as they failed before the work; `None` if there are
-/// none.
-pub fn old_failures(checks: &[Checked]) -> Option<String> {
+/// none. `test_lines` are as in [`digest`].
+pub fn old_failures(checks: &[Checked], test_lines: &str) -> Option<String> {
     let failing: Vec<&Checked> = checks
         .iter()
         .filter(|check| check.excuse == Some(Excuse::FailedBefore))
@@ -70,6 +72,7 @@ pub fn old_failures(checks: &[Checked]) -> Option<String> {
         let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
         let _ = writeln!(text, "{}", without_colours(&check.tail).trim_end());
     }
+    text.push_str(test_lines);
     text.push_str(
         "\nIf the task is about one of these failures, your change does not mend it yet: find out why, and mend it without weakening the \
          tests. If none belongs to the task, finish again; they are named in the pull request.",
@@ -165,7 +168,7 @@ mod tests {
         };
         let mut check = failing(&output);
         check.tail = check.tail[check.tail.len() - 52..].to_owned();
-        insta::assert_snapshot!(digest(&[passed, check, hanging]), @"
+        insta::assert_snapshot!(digest(&[passed, check, hanging], "\nThe test's own lines.\n"), @"
         The program checked the result, and it does not pass yet:
 
         $ make test
@@ -189,6 +192,8 @@ mod tests {
         $ sleep 600
         [did not end, expected 0]
         waiting
+
+        The test's own lines.
 
         Fix it, then finish again. Do not weaken the checks.
         ");
@@ -229,7 +234,7 @@ mod tests {
         #[test]
         fn no_output_makes_a_digest_too_long(parts in proptest::collection::vec(r"(FAIL: test \(x\)\n|[a-z]{1,9}\.c:[0-9]{1,5}: [^\n]{0,400}\n|.{0,200}\n)", 0..100), count in 0_usize..20) {
             let checks = vec![failing(&parts.concat()); count];
-            prop_assert!(digest(&checks).len() <= 200 + MOST_CHECKS * 11_000);
+            prop_assert!(digest(&checks, "").len() <= 200 + MOST_CHECKS * 11_000);
         }
 
         #[test]

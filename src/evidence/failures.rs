@@ -221,18 +221,20 @@ impl<'a> Reader<'a> {
     fn place(&self, parts: &Captures<'_>) -> Option<Place> {
         let path = parts.name("path")?.as_str();
         let path = path.strip_prefix("file://").unwrap_or(path);
-        let below_root = path.strip_prefix(self.root).and_then(|rest| rest.strip_prefix('/'));
-        let path = below_root.unwrap_or(path);
-        let path = path.strip_prefix("./").unwrap_or(path);
-        let is_foreign = path.starts_with(['/', '<']) || path.starts_with("node:") || path.contains("node_modules/");
-        if is_foreign || path.contains("site-packages/") {
-            return None;
-        }
         Some(Place {
-            path: short(path),
+            path: short(within(path, self.root)?),
             line: parts.name("line").and_then(|line| line.as_str().parse().ok()),
         })
     }
+}
+
+/// Returns a path as it is within the project, unless it is outside of it or in a dependency.
+pub(super) fn within<'path>(path: &'path str, root: &str) -> Option<&'path str> {
+    let below_root = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'));
+    let path = below_root.unwrap_or(path);
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let is_foreign = path.starts_with(['/', '<']) || path.starts_with("node:") || path.contains("node_modules/");
+    (!is_foreign && !path.contains("site-packages/")).then_some(path)
 }
 
 fn short(text: &str) -> String {

@@ -8,7 +8,9 @@ pub mod check; // a command that was run to see whether the work is done, and it
 pub mod digest; // the report to the model
 pub mod repair; // how often the model may try to fix it
 pub mod language; // how tests, assertions and placeholders are written
+pub mod test_lines; // the lines of tests at which checks failed
 pub mod difference; // what a reviewer of a diff should look at
+pub mod demands; // what a task asks for
 
 use regex::Regex;
 

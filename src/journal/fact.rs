@@ -3,6 +3,7 @@
 
 pub mod chat; // what became of messages of people in messengers
 pub mod picture; // what became of pictures of people
+pub mod reply; // what was wrong with a reply
 mod cleaning; // without secrets, and cut
 mod written; // times and states, as a line of the journal has them
 
@@ -163,6 +164,8 @@ pub enum Fact {
     ReplyArriving {
         tokens: u64,
     },
+    /// A reply repeated itself over and over, and was ended before its end.
+    ReplyRepeated(reply::Repeated),
     /// The repository is being fetched, which takes long; git's last line about how far it is.
     RepositoryArriving {
         progress: String,
@@ -220,6 +223,8 @@ pub enum Fact {
     Questioned {
         findings: usize,
     },
+    /// The model said done, and was shown once more what the task asks for.
+    AskedTwice,
     /// The model may not try to repair the failure any more.
     RepairEnded {
         reason: String,

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::circling;
 use crate::conversation::compaction;
 use crate::conversation::decode;
-use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec, Usage, excerpt};
+use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec};
 use crate::llm::calls_as_json::{self, WrittenResults};
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
@@ -344,6 +344,7 @@ impl Chat {
     }
 
     fn reply(&self, answer: Answer, needed: u64) -> Reply {
+        let usage = answer.usage(needed);
         let mut calls: Vec<ToolCall> = Vec::new();
         let mut broken_calls = Vec::new();
         if answer.calls.len() > MOST_CALLS {
@@ -367,23 +368,12 @@ impl Chat {
             };
             calls.push(ToolCall { id, tool, args });
         }
-        let usage = match answer.counted {
-            Some(counted) => Usage {
-                input: counted.input,
-                output: counted.output,
-                cached: counted.cached,
-            },
-            None => Usage {
-                input: needed,
-                output: excerpt::estimated_tokens(&answer.text),
-                cached: 0,
-            },
-        };
         Reply {
             text: answer.text,
             calls,
             broken_calls,
             cut: answer.cut,
+            repetition: answer.repetition,
             usage,
         }
     }

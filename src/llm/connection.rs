@@ -22,6 +22,7 @@ use crate::llm::provider::{
 };
 use crate::llm::transport::concurrency_limit::ConcurrencyLimit;
 use crate::llm::transport::event_stream::Framing;
+use crate::llm::transport::streaming::Received;
 use crate::llm::transport::{ReplyRequest, Transport};
 
 /// Time for which a server that could not be reached is not asked, if another model can be.
@@ -79,8 +80,12 @@ impl ReplyRequest for PromptRequest<'_> {
         body
     }
 
-    fn read(&self, answer: &Value) -> Result<Answer, String> {
-        self.connection.provider.read(answer)
+    fn read(&self, received: Received) -> Result<Answer, String> {
+        let answer = self.connection.provider.read(&received.answer)?;
+        Ok(Answer {
+            repetition: received.repetition,
+            ..answer
+        })
     }
 
     fn framing(&self) -> Framing {
@@ -89,6 +94,14 @@ impl ReplyRequest for PromptRequest<'_> {
 
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String> {
         self.connection.provider.add(answer, event)
+    }
+
+    fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String> {
+        self.connection.provider.written_on(answer)
+    }
+
+    fn end_at_limit(&self, answer: &mut Value) {
+        self.connection.provider.end_at_limit(answer);
     }
 
     fn adapt(&self, refusal: &str, body: &Value) -> bool {

@@ -50,6 +50,60 @@ async fn a_streamed_reply_is_the_same_as_a_whole_one_with_every_provider() {
 }
 
 #[tokio::test]
+async fn a_reply_that_only_repeats_itself_is_ended_with_every_provider() {
+    let line = "The next line is the same as this one, word for word.\n";
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        // The rest would never come.
+        model.says(&format!("Well.\n{}", line.repeat(500))).halts();
+        let reply = chat(&llm(&model, provider), false).get_response().await.unwrap();
+        assert_eq!(reply.text, format!("Well.\n{line}"), "{provider:?}");
+        let repetition = reply.repetition.unwrap();
+        assert_eq!((repetition.piece.as_str(), reply.cut), (line, true), "{provider:?}");
+        assert!(
+            (24..400).contains(&repetition.times),
+            "{provider:?}: {}",
+            repetition.times
+        );
+        // What was written is paid, though nobody has counted it.
+        assert!(
+            reply.usage.input > 0 && reply.usage.output > 300,
+            "{provider:?}: {:?}",
+            reply.usage
+        );
+        model.until_hung_up(1).await;
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_arguments_only_repeat_themselves_is_ended_and_not_run() {
+    // Ollama sends calls as a whole.
+    for provider in PROVIDERS
+        .into_iter()
+        .filter(|provider| *provider != ProviderName::Ollama)
+    {
+        let model = Model::start().await;
+        let content = "The next line is the same as this one, word for word.\n".repeat(500);
+        model
+            .calls(
+                "workspace/write_file",
+                json!({ "path": "README.md", "content": content }),
+            )
+            .halts();
+        let reply = chat(&llm(&model, provider), true).get_response().await.unwrap();
+        assert!(reply.cut && reply.usage.output > 300, "{provider:?}: {:?}", reply.usage);
+        let unreadable = decode::turn(&reply).unwrap_err().to_string();
+        assert!(
+            unreadable.contains("The reply repeated itself over and over, and was ended there."),
+            "{provider:?}: {unreadable}"
+        );
+        model.until_hung_up(1).await;
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_off_or_fails_is_asked_for_again() {
     for provider in PROVIDERS {
         let model = Model::start().await;

@@ -8,6 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::fake::gateway::Gateway;
 use crate::fake::model::Plan;
+use crate::reading::facts;
 use crate::world::World;
 
 #[tokio::test]
@@ -70,6 +71,45 @@ async fn the_terminal_of_a_local_task_shows_that_a_long_reply_arrives() {
         told.iter().any(|line| line.contains("the model is replying")),
         "{told:?}"
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_only_repeats_itself_is_ended_and_asked_for_again() {
+    let world = World::start().await;
+    let line = "Now I run the tests once more, and then I read what they say.\n";
+    world.model.plans(Plan::of(&["greet"]));
+    // The rest would never come.
+    world
+        .model
+        .says(&format!("I begin.\n{}", line.repeat(400)))
+        .halts()
+        .done("Greeted.");
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.model.until_hung_up(1).await;
+    let requests = world.model.requests();
+    let told = requests[2].last_user_message();
+    assert!(
+        told.starts_with(
+            "Your reply could not be used: The reply repeated the same text over and over, and was ended there; write it once."
+        ),
+        "{told}"
+    );
+    assert_eq!(requests[2].text().matches("Now I run the tests").count(), 1);
+    let repeated = facts(&world, "reply_repeated");
+    assert_eq!(repeated.len(), 1, "{}", world.story());
+    assert_eq!(
+        (&repeated[0]["piece"], &repeated[0]["characters"]),
+        (&json!(line), &json!(62))
+    );
+    assert!(repeated[0]["times"].as_u64() >= Some(20), "{repeated:?}");
+    let called = facts(&world, "model_called");
+    assert!(called[1]["output"].as_u64() >= Some(300), "{called:?}");
     world.finish().await;
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::fake::github::Item;
 use crate::fake::model::{Plan, Request};
 use crate::reading::{count, facts, last_on_github};
 use crate::world::World;
@@ -302,6 +303,177 @@ async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
     );
     assert!(pull.text().contains("It has to be a sum."), "{}", pull.text());
     world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() {
+    let world = writing_whole_files().await;
+    let replies = ["other - one", "one * other", "one + other"]
+        .map(|sum| format!("It has to be {sum}.\n\nsums.py\n```python\ndef add(one, other):\n    return {sum}\n```"));
+    let script = world.model.says(&replies[0]);
+    script.says(&replies[1]).says(&replies[2]);
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains(
+            "\nWhat the tests expect there:\n\ntests/test_sums.py, lines 7 to 8, of which line 8 failed\n```\n    def test_add(self):\n        \
+             self.assertEqual(add(2, 3), 5)\n```\n\nIf the task is about one of these failures"
+        ),
+        "{told}"
+    );
+    // It has them before it.
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("AssertionError: 6 != 5") && !told.contains("What the tests expect there"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+/// An issue that asks for two things, of which the visible test holds one.
+fn asking_for_two_things(world: &World) -> Item {
+    world
+        .github
+        .open_issue("The sum of two numbers is wrong")
+        .body("`add(2, 3)` in `sums.py` should be 5. With one number alone it should return that number.\n\nThanks!")
+        .label("coding agent")
+}
+
+#[tokio::test]
+async fn a_model_that_says_done_is_shown_once_more_what_the_task_asks_for() {
+    let world = writing_whole_files().await;
+    world
+        .model
+        .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```")
+        .says("One number counts, too.\n\nsums.py\n```python\ndef add(one, other=0):\n    return one + other\n```");
+    let issue = asking_for_two_things(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&world, "asked_twice"), 1);
+    let requests = world.model.requests();
+    assert_eq!(requests.len(), 2);
+    let told = requests[1].last_user_message();
+    assert!(
+        told.starts_with("No check fails. Before this is delivered, hold it against the task once more.")
+            && told.contains(
+                ">\n1. The sum of two numbers is wrong\n2. `add(2, 3)` in `sums.py` should be 5.\n\
+                 3. With one number alone it should return that number.\n</data-"
+            )
+            && told.contains(">\nsums.py +1 -1\n</data-"),
+        "{told}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other=0):\n    return one + other\n")
+    );
+    let text = pull.text();
+    assert!(
+        text.contains("The sign was wrong.") && text.contains("One number counts, too."),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_was_finished_stays_so_when_the_second_look_changes_nothing() {
+    let world = writing_whole_files().await;
+    let reply = "The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```";
+    world
+        .model
+        .says(reply)
+        .says(&reply.replace("The sign was", "Nothing is"));
+    let issue = asking_for_two_things(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "asked_twice")), (2, 1));
+    let text = world.github.pulls()[0].text();
+    assert!(
+        text.contains("The sign was wrong.") && !text.contains("Nothing is wrong."),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn finished_work_does_not_fail_because_no_reply_to_the_second_look_can_be_read() {
+    let world = writing_whole_files().await;
+    let mut script = world
+        .model
+        .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+    for number in 0..6 {
+        script = script.says(&format!("```python\nprint({number})\n```"));
+    }
+    let issue = asking_for_two_things(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert!(
+        !pull.is_draft() && pull.text().contains("The sign was wrong."),
+        "{}",
+        pull.text()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_configuration_says_who_looks_twice() {
+    let mut world = writing_whole_files().await;
+    world.configure(|config| config["planning"]["verification"] = json!({ "ask_twice": "never" }));
+    world
+        .model
+        .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+    let issue = asking_for_two_things(&world);
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "asked_twice")), (1, 0));
+    world.finish().await;
+
+    for (criteria, requests) in [(json!([]), 4), (json!(["The reader feels welcome"]), 3)] {
+        let mut world = World::start().await;
+        world.configure(|config| config["planning"] = json!({ "verification": { "ask_twice": "always" } }));
+        let script = greets(
+            world
+                .model
+                .plans(plan().with("goal_understanding", json!({ "success_criteria": criteria }))),
+        );
+        if requests == 4 {
+            script.done("Nothing is missing.");
+        }
+        let issue = world
+            .github
+            .open_issue("Greet the reader")
+            .body("- The README should greet the reader.\n- Nothing else should be in it.\n")
+            .label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent done"]);
+        assert_eq!(world.model.requests().len(), requests, "{}", world.story());
+        let text = world.github.pulls()[0].text();
+        assert!(text.contains("The README greets its reader now."), "{text}");
+        world.finish().await;
+    }
 }
 
 #[tokio::test]

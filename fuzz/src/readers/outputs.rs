@@ -2,7 +2,7 @@
 
 use coding_agent::conversation::excerpt;
 use coding_agent::evidence::check::{Checked, Ended};
-use coding_agent::evidence::{difference, digest, failures};
+use coding_agent::evidence::{difference, digest, failures, test_lines};
 
 use super::text;
 
@@ -12,9 +12,15 @@ pub fn test_output(bytes: &[u8]) {
     assert!(failures::read(&output, "/workspace/project").len() <= 100);
     let cut = excerpt::middle_cut(&output, 1000, Some("a file"));
     assert!(cut.len() <= 1000 || output.len() <= 1000);
-    let ended = Ended::new(Some(1), output, "/workspace/project");
-    let checked = Checked::new("make test", 0, &ended);
-    assert!(digest::digest(&[checked]).len() < 64 * 1024);
+    let ended = Ended::new(Some(1), output.clone(), "/workspace/project");
+    let checked = [Checked::new("make test", 0, &ended)];
+    assert!(digest::digest(&checked, "").len() < 64 * 1024);
+    let files = ["tests/test_a.py".to_owned(), "a_test.go".to_owned()];
+    for place in test_lines::places(&checked, "/workspace/project", &files) {
+        if let Some(lines) = test_lines::around(&place, &output) {
+            assert!((lines.first..=lines.last).contains(&place.line) && lines.text.len() < 4 * 1024);
+        }
+    }
 }
 
 /// Reads a difference between two commits, and what it shows besides.

@@ -11,8 +11,10 @@ use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::usage;
 use crate::conversation::decode::Unreadable;
+use crate::conversation::repetition::Repetition;
 use crate::conversation::{Reply, Turn, Usage};
 use crate::journal::fact::Fact;
+use crate::journal::fact::reply::Repeated;
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
@@ -112,6 +114,13 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
         }
         reply => reply?,
     };
+    if let Some(Repetition { piece, times }) = &reply.repetition {
+        claim.note(Fact::ReplyRepeated(Repeated {
+            piece: piece.clone(),
+            characters: piece.chars().count(),
+            times: *times,
+        }));
+    }
     let called = count(claim, (chat.answered_by(), chat.role()), reply.usage, begun.elapsed()).await?;
     Ok((reply, called))
 }

@@ -6,8 +6,10 @@ pub(crate) mod named_files; // the files that the task names
 pub(crate) mod places; // what the code index knows, and what a plan rests on
 pub(crate) mod reviews; // what is reviewed, and what came of it
 mod tool_lines; // tools as lines
-pub(crate) mod shown; // the files that a first message shows
+pub(crate) mod shown; // the files that a conversation shows
+pub(crate) mod test_lines; // lines of tests at which checks failed
 pub(crate) mod denied_plan; // a plan that people did not approve
+pub(crate) mod second_look; // the task once more, for a model that says done
 pub(crate) mod fresh_start; // the message with which a conversation begins anew
 pub mod system_prompt; // the template of the working prompt
 

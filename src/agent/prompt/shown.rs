@@ -1,7 +1,55 @@
-//! The files that a first message shows, read back from it: a conversation that goes on after a
-//! restart has nothing else of them.
+//! The files that a conversation shows, read back from it: one that goes on after a restart has
+//! nothing else of them.
 
+use std::borrow::Cow;
+
+use crate::conversation::Message;
 use crate::conversation::decode::files::{self, Shown};
+
+/// Tells whether the model has `lines` before it, in whatever way: all of them stand in one message
+/// that was not replaced by a summary, or in one of the texts that it gets `beside` them.
+pub(crate) fn has_lines(messages: &[Message], beside: &[&str], lines: &str) -> bool {
+    let lines: Vec<(&str, String)> = lines
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| (line, in_json(line)))
+        .collect();
+    let has_all = |text: &str| {
+        lines
+            .iter()
+            .all(|(line, in_json)| text.contains(line) || text.contains(in_json.as_str()))
+    };
+    beside.iter().any(|text| has_all(text)) || messages.iter().any(|message| has_all(&text_of(message)))
+}
+
+/// Returns a line as it stands in a text of JSON: results and arguments of calls are written so.
+fn in_json(line: &str) -> String {
+    let text = serde_json::Value::from(line).to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+fn text_of(message: &Message) -> Cow<'_, str> {
+    match message {
+        Message::System { text } | Message::User { text, .. } | Message::Summary { text, .. } => text.into(),
+        Message::Assistant { text, calls } if calls.is_empty() => text.into(),
+        Message::Assistant { text, calls } => {
+            let args = calls
+                .iter()
+                .map(|call| serde_json::Value::Object(call.args.clone()).to_string());
+            [text.clone()]
+                .into_iter()
+                .chain(args)
+                .collect::<Vec<_>>()
+                .join("\n")
+                .into()
+        }
+        Message::Results { results } => {
+            let outputs: Vec<&str> = results.iter().map(|result| result.output.as_str()).collect();
+            outputs.join("\n").into()
+        }
+    }
+}
 
 /// Returns the files of a message with their texts, in either form of
 /// [`FileFence`](super::file_block::FileFence). `tag` is the run's tag for text from outside; files
@@ -28,6 +76,45 @@ pub(crate) fn files(tag: &str, message: &str) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::{ToolCall, ToolResult};
+    use serde_json::json;
+
+    #[test]
+    fn lines_are_known_however_they_were_shown() {
+        let lines = "    def test_add(self):\n\n        self.assertEqual(\"a\", 5)";
+        let user = |text: &str| Message::User {
+            text: text.to_owned(),
+            pictures: Vec::new(),
+        };
+        let args = json!({ "content": lines });
+        let call = ToolCall {
+            id: String::new(),
+            tool: "workspace/write_file".to_owned(),
+            args: args.as_object().unwrap().clone(),
+        };
+        let result = ToolResult {
+            call: call.clone(),
+            output: format!("1: x\n{lines}"),
+            is_error: false,
+        };
+        for message in [
+            user(&format!("The files:\n{lines}\n")),
+            user(&json!({ "output": lines }).to_string()),
+            Message::Results { results: vec![result] },
+            Message::Assistant {
+                text: String::new(),
+                calls: vec![call],
+            },
+        ] {
+            assert!(has_lines(&[user("Begin."), message.clone()], &[], lines), "{message:?}");
+        }
+        // A runner that prints the test has shown it.
+        let printed = ">   def test_add(self):\n>       self.assertEqual(\"a\", 5)\n";
+        assert!(has_lines(&[], &["other", printed], lines));
+        // Each half in another message is no whole.
+        let halves = lines.split("\n\n").map(user).collect::<Vec<_>>();
+        assert!(!has_lines(&halves, &[], lines));
+    }
 
     #[test]
     fn files_are_read_back_and_other_blocks_are_not() {

@@ -214,6 +214,9 @@ pub struct VerificationRecord {
     pub asked_about_findings: bool,
     /// The states of the work at which the model was asked about tests that failed before it.
     pub asked_about_old_failures: Vec<Work>,
+    /// Number of the model's turns when it was shown once more what the task asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_twice_at: Option<u32>,
 }
 
 /// The judgements of a second model, and of the program itself, on plan and result. Written by

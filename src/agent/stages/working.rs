@@ -96,12 +96,17 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut attempts = Attempts::default();
     let mut untouched = Untouched::of(run);
     loop {
-        commands::hear(run, chat).await?;
+        if commands::hear(run, chat).await?.is_some() {
+            untouched.hear_of_more();
+        }
         if waits_for_approval(run, chat).await? {
             return Ok(Signal::ApprovalNeeded);
         }
         compaction::compact_if_needed(&mut run.claim, chat).await?;
-        let turn = ask::ask_for_turn(&mut run.claim, chat).await?;
+        let turn = match ask::ask_for_turn(&mut run.claim, chat).await {
+            Err(interruption) if untouched.stays_finished(&interruption) => return Ok(Signal::Finished),
+            turn => turn?,
+        };
         run.reporter.tell_terminal(&run.claim, &turn.comment);
         let calls = tool_name::in_full(turn.calls, &specs);
         let (called, requested) = carry_out(run, &toolbox, calls).await?;
@@ -115,11 +120,14 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         } else if turn.done {
             if commands::hear(run, chat).await?.is_some() {
                 // Comments that arrived in the meantime may ask for more than what is done.
+                untouched.hear_of_more();
                 dialogue::save(&mut run.claim, chat).await?;
                 continue;
             }
             if !untouched.sends_back(run, chat)? && !reminds_of_the_rules(run, chat).await? {
-                run.claim.record.worked.summary = Some(run.claim.services.redactor.clean(&turn.comment).into_string());
+                let comment = run.claim.services.redactor.clean(&turn.comment).into_string();
+                let worked = &mut run.claim.record.worked;
+                worked.summary = Some(untouched.summary(worked.summary.take(), comment));
                 return Ok(Signal::Finished);
             }
         }
@@ -234,7 +242,7 @@ pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut 
 }
 
 /// Resumes the conversation, or starts it.
-async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
+pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }

@@ -1,6 +1,7 @@
 //! Replies that can be read, and what the model is told of those that cannot.
 
 use super::*;
+use crate::conversation::repetition::Repetition;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -163,6 +164,32 @@ fn a_reply_cut_at_the_limit_says_so() {
     };
     let error = turn(&reply).unwrap_err().to_string();
     assert!(error.starts_with("The reply was cut at the length limit"), "{error}");
+}
+
+#[test]
+fn a_reply_that_was_ended_for_a_repetition_says_so_and_what_came_before_it_counts() {
+    let ended = |text: &str, broken_calls: &[&str]| Reply {
+        text: text.to_owned(),
+        broken_calls: broken_calls.iter().map(|&call| call.to_owned()).collect(),
+        cut: true,
+        repetition: Some(Repetition {
+            piece: "again\n".to_owned(),
+            times: 9,
+        }),
+        ..Reply::default()
+    };
+    let error = |reply: &Reply| turn(reply).unwrap_err().to_string();
+    let told = error(&ended("{\"comment\": \"again\n", &[]));
+    assert!(
+        told.starts_with("The reply repeated the same text over and over"),
+        "{told}"
+    );
+    let told = error(&ended("", &["The arguments are broken"]));
+    assert!(
+        told.starts_with("The arguments are broken. The reply repeated itself over and over, and was ended there."),
+        "{told}"
+    );
+    assert!(turn(&ended("{\"comment\": \"All is well.\", \"done\": true}\n", &[])).is_ok());
 }
 
 #[test]

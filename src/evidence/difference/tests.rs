@@ -274,3 +274,15 @@ fn other_changes_of_the_same_files_are_no_finding() {
     let new = new.replace("--- a/package.json", "--- /dev/null");
     assert_eq!(told(&new), Vec::<String>::new());
 }
+
+#[test]
+fn the_lines_of_each_file_are_counted() {
+    let diff = file("a.py", &[" x", "-y", "+z", "+z"]) + &gone("b.py", &["-x"]);
+    let of = |path: &str, added, removed| Touched {
+        path: path.to_owned(),
+        added,
+        removed,
+    };
+    assert_eq!(touched(&diff), [of("a.py", 2, 1), of("b.py", 0, 1)]);
+    assert_eq!(touched(""), []);
+}

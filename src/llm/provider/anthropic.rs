@@ -128,6 +128,7 @@ impl Provider for AnthropicServer {
             text: text.join("\n"),
             calls,
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
+            repetition: None,
             counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
                 input: fresh + cached + count("cache_creation_input_tokens"),
                 output: count("output_tokens"),
@@ -177,15 +178,28 @@ impl Provider for AnthropicServer {
                 }
             }
             "message_stop" => {
-                for entry in answer["content"].as_array_mut().into_iter().flatten() {
-                    *entry = chunks::taken(entry, "block");
-                }
+                take_blocks_out(answer);
                 return Ok(true);
             }
             // Signs of life, and events of later versions.
             _ => {}
         }
         Ok(false)
+    }
+
+    fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String> {
+        let block = answer
+            .get_mut("content")?
+            .as_array_mut()?
+            .last_mut()?
+            .get_mut("block")?;
+        let key = if block["type"] == "tool_use" { "input" } else { "text" };
+        chunks::text(block.get_mut(key)?)
+    }
+
+    fn end_at_limit(&self, answer: &mut Value) {
+        take_blocks_out(answer);
+        *chunks::field(answer, "stop_reason") = json!("max_tokens");
     }
 
     async fn takes_native_calls(&self, _transport: &Transport) -> bool {
@@ -201,6 +215,14 @@ impl Provider for AnthropicServer {
             "anthropic at {} has {name} ({}), window {} as configured",
             info.address, info.model, info.window
         ))
+    }
+}
+
+/// Takes the blocks out of the entries by which their pieces were gathered.
+fn take_blocks_out(answer: &mut Value) {
+    let entries = answer.get_mut("content").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten() {
+        *entry = chunks::taken(entry, "block");
     }
 }
 

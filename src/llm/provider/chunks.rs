@@ -44,6 +44,25 @@ pub(super) fn add(answer: &mut Value, chunk: Value) -> Result<bool, String> {
     Ok(is_finished(answer))
 }
 
+/// Returns the text that the last chunks wrote on: the arguments of the last call, or else the text
+/// of the reply.
+pub(super) fn written_on(answer: &mut Value) -> Option<&mut String> {
+    let message = answer.pointer_mut("/choices/0/message")?;
+    let has_calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
+    if has_calls {
+        let call = message["tool_calls"].as_array_mut()?.last_mut()?;
+        return text(call.pointer_mut("/function/arguments")?);
+    }
+    text(message.get_mut("content")?)
+}
+
+/// Ends an answer as the server does at the length limit.
+pub(super) fn end_at_limit(answer: &mut Value) {
+    if let Some(choice) = answer.pointer_mut("/choices/0") {
+        *field(choice, "finish_reason") = json!("length");
+    }
+}
+
 fn is_finished(answer: &Value) -> bool {
     answer["choices"][0]["finish_reason"].is_string()
 }
@@ -120,6 +139,14 @@ pub(super) fn field<'value>(value: &'value mut Value, key: &str) -> &'value mut 
         *value = json!({});
     }
     &mut value[key]
+}
+
+/// Returns the text at `place`, if there is one.
+pub(super) fn text(place: &mut Value) -> Option<&mut String> {
+    match place {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// Appends `text` to the text at `place`, or begins one.
@@ -208,6 +235,21 @@ mod tests {
             function(&json!({ "name": "f", "arguments": "{}" })),
         ]);
         assert!(answer["choices"][0]["message"]["tool_calls"].is_array());
+    }
+
+    #[test]
+    fn what_is_written_last_can_be_ended() {
+        let written = |chunks: &[Value]| {
+            let (mut answer, _) = whole(chunks);
+            let text = written_on(&mut answer).cloned();
+            end_at_limit(&mut answer);
+            (text, is_finished(&answer))
+        };
+        let said = delta(&json!({ "content": "He" }));
+        let called = piece(&json!(0), &json!("a"), &json!("f"), "{\"x\":");
+        assert_eq!(written(&[said.clone()]), (Some("He".to_owned()), true));
+        assert_eq!(written(&[said, called]), (Some("{\"x\":".to_owned()), true));
+        assert_eq!(written(&[]), (None, false));
     }
 
     #[test]

@@ -21,7 +21,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::decode::{self, DONE};
-use crate::conversation::{Message, ToolSpec};
+use crate::conversation::repetition::Repetition;
+use crate::conversation::{Message, ToolSpec, Usage, excerpt};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::transport::Transport;
@@ -48,6 +49,11 @@ pub(crate) trait Provider: Send + Sync {
     /// Adds an event of a streamed reply to the answer, which `read` then reads like a whole one;
     /// returns whether the reply is finished. The error says why no reply consists of it.
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
+    /// Returns the text that the last events wrote on: that of the reply, or the arguments of a
+    /// call.
+    fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String>;
+    /// Ends an answer whose events are not all there, as the server does at the length limit.
+    fn end_at_limit(&self, answer: &mut Value);
     /// Makes later requests omit what the server refused in `body`; returns whether there is
     /// something that can be left out or written otherwise.
     fn adapt(&self, _refusal: &str, _body: &Value) -> bool {
@@ -130,10 +136,38 @@ impl Prompt<'_> {
 pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) calls: Vec<NativeCall>,
-    /// Whether the reply ended at the length limit.
+    /// Whether the reply ended at the length limit, or was ended for a repetition.
     pub(crate) cut: bool,
+    pub(crate) repetition: Option<Repetition>,
     /// The server's count; not every server counts.
     pub(crate) counted: Option<TokenCount>,
+}
+
+impl Answer {
+    /// Returns what the answer to a prompt of about `needed` tokens has used: as the server counts,
+    /// or else about that. A server counts at the end, and so not what it was kept from finishing.
+    pub(crate) fn usage(&self, needed: u64) -> Usage {
+        let repeated = self.repetition.as_ref().map_or(0, |repetition| {
+            let times = u64::try_from(repetition.times).unwrap_or(u64::MAX);
+            excerpt::estimated_tokens(&repetition.piece).saturating_mul(times)
+        });
+        let written = excerpt::estimated_tokens(&self.text).saturating_add(repeated);
+        match self.counted {
+            Some(counted) => Usage {
+                input: counted.input,
+                output: match self.repetition {
+                    Some(_) => counted.output.max(written),
+                    None => counted.output,
+                },
+                cached: counted.cached,
+            },
+            None => Usage {
+                input: needed,
+                output: written,
+                cached: 0,
+            },
+        }
+    }
 }
 
 /// A native call as it came.

@@ -127,6 +127,7 @@ impl Provider for OllamaServer {
             text: message["content"].as_str().unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
+            repetition: None,
             // Older servers omit the count when the whole prompt was cached.
             counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {
                 input,
@@ -160,6 +161,16 @@ impl Provider for OllamaServer {
             answer[&key] = value;
         }
         Ok(answer["done"] == true)
+    }
+
+    /// Calls come whole: only the text grows.
+    fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String> {
+        chunks::text(answer.pointer_mut("/message/content")?)
+    }
+
+    fn end_at_limit(&self, answer: &mut Value) {
+        *chunks::field(answer, "done") = json!(true);
+        *chunks::field(answer, "done_reason") = json!("length");
     }
 
     async fn takes_native_calls(&self, transport: &Transport) -> bool {

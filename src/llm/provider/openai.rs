@@ -198,6 +198,7 @@ impl Provider for OpenAiServer {
             text: text.unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
+            repetition: None,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
                 input,
                 output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
@@ -212,6 +213,14 @@ impl Provider for OpenAiServer {
 
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String> {
         chunks::add(answer, event)
+    }
+
+    fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String> {
+        chunks::written_on(answer)
+    }
+
+    fn end_at_limit(&self, answer: &mut Value) {
+        chunks::end_at_limit(answer);
     }
 
     fn adapt(&self, refusal: &str, body: &Value) -> bool {

@@ -35,6 +35,7 @@ use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSumm
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
 use crate::llm::transport::server_info::ServerInfo;
+use crate::llm::transport::streaming::Received;
 
 const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(300), 4.0);
 /// Time limit of requests about the server, which it answers without a model.
@@ -67,10 +68,14 @@ pub(crate) trait ReplyRequest {
     type Reply;
 
     fn body(&self) -> Value;
-    fn read(&self, answer: &Value) -> Result<Self::Reply, String>;
+    fn read(&self, received: Received) -> Result<Self::Reply, String>;
     fn framing(&self) -> Framing;
     /// Adds an event of a stream to the answer; returns whether the reply is finished.
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
+    /// Returns the text that the last events wrote on.
+    fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String>;
+    /// Ends an answer whose events are not all there, as the server does at the length limit.
+    fn end_at_limit(&self, answer: &mut Value);
     /// Makes later bodies omit what was refused in this one; returns false if nothing can be done.
     fn adapt(&self, refusal: &str, body: &Value) -> bool;
     /// Is called for each event of a stream.
@@ -182,12 +187,12 @@ impl Transport {
         body: &Value,
     ) -> Result<R::Reply, AttemptFailure> {
         let sent = client.request(Method::POST, url).json(&OrderedSchemas(body));
-        let answer = if body["stream"] == true {
+        let received = if body["stream"] == true {
             self.attempt_stream(info, client, sent, request).await?
         } else {
-            self.attempt(info, client, sent, self.reply_timeout).await?
+            self.attempt(info, client, sent, self.reply_timeout).await?.into()
         };
-        request.read(&answer).map_err(AttemptFailure::Broken)
+        request.read(received).map_err(AttemptFailure::Broken)
     }
 
     /// Asks the server something about itself, without retries, since the caller wants to know the

@@ -1,4 +1,4 @@
-//! Reads streamed answers as they come.
+//! Reads streamed answers as they come, and ends those that only repeat themselves.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use http::header::CONTENT_TYPE;
 use reqwest::Client;
 use serde_json::Value;
 
+use crate::conversation::repetition::{Repetition, Watch};
 use crate::llm::transport::attempt::AttemptFailure;
 use crate::llm::transport::error_response::ErrorResponse;
 use crate::llm::transport::event_stream::{EventStream, Framing, StreamEvent};
@@ -19,14 +20,15 @@ const PATIENCE_AFTER_THE_END: Duration = Duration::from_secs(2);
 
 impl Transport {
     /// Reads a streamed answer as it comes. Between two pieces of it no more than the time-out may
-    /// pass; comments that only keep the connection alive are pieces, too.
+    /// pass; comments that only keep the connection alive are pieces, too. Of a reply that repeats
+    /// itself no more is read: the server notices that nobody listens, and stops.
     pub(super) async fn attempt_stream<R: ReplyRequest>(
         &self,
         info: &ServerInfo,
         client: &Client,
         sent: reqwest::RequestBuilder,
         request: &R,
-    ) -> Result<Value, AttemptFailure> {
+    ) -> Result<Received, AttemptFailure> {
         let silence = self.reply_timeout;
         let longest = self.whole_timeout.max(silence);
         let too_silent = |_| AttemptFailure::TooSlow(silence);
@@ -34,7 +36,8 @@ impl Transport {
         let mut response = tokio::time::timeout(silence, sending).await.map_err(too_silent)??;
         if !response.status().is_success() || !is_stream(&response) {
             // A server that does not stream, or refuses.
-            return self.whole_answer(info, response, longest, request).await;
+            let answer = self.whole_answer(info, response, longest, request).await?;
+            return Ok(answer.into());
         }
         let mut streamed = StreamedAnswer::new(request.framing());
         let mut bytes = 0;
@@ -46,7 +49,7 @@ impl Transport {
             };
             let piece = match tokio::time::timeout(patience, response.chunk()).await {
                 // What comes behind the end, such as the count of tokens, may also not come.
-                Err(_) | Ok(Err(_)) if streamed.is_finished => return Ok(streamed.answer),
+                Err(_) | Ok(Err(_)) if streamed.is_finished => return Ok(streamed.answer.into()),
                 Err(_) => return Err(AttemptFailure::Silent(silence)),
                 Ok(Err(error)) if error.is_timeout() => return Err(AttemptFailure::Endless(longest)),
                 Ok(Err(error)) => return Err(self.failure(info, &error, longest)),
@@ -66,7 +69,14 @@ impl Transport {
                 Ok(request.add(answer, event)?)
             })?;
             if piece.is_none() {
-                return streamed.whole().map_err(AttemptFailure::Broken);
+                let answer = streamed.whole().map_err(AttemptFailure::Broken)?;
+                return Ok(answer.into());
+            }
+            if let Some(repetition) = streamed.ended_for(request) {
+                return Ok(Received {
+                    answer: streamed.answer,
+                    repetition: Some(repetition),
+                });
             }
         }
     }
@@ -131,10 +141,27 @@ impl Transport {
     }
 }
 
+/// An answer that was received.
+pub(crate) struct Received {
+    pub(crate) answer: Value,
+    /// What it was ended for, before its end.
+    pub(crate) repetition: Option<Repetition>,
+}
+
+impl From<Value> for Received {
+    fn from(answer: Value) -> Self {
+        Self {
+            answer,
+            repetition: None,
+        }
+    }
+}
+
 /// A streamed answer as far as it has come.
 pub(crate) struct StreamedAnswer {
     stream: EventStream,
     answer: Value,
+    watch: Watch,
     is_finished: bool,
     has_come: bool,
 }
@@ -144,6 +171,7 @@ impl StreamedAnswer {
         Self {
             stream: EventStream::new(framing),
             answer: Value::Null,
+            watch: Watch::default(),
             is_finished: false,
             has_come: false,
         }
@@ -170,6 +198,16 @@ impl StreamedAnswer {
             self.is_finished |= add(&mut self.answer, event)?;
         }
         Ok(())
+    }
+
+    /// Ends the answer if it repeats itself, and returns what it repeats.
+    fn ended_for<R: ReplyRequest>(&mut self, request: &R) -> Option<Repetition> {
+        if self.is_finished {
+            return None;
+        }
+        let repetition = self.watch.look(request.written_on(&mut self.answer)?)?;
+        request.end_at_limit(&mut self.answer);
+        Some(repetition)
     }
 
     /// Returns the answer at the end of the stream, if it is whole.

@@ -41,6 +41,8 @@ async fn a_test_that_the_model_breaks_it_is_told_of_with_its_place_and_mends() {
     - test/add.test.mjs:5 adds: Expected values to be strictly equal:
     The end of the output:
     ");
+    // Of a small project it was shown all files.
+    assert!(!digest.contains("What the tests expect there"), "{digest}");
     let pull = &world.github.pulls()[0];
     assert!(!pull.is_draft(), "{}", world.story());
     assert_snapshot!(told(&world, &pull.text()), @"
@@ -55,6 +57,38 @@ async fn a_test_that_the_model_breaks_it_is_told_of_with_its_place_and_mends() {
     <sub>5 model turns · TOKENS · TIME · run `RUN`</sub>
     ");
     assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_lines_of_a_test_that_was_not_shown_are_in_the_report() {
+    let world = node().await;
+    let guides: Vec<(String, String)> = (1..=12)
+        .map(|number| (format!("docs/{number}.md"), format!("Guide {number}.\n")))
+        .collect();
+    let guides = guides.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+    let files: Vec<(&str, &str)> = PROJECT.into_iter().chain(guides).collect();
+    world.github.default_repository().commit("main", "Add", &files);
+    let script = writes(
+        world.model.plans(plan()),
+        "add.mjs",
+        &ADD.replace("one + other", "one - other"),
+    );
+    writes(script.done("It adds faster now."), "add.mjs", ADD).done("It adds as it did.");
+    let issue = world.github.open_issue("Add faster").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let digest = world.model.requests()[3].last_user_message();
+    let (_, lines) = digest.split_once("\nWhat the tests expect there:\n\n").unwrap();
+    assert!(
+        lines.starts_with("test/add.test.mjs, lines 5 to 7, ")
+            && lines.contains(">\ntest('adds', () => {\n  assert.strictEqual(add(1, 2), 3);\n});\n</data-")
+            && lines.ends_with("Fix it, then finish again. Do not weaken the checks."),
+        "{digest}"
+    );
     world.finish().await;
 }
 

@@ -2,8 +2,11 @@
 
 mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
+mod test_lines; // the lines of tests at which checks failed
+mod second_look; // the task once more, for a model that says done
 
 use crate::agent::dialogue::ReplyForm;
+use crate::agent::record::Work;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::sections::VerificationRecord;
 use crate::agent::run::Run;
@@ -58,34 +61,9 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
             reason: verification::why_ended(end, &run.claim.record.verified.repair),
         });
     }
-    let asks = settings.max_rounds > 0
-        && !run.claim.record.verified.findings.is_empty()
-        && !run.claim.record.verified.asked_about_findings;
-    let findings = asks.then(|| difference::question(&run.claim.record.verified.findings));
-    let old = (settings.max_rounds > 0 && verdict == Verdict::Passed)
-        .then(|| old_failures(&mut run.claim.record.verified, settings.max_rounds))
-        .flatten();
-    let question = match (old, findings) {
-        (Some(old), Some(findings)) => Some(format!("{old}\n\n{findings}")),
-        (old, findings) => old.or(findings),
+    let Some(text) = message(run, &head, verdict).await? else {
+        return Ok(Signal::Finished);
     };
-    let text = match (verdict, question) {
-        (Verdict::Repair, question) => [Some(digest(&run.claim.record.verified.checks)), question],
-        (Verdict::Passed, Some(question)) => [None, Some(question)],
-        (Verdict::Passed, None) if changed_nothing_and_fails(run, &head).await? => {
-            return Err(Interruption::failed(
-                "the model changed nothing, and the project's tests fail as before; a larger model may do better",
-            ));
-        }
-        (Verdict::Passed, None) | (Verdict::Ended, _) => return Ok(Signal::Finished),
-    };
-    if asks {
-        run.claim.record.verified.asked_about_findings = true;
-        run.claim.note(Fact::Questioned {
-            findings: run.claim.record.verified.findings.len(),
-        });
-    }
-    let text = text.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     working::send_back(run, &text, |record| {
         record.verified.sent_back_at = Some(record.worked.turns);
     })
@@ -93,11 +71,56 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     Ok(Signal::RepairNeeded)
 }
 
+/// Returns what the model is told of its result, if it has to go on: what fails, and else what
+/// failed before and still fails; what was found in the diff; and the task once more.
+async fn message(run: &mut Run, head: &CommitId, verdict: Verdict) -> Result<Option<String>, Interruption> {
+    let most = run.claim.services.settings.planning.verification.max_rounds;
+    let verified = &run.claim.record.verified;
+    let told = |is_told: fn(&Checked) -> bool| verified.checks.iter().filter(|check| is_told(check)).cloned().collect();
+    let checks: Vec<Checked> = match verdict {
+        Verdict::Ended => return Ok(None),
+        Verdict::Repair => told(Checked::is_open),
+        Verdict::Passed if may_hear_of_old_failures(verified, most) => told(fails_as_before),
+        Verdict::Passed => Vec::new(),
+    };
+    let lines = test_lines::unseen(run, head, &checks).await?;
+    let of_checks = match verdict {
+        Verdict::Repair => Some(digest(&checks, &lines)),
+        Verdict::Passed | Verdict::Ended => digest::old_failures(&checks, &lines),
+    };
+    let verified = &mut run.claim.record.verified;
+    if verdict == Verdict::Passed && of_checks.is_some() {
+        verified.asked_about_old_failures.extend(verified.checked.clone());
+    }
+    let texts: Vec<String> = of_checks.into_iter().chain(about_findings(run, most)).collect();
+    if !texts.is_empty() {
+        return Ok(Some(texts.join("\n\n")));
+    }
+    if changed_nothing_and_fails(run, head).await? {
+        return Err(Interruption::failed(
+            "the model changed nothing, and the project's tests fail as before; a larger model may do better",
+        ));
+    }
+    second_look::question(run, head).await
+}
+
+/// Returns the question about findings in the diff, which is asked once.
+fn about_findings(run: &mut Run, most: u32) -> Option<String> {
+    let verified = &mut run.claim.record.verified;
+    if most == 0 || verified.findings.is_empty() || verified.asked_about_findings {
+        return None;
+    }
+    verified.asked_about_findings = true;
+    let question = difference::question(&verified.findings);
+    let findings = verified.findings.len();
+    run.claim.note(Fact::Questioned { findings });
+    Some(question)
+}
+
 /// Tells whether a model that writes whole files as text left everything as it was, although tests
 /// fail. Models that small say of anything that it is right.
 async fn changed_nothing_and_fails(run: &mut Run, head: &CommitId) -> Result<bool, Interruption> {
-    let fails = |checked: &Checked| checked.excuse == Some(Excuse::FailedBefore);
-    if ReplyForm::of(&run.claim) != ReplyForm::Files || !run.claim.record.verified.checks.iter().any(fails) {
+    if ReplyForm::of(&run.claim) != ReplyForm::Files || !run.claim.record.verified.checks.iter().any(fails_as_before) {
         return Ok(false);
     }
     let project = run.workspace.opened()?.project.clone();
@@ -105,21 +128,20 @@ async fn changed_nothing_and_fails(run: &mut Run, head: &CommitId) -> Result<boo
     Ok(mirror.tree(head).await? == mirror.tree(project.base()).await?)
 }
 
-/// Returns the question about tests that failed before the work and still fail, unless it was asked
-/// often enough or about the same files.
+fn fails_as_before(check: &Checked) -> bool {
+    check.excuse == Some(Excuse::FailedBefore)
+}
+
+/// Tells whether the model may be asked about tests that failed before the work and still fail: it
+/// was not asked often enough, nor about the same files.
 ///
 /// Such a failure does not count against the work, since it need not belong to the task. Often it
 /// is just what the task is about, and a model that was never told of it ends with it unmended.
-fn old_failures(verified: &mut VerificationRecord, most: u32) -> Option<String> {
-    let work = verified.checked.clone()?;
+fn may_hear_of_old_failures(verified: &VerificationRecord, most: u32) -> bool {
     let asked = &verified.asked_about_old_failures;
-    let is_asked = asked.iter().any(|asked| asked.tree == work.tree);
-    if is_asked || asked.len() >= usize::try_from(most).unwrap_or(usize::MAX) {
-        return None;
-    }
-    let question = digest::old_failures(&verified.checks)?;
-    verified.asked_about_old_failures.push(work);
-    Some(question)
+    let is_asked = |work: &Work| asked.iter().any(|asked| asked.tree == work.tree);
+    let is_open = verified.checked.as_ref().is_some_and(|work| !is_asked(work));
+    is_open && asked.len() < usize::try_from(most).unwrap_or(usize::MAX)
 }
 
 /// Returns the findings in the diff from the base to `head` that the task did not ask for.

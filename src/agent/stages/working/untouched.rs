@@ -3,13 +3,15 @@
 //!
 //! Small models do that, and the run ended as done, with nothing changed and nothing checked. Where
 //! a plan was made, the planner has looked; in a later round, the model's words may be all that is
-//! wanted. Who finds that nothing has to be changed says so, and that counts.
+//! wanted. Who finds that nothing has to be changed says so, and that counts; of finished work that
+//! was looked at once more it counts at once.
 
 use crate::agent::dialogue::{self, ReplyForm};
+use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
-use crate::conversation::ToolResult;
 use crate::conversation::decode::files;
+use crate::conversation::{ToolResult, circling};
 use crate::executor::UNCHANGED;
 use crate::llm::chat::Chat;
 
@@ -29,6 +31,9 @@ pub(super) struct Untouched {
     was_told: bool,
     /// Replies in a row whose writes changed nothing.
     without_change: u32,
+    /// Whether the model looks at finished work once more.
+    is_second_look: bool,
+    has_acted: bool,
 }
 
 impl Untouched {
@@ -40,11 +45,16 @@ impl Untouched {
             is_over: is_planned || record.request.round.is_some() || record.worked.turns > 0,
             was_told: false,
             without_change: 0,
+            is_second_look: record.verified.asked_twice_at.is_some()
+                && record.verified.asked_twice_at == record.verified.sent_back_at,
+            has_acted: false,
         }
     }
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
         self.is_over |= !results.is_empty();
+        let may_change = |result: &ToolResult| circling::does_something(result) && !result.output.contains(UNCHANGED);
+        self.has_acted |= results.iter().any(may_change);
         let changes_nothing =
             |result: &ToolResult| result.call.tool.ends_with("/write_file") && result.output.contains(UNCHANGED);
         if !results.is_empty() && results.iter().all(changes_nothing) {
@@ -54,11 +64,43 @@ impl Untouched {
         }
     }
 
+    /// Returns the summary of work that ends with `comment`. What was said when it was finished
+    /// stays true after a second look.
+    pub(super) fn summary(&self, earlier: Option<String>, comment: String) -> String {
+        match earlier.filter(|_| self.is_second_look) {
+            Some(earlier) if self.has_acted => format!("{}\n\n{comment}", earlier.trim_end()),
+            Some(earlier) => earlier,
+            None => comment,
+        }
+    }
+
+    /// Tells whether the work is as finished as it was, although no reply to the second look could
+    /// be used, or none be asked for any more.
+    pub(super) fn stays_finished(&self, interruption: &Interruption) -> bool {
+        let ends_it = matches!(
+            interruption,
+            Interruption::Failed(_)
+                | Interruption::Paused {
+                    by: PausedBy::Limit(_),
+                    ..
+                }
+        );
+        self.is_second_look && !self.has_acted && ends_it
+    }
+
+    /// People have written: what they ask for may not be done.
+    pub(super) fn hear_of_more(&mut self) {
+        self.is_second_look = false;
+    }
+
     /// Tells the model that it is not done; returns whether it did.
     ///
     /// # Errors
     /// If it was told often enough: work that nobody did must not end as done.
     pub(super) fn sends_back(&mut self, run: &Run, chat: &mut Chat) -> Result<bool, Interruption> {
+        if self.is_second_look {
+            return Ok(false);
+        }
         if self.without_change > MOST_WITHOUT_CHANGE {
             if run.claim.record.verified.checked.is_some() {
                 // There is earlier work, whose checks say what is open.
