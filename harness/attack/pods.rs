@@ -10,7 +10,10 @@ fn unreached(name: &'static str, addresses: &str) -> Attempt {
     let program = format!(
         r#"python3 - {addresses} <<'END'
 import os, socket, sys
-own = socket.gethostbyname(socket.gethostname()) if os.path.exists("/etc/hosts") else "127.0.0.1"
+try:
+    own = socket.gethostbyname(socket.gethostname())
+except OSError:
+    own = "127.0.0.1"
 subnet = own.rsplit(".", 1)[0]
 for place in sys.argv[1:]:
     host, port = place.replace("SUBNET", subnet).rsplit(":", 1)

@@ -255,9 +255,10 @@ mod tests {
 
     #[test]
     fn a_long_test_is_shown_in_part() {
-        let long: String = (1..=40)
+        let lines: Vec<String> = (1..=40)
             .map(|number| format!("line {number} {}\n", "x".repeat(400)))
             .collect();
+        let long = lines.concat();
         let (first, last, text) = shown("tests/a.txt", 20, &long).unwrap();
         assert_eq!((first, last, text.lines().count()), (12, 23, MOST_LINES));
         assert!(text.len() <= MOST_LINES * (LONGEST_LINE + 1));

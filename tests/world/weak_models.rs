@@ -366,7 +366,7 @@ async fn a_model_that_says_done_is_shown_once_more_what_the_task_asks_for() {
     assert_eq!(requests.len(), 2);
     let told = requests[1].last_user_message();
     assert!(
-        told.starts_with("No check fails. Before this is delivered, hold it against the task once more.")
+        told.contains("\n\nNo check fails. Before this is delivered, hold it against the task once more.")
             && told.contains(
                 ">\n1. The sum of two numbers is wrong\n2. `add(2, 3)` in `sums.py` should be 5.\n\
                  3. With one number alone it should return that number.\n</data-"

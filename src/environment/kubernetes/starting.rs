@@ -71,7 +71,7 @@ impl Cluster {
             names: given,
         };
         let wanted = pod::pod(&self.shared.config, &self.shared.choice, &request)?;
-        self.create(&wanted).await?;
+        Box::pin(self.create(&wanted)).await?;
         match self.until_running(name, (executor, certificates.as_bytes())).await {
             Ok(pod) => Ok((self.container_of(name), pod)),
             Err(error) => {

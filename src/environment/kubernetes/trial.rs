@@ -114,7 +114,7 @@ impl Cluster {
             let executor = executor.clone();
             async move {
                 let place = (config.default_environment.as_str(), environment.image.as_str());
-                self.bring_up(&name, Holder::Trial, place, &executor, names).await
+                Box::pin(self.bring_up(&name, Holder::Trial, place, &executor, names)).await
             }
         };
         let (neighbour, prober) = tokio::join!(Box::pin(start(Names::OfCluster)), Box::pin(start(Names::AsConfigured)));

@@ -247,7 +247,7 @@ mod tests {
         };
         let said = delta(&json!({ "content": "He" }));
         let called = piece(&json!(0), &json!("a"), &json!("f"), "{\"x\":");
-        assert_eq!(written(&[said.clone()]), (Some("He".to_owned()), true));
+        assert_eq!(written(std::slice::from_ref(&said)), (Some("He".to_owned()), true));
         assert_eq!(written(&[said, called]), (Some("{\"x\":".to_owned()), true));
         assert_eq!(written(&[]), (None, false));
     }

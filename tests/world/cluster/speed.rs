@@ -18,7 +18,7 @@ fn time(fact: &Value) -> DateTime<Utc> {
 async fn a_call_over_the_kept_stream_and_the_first_command_after_the_plan() {
     let mut world = World::start().await;
     world.configure(|config| {
-        config["command_executor"]["resources"] = json!({ "cpu_limit": 1.0, "memory_limit": "1g" })
+        config["command_executor"]["resources"] = json!({ "cpu_limit": 1.0, "memory_limit": "1g" });
     });
     let service = world.spawn(&["serve"]);
     let mut issues = Vec::new();

@@ -44,7 +44,7 @@ async fn where_no_node_has_room_the_run_waits() {
     world.model.allows_restarts();
     world.configure(|config| {
         config["command_executor"]["resources"]["memory_limit"] = json!("900g");
-        config["environment"]["kubernetes"]["start_seconds"] = json!(5);
+        config["environment"]["kubernetes"]["start_seconds"] = json!(30);
     });
     let (script, issue) = runs(&world, &["echo in"]);
     script.done("Was in.");

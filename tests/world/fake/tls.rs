@@ -65,7 +65,9 @@ impl Tls {
 
     fn by_an_authority_for(server: &CertificateParams) -> Self {
         let mut authority = CertificateParams::default();
-        authority.distinguished_name.push(DnType::CommonName, "Acme authority");
+        // Two of the same name are taken for one another where both are trusted.
+        let name = format!("Acme authority {}", uuid::Uuid::now_v7());
+        authority.distinguished_name.push(DnType::CommonName, name);
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key can be made");
         let authority = CertifiedIssuer::self_signed(authority, key).expect("proper parameters");

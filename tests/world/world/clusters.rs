@@ -1,5 +1,6 @@
 //! A cluster as the engine of all worlds, where variables name one (`scripts/with-kubernetes`).
 
+#[cfg(feature = "kubernetes")]
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -59,6 +60,7 @@ pub async fn kubectl(arguments: &[&str]) -> String {
 }
 
 /// Does something to the cluster, as `scripts/kubernetes/control` lists it.
+#[cfg(feature = "kubernetes")]
 pub async fn control(arguments: &[&str]) -> String {
     let command = named("CONTROL");
     let words: Vec<&str> = command.split(' ').collect();
@@ -122,19 +124,23 @@ async fn at_the_node(arguments: &[&str]) -> String {
 
 /// Returns the file by which the cluster is reached through a load balancer, whose connections can
 /// be cut.
+#[cfg(feature = "kubernetes")]
 pub fn behind_a_load_balancer() -> PathBuf {
     named("PROXIED").into()
 }
 
 /// Has the cluster whole again after a test that breaks it, however the test ends.
+#[cfg(feature = "kubernetes")]
 pub struct Mended(());
 
+#[cfg(feature = "kubernetes")]
 impl Mended {
     pub fn when_dropped() -> Self {
         Self(())
     }
 }
 
+#[cfg(feature = "kubernetes")]
 impl Drop for Mended {
     fn drop(&mut self) {
         let command = named("CONTROL");

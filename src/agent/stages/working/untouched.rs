@@ -31,9 +31,16 @@ pub(super) struct Untouched {
     was_told: bool,
     /// Replies in a row whose writes changed nothing.
     without_change: u32,
-    /// Whether the model looks at finished work once more.
-    is_second_look: bool,
-    has_acted: bool,
+    second_look: SecondLook,
+}
+
+/// Whether the model looks at finished work once more, and what came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SecondLook {
+    No,
+    /// It has changed nothing yet.
+    Idle,
+    Acted,
 }
 
 impl Untouched {
@@ -45,16 +52,22 @@ impl Untouched {
             is_over: is_planned || record.request.round.is_some() || record.worked.turns > 0,
             was_told: false,
             without_change: 0,
-            is_second_look: record.verified.asked_twice_at.is_some()
-                && record.verified.asked_twice_at == record.verified.sent_back_at,
-            has_acted: false,
+            second_look: if record.verified.asked_twice_at.is_some()
+                && record.verified.asked_twice_at == record.verified.sent_back_at
+            {
+                SecondLook::Idle
+            } else {
+                SecondLook::No
+            },
         }
     }
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
         self.is_over |= !results.is_empty();
         let may_change = |result: &ToolResult| circling::does_something(result) && !result.output.contains(UNCHANGED);
-        self.has_acted |= results.iter().any(may_change);
+        if self.second_look == SecondLook::Idle && results.iter().any(may_change) {
+            self.second_look = SecondLook::Acted;
+        }
         let changes_nothing =
             |result: &ToolResult| result.call.tool.ends_with("/write_file") && result.output.contains(UNCHANGED);
         if !results.is_empty() && results.iter().all(changes_nothing) {
@@ -67,10 +80,10 @@ impl Untouched {
     /// Returns the summary of work that ends with `comment`. What was said when it was finished
     /// stays true after a second look.
     pub(super) fn summary(&self, earlier: Option<String>, comment: String) -> String {
-        match earlier.filter(|_| self.is_second_look) {
-            Some(earlier) if self.has_acted => format!("{}\n\n{comment}", earlier.trim_end()),
-            Some(earlier) => earlier,
-            None => comment,
+        match (earlier, self.second_look) {
+            (Some(earlier), SecondLook::Acted) => format!("{}\n\n{comment}", earlier.trim_end()),
+            (Some(earlier), SecondLook::Idle) => earlier,
+            (Some(_) | None, _) => comment,
         }
     }
 
@@ -85,12 +98,12 @@ impl Untouched {
                     ..
                 }
         );
-        self.is_second_look && !self.has_acted && ends_it
+        self.second_look == SecondLook::Idle && ends_it
     }
 
     /// People have written: what they ask for may not be done.
     pub(super) fn hear_of_more(&mut self) {
-        self.is_second_look = false;
+        self.second_look = SecondLook::No;
     }
 
     /// Tells the model that it is not done; returns whether it did.
@@ -98,7 +111,7 @@ impl Untouched {
     /// # Errors
     /// If it was told often enough: work that nobody did must not end as done.
     pub(super) fn sends_back(&mut self, run: &Run, chat: &mut Chat) -> Result<bool, Interruption> {
-        if self.is_second_look {
+        if self.second_look != SecondLook::No {
             return Ok(false);
         }
         if self.without_change > MOST_WITHOUT_CHANGE {

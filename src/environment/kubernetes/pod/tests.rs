@@ -242,8 +242,10 @@ fn without_a_limit_of_the_disk_no_container_has_one_for_the_whole_pod() {
 
 #[test]
 fn certificates_come_with_the_executor_and_programs_are_told_of_them() {
-    let mut config = Config::default();
-    config.trust = Trust::new(vec![b"one".to_vec().into()], Some("bundles".into()));
+    let config = Config {
+        trust: Trust::new(vec![b"one".to_vec().into()], Some("bundles".into())),
+        ..Config::default()
+    };
     let pod = sent(&config, &Kubernetes::default());
     let work = &pod["spec"]["containers"][0];
     assert!(work["env"].to_string().contains("SSL_CERT_FILE"), "{work}");
