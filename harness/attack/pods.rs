@@ -1,4 +1,5 @@
-//! A container that wants into the cluster that it may run in: its API server, its nodes, other pods, the machine below.
+//! A container that wants into the cluster that it may run in: its API server, its nodes, other
+//! pods, the machine below.
 //!
 //! Played on an engine without a cluster as well, where the same must hold.
 
