@@ -14,6 +14,7 @@ use futures_util::FutureExt;
 use kube::api::AttachedProcess;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 use tokio::sync::oneshot;
+use tokio::task::coop::cooperative;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -72,6 +73,9 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
         // Where the connection breaks, nothing shows in its streams: the client library lets them
         // hang.
         let is_over = status.map(|status| if status.is_some() { Cut::Process } else { Cut::Stream });
+        // Not ready where only this task's turn is over: reading would wait then although bytes are
+        // there.
+        let is_over = cooperative(is_over);
         let _ = tell.send(converse((writer, reader), is_over, first, (from_caller, to_caller)).await);
     });
     let connection = Arc::new(AbortOnDropHandle::new(connection));

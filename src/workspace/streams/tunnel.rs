@@ -24,7 +24,8 @@ const OPENING: Duration = Duration::from_secs(30);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Maximum consecutive tries; after so many losses something in the container must be ending it.
+/// Most losses and failures in a row; after so many something in the container must be ending it.
+/// Those of an engine or a cluster that is away do not count: it comes back.
 const MOST_TRIES: u32 = 30;
 
 /// Duration after which a stream counts as stable, and the count of tries restarts.
@@ -155,15 +156,20 @@ async fn keep_open(container: Container, gateway: Arc<Gateway>, first: TunnelEnd
             if begun.elapsed() >= GOOD {
                 (tries, pause) = (0, FIRST_PAUSE);
             }
+            tries += 1;
         }
-        tries += 1;
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
         next = match TunnelEnd::open(&container).await {
             Ok(inner) => Some(inner),
             // The next tool call notices it, and the container is replaced.
             Err(EnvironmentError::ContainerLost { .. }) => return,
+            Err(error @ (EnvironmentError::EngineUnavailable { .. } | EnvironmentError::ClusterUnavailable { .. })) => {
+                tracing::debug!(container = container.id(), "the way out waits: {error}");
+                None
+            }
             Err(error) => {
+                tries += 1;
                 tracing::warn!(
                     container = container.id(),
                     "the way out could not be opened again: {error}"
