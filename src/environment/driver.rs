@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -20,6 +21,18 @@ use super::executor::Architecture;
 use super::processes::Processes;
 use super::rights::Rights;
 use crate::task::id::{RunId, TaskId};
+
+/// Time limit of one readiness check of a service.
+pub(crate) const READINESS_CHECK: Duration = Duration::from_secs(20);
+
+/// Most bytes of a service's log that are shown.
+const MOST_SHOWN: usize = 1_000;
+
+/// Returns the end of what a service said, as it is shown.
+pub(crate) fn end_of_log(said: &str) -> String {
+    let start = said.floor_char_boundary(said.len().saturating_sub(MOST_SHOWN));
+    said[start..].trim().to_owned()
+}
 
 /// Describes the container to start.
 #[derive(Debug, Clone, Copy)]

@@ -13,21 +13,17 @@ use super::container::name::service_container_name;
 use super::container::specification::{self, Holder};
 use super::container::{self, Container};
 use super::docker_engine::DockerEngine;
-use super::driver::{Driver, StartRequest};
+use super::driver::{Driver, READINESS_CHECK, StartRequest, end_of_log};
 use super::error::EnvironmentError;
 
 /// Interval between readiness checks of a service.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Time limit of one readiness check.
-const ANSWER: Duration = Duration::from_secs(20);
-
 /// Time that a service without a readiness check must run before it counts as ready.
 const SETTLING: Duration = Duration::from_millis(300);
 
-/// Maximum bytes of a service's log that are read; the last [`MOST_SHOWN`] are shown.
+/// Maximum bytes of a service's log that are read.
 const MOST_SAID: usize = 64 * 1024;
-const MOST_SHOWN: usize = 1_000;
 
 /// Time limit for reading the log.
 const READING: Duration = Duration::from_secs(5);
@@ -77,7 +73,7 @@ impl DockerEngine {
             .await
             .map_err(failed)?;
         self.client.start(&id).await.map_err(failed)?;
-        Ok(Container::new(Arc::new(self.client.clone()), id, ANSWER).of_image(base.digest))
+        Ok(Container::new(Arc::new(self.client.clone()), id, READINESS_CHECK).of_image(base.digest))
     }
 
     /// Starts a container beside `main` with the settings of a service's, and removes it. It is of
@@ -108,9 +104,7 @@ impl DockerEngine {
         let mut said = Vec::new();
         // After a time-out, the part that was read is shown.
         let _ = timeout(READING, self.client.read_log(id, MOST_SAID, &mut said)).await;
-        let text = String::from_utf8_lossy(&said);
-        let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
-        text[start..].trim().to_owned()
+        end_of_log(&String::from_utf8_lossy(&said))
     }
 }
 
@@ -162,7 +156,7 @@ async fn until_ready(container: &Container, service: &Service) -> Result<(), Str
     loop {
         let command = ["sh", "-c", ready.as_str()];
         let asked = container.run(&command, tokio::io::empty(), MOST_SAID);
-        match timeout(ANSWER, asked).await {
+        match timeout(READINESS_CHECK, asked).await {
             Ok(Ok((_, ending))) if ending.exit_code == 0 => return Ok(()),
             Ok(Err(lost @ EnvironmentError::ContainerLost { .. })) => {
                 // The first error only says that the container does not run.

@@ -35,15 +35,6 @@ async fn is_done(world: &World, issue: &Item) {
     assert_eq!(issue.labels(), ["coding agent done"], "{ended:?}\n{}", world.story());
 }
 
-/// Returns what the model was told of its command with this number, without the lines about it.
-fn output(world: &World, at: usize) -> String {
-    let said = world.model.requests()[at + 2].last_user_message();
-    let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
-    let output = said["output"].as_str().unwrap();
-    let lines: Vec<&str> = output.lines().take_while(|line| !line.starts_with('[')).collect();
-    lines.join("\n")
-}
-
 /// Has the program reach the cluster by another file.
 fn reaches_by(world: &mut World, kubeconfig: &std::path::Path) {
     world.configure(|config| config["environment"]["kubernetes"]["kubeconfig"] = json!(kubeconfig));

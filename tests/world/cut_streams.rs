@@ -1,12 +1,13 @@
 //! Streams between the program and a container that are cut, at any byte and again and again: what
 //! was asked for goes on in the container, happens once, and its answer arrives whole.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::door::Door;
 use crate::fake::model::Plan;
 use crate::fake::site::Site;
 use crate::processes::{self, mark};
+use crate::reading::{counted, output};
 use crate::world::{Ended, World};
 
 const COMMAND: &str = "workspace/execute_command";
@@ -31,20 +32,6 @@ fn assert_done(world: &World, ended: &Ended) {
         "{ended:?}\n{}",
         world.story()
     );
-}
-
-/// Returns what a command said, without the lines about it.
-fn output(world: &World, at: usize) -> String {
-    let said = world.model.requests()[at + 2].last_user_message();
-    let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
-    let output = said["output"].as_str().unwrap();
-    let lines: Vec<&str> = output.lines().take_while(|line| !line.starts_with('[')).collect();
-    lines.join("\n")
-}
-
-fn counted(to: usize) -> String {
-    let lines: Vec<String> = (1..=to).map(|number| number.to_string()).collect();
-    lines.join("\n")
 }
 
 #[tokio::test]

@@ -59,3 +59,19 @@ pub fn facts(world: &World, fact: &str) -> Vec<Value> {
 pub fn count(world: &World, fact: &str) -> usize {
     facts(world, fact).len()
 }
+
+/// Returns what the model was told of its command with this number, counted from 0 behind the plan,
+/// without the lines about it.
+pub fn output(world: &World, at: usize) -> String {
+    let said = world.model.requests()[at + 2].last_user_message();
+    let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+    let output = said["output"].as_str().unwrap();
+    let lines: Vec<&str> = output.lines().take_while(|line| !line.starts_with('[')).collect();
+    lines.join("\n")
+}
+
+/// Returns the lines that `seq` prints up to a number.
+pub fn counted(to: usize) -> String {
+    let lines: Vec<String> = (1..=to).map(|number| number.to_string()).collect();
+    lines.join("\n")
+}

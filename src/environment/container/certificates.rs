@@ -9,7 +9,7 @@ use crate::certificates::{Trust, pem};
 /// Path of the file in containers.
 pub(crate) const CERTIFICATES: &str = "/usr/local/share/coding-agent-certificates.pem";
 
-/// Where images keep the certificates that they trust: Debian and Alpine, Fedora, openSUSE.
+/// Files with the certificates that images trust: of Debian and Alpine, Fedora, openSUSE.
 pub(crate) const OF_IMAGES: [&str; 3] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",

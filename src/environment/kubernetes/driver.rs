@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
@@ -16,22 +15,16 @@ use super::pod::Names;
 use crate::environment::config::Environment;
 use crate::environment::container::Container;
 use crate::environment::driver::{
-    Driver, KeepResult, Listed, ListedContainer, StartImages, StartRequest, WarmContainer,
+    Driver, KeepResult, Listed, ListedContainer, READINESS_CHECK, StartImages, StartRequest, WarmContainer, end_of_log,
 };
 use crate::environment::error::EnvironmentError;
 use crate::environment::executor::{Architecture, find_executor};
 use crate::environment::processes::Processes;
 use crate::environment::rights::Rights;
 
-/// Time limit of one readiness check of a service.
-const ANSWER: Duration = Duration::from_secs(20);
-
 /// Bytes of a service's log that are read.
 const LOG_READ: i64 = 64 * 1024;
 const LOG_LINES: i64 = 20;
-
-/// Bytes of it that are shown.
-const MOST_SHOWN: usize = 1_000;
 
 impl Cluster {
     /// Returns a pod's container with the streams to its executor.
@@ -54,9 +47,7 @@ impl Cluster {
             tail_lines: Some(LOG_LINES),
             ..LogParams::default()
         };
-        let text = self.ask(self.pods().logs(pod, &params)).await.unwrap_or_default();
-        let start = text.floor_char_boundary(text.len().saturating_sub(MOST_SHOWN));
-        text[start..].trim().to_owned()
+        end_of_log(&self.ask(self.pods().logs(pod, &params)).await.unwrap_or_default())
     }
 
     /// Identifies what a pod consists of: an image may be another one under the same name, which
@@ -198,7 +189,7 @@ impl Driver for Cluster {
         // They run already, as containers of the same pod.
         let started = services.map(|(name, _)| {
             let id = names::id_of_service(main.id(), name);
-            let container = Container::new(std::sync::Arc::new(self.clone()), id, ANSWER);
+            let container = Container::new(std::sync::Arc::new(self.clone()), id, READINESS_CHECK);
             (name.to_owned(), container.of_image(digest(&pod, &names::service(name))))
         });
         Ok(started.collect())

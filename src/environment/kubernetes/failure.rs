@@ -6,7 +6,7 @@ use kube::client::UpgradeConnectionError;
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::Failure;
 
-/// Where the documents list what the program must be allowed to do.
+/// The file that grants all that the program does in a cluster.
 const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
 
 /// Words of the API server where a quota is reached.

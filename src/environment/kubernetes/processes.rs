@@ -12,13 +12,10 @@ use super::failure;
 use super::lives::away;
 use super::names::{self, BRINGER};
 use super::standing::{self, Standing};
-use super::stream::{self, BUFFER, Carried, Cut};
+use super::stream::{self, BUFFER, Carried, Cut, STREAM_LIMIT};
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::{ContainerState, EXECUTOR, Failure, Process, Processes, Streams};
 use crate::process::framed::Started;
-
-/// Time limit for opening a stream.
-const STREAM_LIMIT: Duration = Duration::from_secs(30);
 
 /// Attempts to open a stream: a kubelet that is being restarted is back soon.
 const MOST_TRIES: u32 = 3;

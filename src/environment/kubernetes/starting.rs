@@ -15,7 +15,7 @@ use super::lives::{REMOVAL_LIMIT, away, lost};
 use super::names::{self, BRINGER, Holder};
 use super::pod::{self, Names, PodRequest};
 use super::standing::{self, Ending, Standing, Wait};
-use super::stream::BUFFER;
+use super::stream::{BUFFER, STREAM_LIMIT};
 use crate::environment::container::name::LABEL_RUN;
 use crate::environment::container::{Container, certificates};
 use crate::environment::error::EnvironmentError;
@@ -38,9 +38,6 @@ const START_PATIENCE: Duration = Duration::from_secs(45);
 
 /// Time for which the API server may be away while a pod starts.
 const SERVER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// Time limit for opening a stream, and for each part of the executor that is sent over it.
-const STREAM_LIMIT: Duration = Duration::from_secs(30);
 
 impl Cluster {
     /// Starts a pod and waits until all of its containers run.

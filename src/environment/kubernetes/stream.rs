@@ -25,15 +25,19 @@ use crate::process::framed::{self, ENDING, Ended, HEADER, INPUT, INPUT_END, OUTP
 const PIECE: usize = 32 * 1024;
 pub(super) const BUFFER: usize = 256 * 1024;
 
+/// Time limit for opening a stream, and for each part of what is sent over it before it carries
+/// frames.
+pub(super) const STREAM_LIMIT: Duration = Duration::from_secs(30);
+
 /// Time to say that the ending was read. Nothing depends on it.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// What ended before the process did, as far as this end knows.
+/// The part of a connection that ended before the ending of its process came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     /// The stream: the process may go on, and another stream can be opened.
     Stream,
-    /// What carries the process in the pod: somebody there has ended it.
+    /// The program that carries the process in the pod: somebody there has ended it.
     Process,
 }
 

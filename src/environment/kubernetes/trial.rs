@@ -42,10 +42,10 @@ const KUBELET: u16 = 10_250;
 /// Addresses outside, at which something listens.
 const OUTSIDE: [&str; 2] = ["1.1.1.1:443", "8.8.8.8:443"];
 
-/// Where clouds tell a machine its credentials.
+/// The address at which clouds tell a machine its credentials.
 const METADATA: &str = "169.254.169.254:80";
 
-/// One thing that must not be reached.
+/// A place that no pod may reach.
 struct Target {
     /// As `coding-agent-executor reach` takes it.
     word: String,

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::runs;
 use super::work::pod_of;
-use super::{output, runs};
+use crate::reading::output;
 use crate::world::World;
 use crate::world::clusters::named;
 

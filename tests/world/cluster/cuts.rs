@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{output, reaches_by, runs};
+use super::{reaches_by, runs};
+use crate::reading::{counted, output};
 use crate::world::World;
 use crate::world::clusters::{Mended, behind_a_load_balancer, control};
 
@@ -12,11 +13,6 @@ const CUTS: usize = 100;
 
 /// A connection that lasted for so long counts as one that lasts.
 const STEADY: Duration = Duration::from_millis(1_200);
-
-fn counted(to: usize) -> String {
-    let lines: Vec<String> = (1..=to).map(|number| number.to_string()).collect();
-    lines.join("\n")
-}
 
 /// Cuts all connections until `count` streams of the executor were lost. Each fifth is cut again as soon as it
 /// comes back.

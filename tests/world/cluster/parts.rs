@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{is_done, output, runs};
+use super::{is_done, runs};
 use crate::fake::github::Item;
-use crate::reading::facts;
+use crate::reading::{facts, output};
 use crate::world::clusters::{Mended, control};
 use crate::world::{Program, World};
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{is_done, output, runs};
+use super::{is_done, runs};
 use crate::fake::site::Site;
 use crate::processes;
-use crate::reading::facts;
+use crate::reading::{facts, output};
 use crate::world::clusters::kubectl;
 use crate::world::{IMAGE, World};
 

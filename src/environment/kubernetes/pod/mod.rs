@@ -78,7 +78,7 @@ pub(super) struct Owner {
 /// The name servers that a pod is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
-    /// Those of the configuration's network mode: none, unless it is open.
+    /// The name servers of the configuration's network mode: none, unless it is open.
     AsConfigured,
     /// The cluster's own, so that it can be tried whether they answer.
     OfCluster,

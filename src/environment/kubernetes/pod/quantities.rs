@@ -1,4 +1,4 @@
-//! What containers of a pod may use, as a cluster writes it.
+//! Requests and limits of a pod's containers, in the units of a cluster.
 
 use serde_json::{Value, json};
 
