@@ -84,17 +84,6 @@ async fn start(config: &Config, engine: &Engine) -> Result<f64, EnvironmentError
 
 fn of_rights(rights: &Rights) -> Finding {
     const SUBJECT: &str = "rights";
-    // Webhooks that decide on rights are asked by nobody but the server, when it comes to that.
-    if rights.is_incomplete && !rights.lacking.is_empty() {
-        return Finding::doubtful(
-            SUBJECT,
-            format!(
-                "the cluster could not say all that the account may do, and did not name {}",
-                rights.lacking.join(", ")
-            ),
-            "see below whether a pod could be started",
-        );
-    }
     if !rights.lacking.is_empty() {
         return Finding::bad(
             SUBJECT,

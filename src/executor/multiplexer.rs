@@ -77,7 +77,7 @@ pub struct ScriptEnding {
 pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let (mut reader, mut writer) = stdio_pipes();
-    // Before anything else runs in the container, which could take its place.
+    // Before the greeting: until then the worker starts nothing that could take the address.
     let door = Door::open().await;
     writer.write_all(format!("{GREETING}\n").as_bytes()).await?;
     writer.flush().await?;

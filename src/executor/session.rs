@@ -1,9 +1,10 @@
 //! The executor's end of the link: which connection carries it, and how long it is waited for one.
 //!
-//! The first is the container's own stream. Others come through [`attach`], which the worker starts
-//! in the container: to an address of the container's own network, which lasts as long as this
-//! process and which nobody else can take meanwhile. A folder would not do: everything in the
-//! container has the same user, and could put another socket there.
+//! The first is the stream of the process that keeps it: the container's own, or one that only the
+//! worker opened. Others come through [`attach`], which the worker starts in the container: to an
+//! address of the container's own network, which lasts as long as this process and which nobody
+//! else can take meanwhile. A folder would not do: everything in the container has the same user,
+//! and could put another socket there.
 
 use std::io;
 use std::sync::Arc;
@@ -75,7 +76,9 @@ impl Door {
             match UnixListener::bind(ADDRESS) {
                 Ok(listener) => return Some(Self(listener)),
                 // One that has just ended may still have it.
-                Err(_) if begun.elapsed() < OPENING => sleep(PAUSE).await,
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && begun.elapsed() < OPENING => {
+                    sleep(PAUSE).await;
+                }
                 Err(_) => return None,
             }
         }

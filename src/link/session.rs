@@ -1,7 +1,7 @@
 //! How a connection begins, and who may go on with a link.
 //!
-//! The first connection is the executor's own stream, which nobody in the container can reach: over
-//! it the worker gives a key. Whoever comes later proves that they have it, and so does the
+//! The first connection is the stream of the executor's process, the container's own or one that
+//! only the worker opened. Nobody in the container can reach it: over it the worker gives a key. Whoever comes later proves that they have it, and so does the
 //! executor; the key itself is never sent again. Every process of the container can reach the
 //! executor's address, and once the executor has ended, take it: neither gets anywhere without the
 //! key. The kernel keeps processes apart from a connection that is open, so that frames need no
@@ -70,7 +70,7 @@ impl SessionKey {
         Ok(Self(random()?))
     }
 
-    /// Gives the key to the other end of a container's own stream. Fails if it may not have
+    /// Gives the key to the executor at the other end of the first connection. Fails if it may not have
     /// arrived: without it nobody could go on.
     pub async fn give(
         &self,
@@ -84,7 +84,7 @@ impl SessionKey {
         }
     }
 
-    /// Receives the key over the executor's own stream, and says so.
+    /// Receives the key over the first connection, and says so.
     pub async fn receive(
         (reader, writer): (&mut (impl AsyncRead + Unpin), &mut (impl AsyncWrite + Unpin)),
     ) -> io::Result<Self> {

@@ -3,7 +3,9 @@
 //! A stream through a cluster's API server may be cut at any moment, loses what was said last when
 //! a process ends, and on older servers cannot be half-closed; its end is no sign that all was
 //! said. So the end of the input, the end of the output and the exit code are frames, and this
-//! program stays until the other end has said that it read them.
+//! program stays until the other end has said that it read them. If the stream ends before that,
+//! the process is killed: it never takes half an input for the whole, and does not work on beside
+//! the next one that is started in its place.
 //!
 //! A frame is a letter, the length of what follows as four bytes, and what follows. The first one
 //! says what is to be started: as arguments it would be part of an address, which proxies cut and
@@ -14,12 +16,13 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize};
 
 use super::ending::kill_tree;
@@ -78,6 +81,36 @@ pub struct Ended {
     pub output_bytes: Option<u64>,
 }
 
+/// A process that is killed when its stream is cut.
+#[derive(Clone)]
+struct Running {
+    /// Its number, as long as it cannot be another's.
+    id: Arc<Mutex<Option<u32>>>,
+    outlives: bool,
+}
+
+impl Running {
+    /// Kills the process because its stream was cut, unless it has ended or goes on without.
+    fn cut(&self) {
+        let id = self.id.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(id), false) = (*id, self.outlives) {
+            kill_tree(id);
+        }
+    }
+
+    /// Waits until the process has ended. It can be killed all the while.
+    fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
+        if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // Its number stays its own; that is given up below, where nobody uses it meanwhile.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while matches!(waitid(WaitId::Pid(id), options), Err(Errno::INTR)) {}
+        }
+        let mut id = self.id.lock().unwrap_or_else(PoisonError::into_inner);
+        *id = None;
+        child.wait()
+    }
+}
+
 /// Returns the header of a frame.
 pub fn header(letter: u8, length: usize) -> [u8; HEADER] {
     let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
@@ -104,10 +137,12 @@ pub fn run(home: Option<&OsString>, mut stdin: impl Read + Send + 'static, mut s
     let started: Started = serde_json::from_slice(&bytes)?;
     let ended = match start(home, &started) {
         Ok(mut child) => {
-            let has_ended = Arc::new(AtomicBool::new(false));
-            let dies_with_it = (!started.outlives).then(|| (child.id(), Arc::clone(&has_ended)));
-            let seen = feed(child.stdin.take(), stdin, dies_with_it);
-            let ended = carry(child, &has_ended, &mut stdout)?;
+            let running = Running {
+                id: Arc::new(Mutex::new(Some(child.id()))),
+                outlives: started.outlives,
+            };
+            let seen = feed(child.stdin.take().zip(Some(running.clone())), stdin);
+            let ended = carry(child, &running, &mut stdout)?;
             return say_goodbye(&ended, &seen, &mut stdout);
         }
         Err(error) => Ended {
@@ -120,7 +155,7 @@ pub fn run(home: Option<&OsString>, mut stdin: impl Read + Send + 'static, mut s
             output_bytes: Some(0),
         },
     };
-    say_goodbye(&ended, &feed(None, stdin, None), &mut stdout)
+    say_goodbye(&ended, &feed(None, stdin), &mut stdout)
 }
 
 fn start(home: Option<&OsString>, started: &Started) -> io::Result<Child> {
@@ -149,34 +184,27 @@ fn start(home: Option<&OsString>, started: &Started) -> io::Result<Child> {
 }
 
 /// Hands the input to the process in a thread, as long as it reads it. What it returns hears when
-/// the other end has seen the ending, or is gone. `dies_with_it` is the process that is killed when
-/// the stream is cut, unless it has ended.
-fn feed(
-    input: Option<ChildStdin>,
-    mut stdin: impl Read + Send + 'static,
-    dies_with_it: Option<(u32, Arc<AtomicBool>)>,
-) -> mpsc::Receiver<()> {
+/// the other end has seen the ending, or is gone. `process` is its stdin, if it could be started.
+fn feed(process: Option<(ChildStdin, Running)>, mut stdin: impl Read + Send + 'static) -> mpsc::Receiver<()> {
     let (said, seen) = mpsc::channel();
     thread::spawn(move || {
-        let mut input = input;
-        let mut is_seen = false;
-        while let Ok((letter, bytes)) = read_frame(&mut stdin) {
-            match letter {
-                INPUT => input = input.and_then(|mut input| input.write_all(&bytes).is_ok().then_some(input)),
-                INPUT_END => input = None,
-                SEEN => {
-                    is_seen = true;
+        let (mut input, running) = process.unzip();
+        loop {
+            match read_frame(&mut stdin) {
+                Ok((INPUT, bytes)) => {
+                    input = input.and_then(|mut input| input.write_all(&bytes).is_ok().then_some(input));
+                }
+                Ok((INPUT_END, _)) => input = None,
+                Ok((SEEN, _)) => break,
+                Ok(_) => {}
+                Err(_) => {
+                    // Before its stdin is closed, which would be the end of a whole input.
+                    if let Some(running) = running {
+                        running.cut();
+                    }
                     break;
                 }
-                _ => {}
             }
-        }
-        // Before its input is closed, which it would take for the end.
-        if let Some((process, has_ended)) = dies_with_it
-            && !is_seen
-            && !has_ended.load(Ordering::SeqCst)
-        {
-            kill_tree(process);
         }
         drop(input);
         let _ = said.send(());
@@ -185,7 +213,7 @@ fn feed(
 }
 
 /// Carries the output to its end and waits for the process.
-fn carry(mut child: Child, has_ended: &AtomicBool, mut stdout: impl Write) -> io::Result<Ended> {
+fn carry(mut child: Child, running: &Running, mut stdout: impl Write) -> io::Result<Ended> {
     let stderr = child.stderr.take();
     let said = thread::spawn(move || stderr.map(last_of).unwrap_or_default());
     let mut output = child.stdout.take();
@@ -199,12 +227,15 @@ fn carry(mut child: Child, has_ended: &AtomicBool, mut stdout: impl Write) -> io
             Ok(length) if is_heard => {
                 is_heard = write_frame(&mut stdout, OUTPUT, &piece[..length]).is_ok();
                 output_bytes += length as u64;
+                // A process that reads nothing would notice no cut by its input.
+                if !is_heard {
+                    running.cut();
+                }
             }
             Ok(_) => {}
         }
     }
-    let status = child.wait()?;
-    has_ended.store(true, Ordering::SeqCst);
+    let status = running.wait(&mut child)?;
     let signalled = || status.signal().map(|signal| 128 + signal);
     let exit_code = status.code().or_else(signalled).unwrap_or(-1);
     Ok(Ended {
@@ -251,19 +282,29 @@ fn read_frame(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    /// Runs `command` with these frames, and returns its output and how it ended.
-    fn run_with(environment: &[&str], command: &[&str], frames: &[(u8, &[u8])]) -> (Vec<u8>, Ended) {
+    fn started(environment: &[&str], command: &[&str]) -> Started {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let started = Started {
+        Started {
             command: owned(command),
             environment: owned(environment),
             outlives: false,
-        };
+        }
+    }
+
+    /// Runs `command` with these frames, and returns its output and how it ended.
+    fn run_with(environment: &[&str], command: &[&str], frames: &[(u8, &[u8])]) -> (Vec<u8>, Ended) {
         let mut input = Vec::new();
-        write_frame(&mut input, START, &serde_json::to_vec(&started).unwrap()).unwrap();
         for (letter, bytes) in frames {
             write_frame(&mut input, *letter, bytes).unwrap();
         }
+        run_on(&started(environment, command), &input)
+    }
+
+    /// Runs a process with these bytes of frames.
+    fn run_on(started: &Started, bytes: &[u8]) -> (Vec<u8>, Ended) {
+        let mut input = Vec::new();
+        write_frame(&mut input, START, &serde_json::to_vec(started).unwrap()).unwrap();
+        input.extend(bytes);
         let mut said = Vec::new();
         run(Some(&"/tmp".into()), io::Cursor::new(input), &mut said).unwrap();
         let (mut output, mut rest) = (Vec::new(), &said[..]);
@@ -306,10 +347,61 @@ mod tests {
     fn a_process_never_takes_a_part_of_its_input_for_all_of_it() {
         let folder = tempfile::tempdir().unwrap();
         let done = folder.path().join("done");
-        let script = format!("cat; touch {}", done.display());
-        let (_, ending) = run_with(&[], &["sh", "-c", &script], &[(INPUT, b"half")]);
+        let script = format!("cd '{}'; cat >file; touch done", folder.path().display());
+        let piece = vec![b'a'; 100_000];
+        let mut input = Vec::new();
+        write_frame(&mut input, INPUT, &piece).unwrap();
+        write_frame(&mut input, INPUT, &piece).unwrap();
+        // Between two frames, in a header and in the middle of a frame.
+        for length in [0, 100_005, 100_007, 150_000] {
+            let (_, ending) = run_on(&started(&[], &["sh", "-c", &script]), &input[..length]);
+            assert_eq!(ending.exit_code, 137, "after {length} bytes");
+            assert!(!done.exists(), "after {length} bytes");
+        }
+        write_frame(&mut input, INPUT_END, b"").unwrap();
+        write_frame(&mut input, SEEN, b"").unwrap();
+        let (_, ending) = run_on(&started(&[], &["sh", "-c", &script]), &input);
+        assert_eq!((ending.exit_code, done.exists()), (0, true));
+    }
+
+    #[test]
+    fn a_cut_stream_ends_everything_that_still_works_on_a_whole_input() {
+        let (_, ending) = run_with(&[], &["sh", "-c", "sleep 600 | sleep 600"], &[(INPUT_END, b"")]);
         assert_eq!(ending.exit_code, 137);
-        assert!(!done.exists());
+    }
+
+    #[test]
+    fn a_process_that_reads_nothing_ends_when_nobody_hears_it() {
+        struct Deaf;
+        impl Write for Deaf {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut input = Vec::new();
+        let asked = started(&[], &["sh", "-c", "echo begun; sleep 600"]);
+        write_frame(&mut input, START, &serde_json::to_vec(&asked).unwrap()).unwrap();
+        // More than the process's pipe takes, so that nobody gets to the end of this.
+        for _ in 0..4 {
+            write_frame(&mut input, INPUT, &vec![b'a'; 100_000]).unwrap();
+        }
+        let begun = std::time::Instant::now();
+        run(Some(&"/tmp".into()), io::Cursor::new(input), Deaf).unwrap_err();
+        assert!(begun.elapsed() < Duration::from_mins(5), "it was killed");
+    }
+
+    #[test]
+    fn a_process_that_outlives_its_stream_only_loses_its_input() {
+        let mut input = Vec::new();
+        write_frame(&mut input, INPUT, b"half").unwrap();
+        let asked = Started {
+            outlives: true,
+            ..started(&[], &["cat"])
+        };
+        assert_eq!(run_on(&asked, &input), (b"half".to_vec(), ended(0, "", 4)));
     }
 
     #[test]

@@ -120,14 +120,16 @@ impl Opening {
 
     /// Takes over a container of an earlier process, which has the project in it.
     pub(crate) async fn take_over(&self, container: Container) -> Result<OpenedProject, WorkspaceError> {
-        let way_out = async {
+        let opening = async {
             end_earlier(&container).await?;
-            Ok(self.way_out(&container, None, None).await?)
+            let channels = Channels::anew(&container).await;
+            let way_out = self.way_out(&container, None, channels.tunnel).await?;
+            Ok((way_out, channels.tools))
         };
         // Boxed, because it has calls to the engine in it, which are large.
-        let way_out = Box::pin(self.unless_stopped(way_out)).await?;
+        let (way_out, channel) = Box::pin(self.unless_stopped(opening)).await?;
         let (mirror, base) = (self.mirror.clone(), self.base.clone());
-        let tools = self.tools(&container, None);
+        let tools = self.tools(&container, channel);
         let project = Project::take_over(container, mirror, base, self.run.to_string());
         Ok(OpenedProject {
             project: project.with(way_out),

@@ -112,6 +112,8 @@ fn the_program_is_started_as_it_takes_it_and_finds_what_its_configuration_names(
     assert_eq!(runs, &of_kind(&all, "Role")[0]["metadata"]["namespace"]);
     assert_eq!(runs, &of_kind(&all, "RoleBinding")[0]["metadata"]["namespace"]);
     assert_ne!(runs, &deployment["metadata"]["namespace"]);
+    // The state folder goes with each pod, and an id in it would, too.
+    assert!(config["environment"]["kubernetes"]["installation"].is_string());
     let kustomization = &objects("kustomization.yaml")[0];
     let secrets: Vec<String> = texts(&kustomization["secretGenerator"][0]["files"])
         .iter()

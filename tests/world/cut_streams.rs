@@ -186,6 +186,34 @@ END";
 }
 
 #[tokio::test]
+async fn a_container_that_was_taken_over_lives_through_cuts_as_well() {
+    const CUTS: usize = 5;
+    let mut world = World::start().await;
+    world.model.allows_restarts();
+    let door = Door::before(&mut world);
+    let nap = mark();
+    let waits = "until [ -e /tmp/enough ]; do sleep 0.1; done; echo run >> /tmp/runs";
+    let looks = format!("cat /tmp/runs; {SERVING}");
+    runs(&world, &[&format!("sleep {nap}"), waits, &looks, "seq 3000"]);
+
+    let program = world.spawn(&["run"]);
+    processes::until_some(&nap).await;
+    program.kill().await;
+    let program = world.spawn(&["run"]);
+    world.model.until(|requests| requests.len() >= 3).await;
+    door.cuts_within((1..CUTS as u64).map(|at| 100 * at));
+    door.cuts_now();
+    door.until_cut(CUTS).await;
+    world.in_container("touch /tmp/enough").await;
+    let ended = program.ended().await;
+
+    assert_done(&world, &ended);
+    assert_eq!(output(&world, 2), "run\nmultiplex");
+    assert_eq!(output(&world, 3), counted(3000));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn who_takes_the_container_over_ends_what_still_runs_in_it() {
     let world = World::start().await;
     world.model.allows_restarts();

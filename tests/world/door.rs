@@ -191,7 +191,9 @@ fn look_at_request(part: &[u8], line: &Line, shared: &Shared) {
         (Some("attach"), _) => line.is_to_executor(shared),
         (Some("start"), Some(process)) if shared.ways.lock().unwrap().contains(process) => line.is_to_executor(shared),
         (Some("exec"), _) => {
-            *line.awaits_name.lock().unwrap() = text.contains(r#""/usr/local/bin/coding-agent-executor","attach""#);
+            let leads = |word: &str| text.contains(&format!(r#""/usr/local/bin/coding-agent-executor","{word}""#));
+            // The second where a container was taken over: its own executor was ended.
+            *line.awaits_name.lock().unwrap() = leads("attach") || leads("multiplex");
         }
         _ => {}
     }

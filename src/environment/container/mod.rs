@@ -43,11 +43,12 @@ pub struct Container {
     set_up: Option<String>,
     /// The digest of its environment's image; empty if it was not looked up.
     digest: String,
-    /// The streams of its first process, until somebody takes them.
+    /// The streams of the executor that was started with it, until somebody takes them.
     first: FirstProcess,
 }
 
-/// The streams of a container's first process. They are there once, for whoever takes them first.
+/// The streams of the executor that was started with a container. They are there once, for whoever
+/// takes them first.
 #[derive(Clone, Default)]
 struct FirstProcess(Arc<Mutex<Option<Streams>>>);
 
@@ -89,8 +90,9 @@ impl Container {
         self
     }
 
-    /// Returns the streams of the container's first process, `executor init`, to whoever asks
-    /// first. `None` for a container that was taken over, and where the engine does not attach.
+    /// Returns the streams of the executor that was started with the container, to whoever asks
+    /// first: those of the container's own process, or of one that only the worker opened. `None`
+    /// for a container that was taken over, and where there are none.
     pub fn take_first(&self) -> Option<Streams> {
         self.first.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -27,8 +27,9 @@ const REMOVAL_LIMIT: Duration = Duration::from_mins(1);
 /// Time limit between two parts of a file that is read from a container.
 const DOWNLOAD_SILENCE: Duration = Duration::from_mins(1);
 
-/// The time in which podman puts away what an ended process leaves.
-const LONGEST_STOP: Duration = Duration::from_secs(10);
+/// The time in which podman puts away what an ended process leaves; a program of its own does it,
+/// which a busy machine starts late.
+const LONGEST_STOP: Duration = Duration::from_secs(30);
 
 /// The time between two questions meanwhile.
 const STOP_PAUSE: Duration = Duration::from_millis(50);
@@ -43,6 +44,22 @@ pub(crate) struct ContainerSummary {
     pub(crate) labels: HashMap<String, String>,
     /// Seconds since 1970.
     pub(crate) created: i64,
+}
+
+/// The answer about containers, none of which is between two states.
+enum Settled<T> {
+    Answer(T),
+    /// One was, for too long.
+    Not(Failure),
+}
+
+impl<T> Settled<T> {
+    fn or_failure(self) -> Result<T, Failure> {
+        match self {
+            Self::Answer(answer) => Ok(answer),
+            Self::Not(failure) => Err(failure),
+        }
+    }
 }
 
 impl Client {
@@ -99,7 +116,10 @@ impl Client {
         let inspected = self
             .ask_settled(|| self.docker.inspect_container(container, None))
             .await?;
-        let state = inspected.state.unwrap_or_default();
+        let state = match inspected {
+            Settled::Answer(inspected) => inspected.state.unwrap_or_default(),
+            Settled::Not(_) => return Ok(ContainerState::Ended("its process has ended".to_owned())),
+        };
         Ok(match (state.running, state.oom_killed) {
             (Some(true), _) => ContainerState::Running,
             (_, Some(true)) => ContainerState::Ended("it ran out of memory".to_owned()),
@@ -110,7 +130,7 @@ impl Client {
     /// Asks again, for at most [`LONGEST_STOP`], while podman says that a container is `stopped`:
     /// its process has ended, and what it leaves is not put away yet. Docker knows no such state,
     /// and its client does not read it.
-    async fn ask_settled<T, F>(&self, call: impl Fn() -> F) -> Result<T, Failure>
+    async fn ask_settled<T, F>(&self, call: impl Fn() -> F) -> Result<Settled<T>, Failure>
     where
         F: Future<Output = Result<T, Error>>,
     {
@@ -119,12 +139,15 @@ impl Client {
             // The calls of the client are futures of many kilobytes.
             let call = Box::pin(call());
             let asked = self.ask(async { Ok(call.await) }).await?;
-            let is_stopping = matches!(&asked,
-                Err(Error::JsonDataError { message, .. }) if message.contains("unknown variant `stopped`"));
-            if !is_stopping || Instant::now() >= deadline {
-                return asked.map_err(Failure::from);
+            match asked {
+                Err(error @ Error::JsonDataError { .. }) if error.to_string().contains("unknown variant `stopped`") => {
+                    if Instant::now() >= deadline {
+                        return Ok(Settled::Not(error.into()));
+                    }
+                    sleep(STOP_PAUSE).await;
+                }
+                answered => return answered.map(Settled::Answer).map_err(Failure::from),
             }
-            sleep(STOP_PAUSE).await;
         }
     }
 
@@ -133,7 +156,8 @@ impl Client {
         let options = InspectContainerOptionsBuilder::default().size(true).build();
         let inspected = self
             .ask_settled(|| self.docker.inspect_container(container, Some(options.clone())))
-            .await?;
+            .await?
+            .or_failure()?;
         Ok(inspected.size_rw.and_then(|size| u64::try_from(size).ok()))
     }
 
@@ -149,7 +173,8 @@ impl Client {
             .build();
         let listed = self
             .ask_settled(|| self.docker.list_containers(Some(options.clone())))
-            .await?;
+            .await?
+            .or_failure()?;
         let summaries = listed.into_iter().filter_map(|summary| {
             let name = summary.names.unwrap_or_default().pop().unwrap_or_default();
             Some(ContainerSummary {

@@ -7,11 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::core::v1::Pod;
+use kube::client::retry::RetryPolicy;
+use kube::client::{ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config as Access};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use tower::retry::RetryLayer;
+use tower::{BoxError, ServiceBuilder};
 
 use super::failure;
 use super::verdict::Known;
@@ -74,7 +80,7 @@ impl Cluster {
         })?;
         let server = access.cluster_url.clone();
         let place = place(&server, namespace);
-        let client = Client::try_from(access).map_err(|error| unavailable(&place, failure::innermost(&error)))?;
+        let client = client(access).map_err(|error| unavailable(&place, failure::innermost(&error)))?;
         let version = timeout(CONNECT_LIMIT, client.apiserver_version())
             .await
             .map_err(|_| unavailable(&place, format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?
@@ -93,6 +99,25 @@ impl Cluster {
             client,
             shared: Arc::new(shared),
         })
+    }
+
+    /// Returns a connection by `client`, as tests make one up.
+    #[cfg(test)]
+    pub(super) fn over(client: Client) -> Self {
+        let shared = Shared {
+            config: Config::default(),
+            choice: Kubernetes::default(),
+            instance: "here".to_owned(),
+            description: String::new(),
+            server: http::Uri::from_static("http://localhost"),
+            policy: Mutex::default(),
+            fingerprints: Fingerprints::default(),
+            has_leftovers: AtomicBool::new(false),
+        };
+        Self {
+            client,
+            shared: Arc::new(shared),
+        }
     }
 
     pub(super) fn client(&self) -> Client {
@@ -136,6 +161,33 @@ impl Cluster {
     pub(super) fn note_leftover(&self) {
         self.shared.has_leftovers.store(true, Ordering::Relaxed);
     }
+}
+
+/// Returns a client whose packets are sent at once.
+///
+/// The library's own connections wait for the other end's word about the last packet before they
+/// send the next small one, which costs a call over a kept stream 40 ms now and then.
+fn client(access: Access) -> kube::Result<Client> {
+    if access.proxy_url.is_some() {
+        return Client::try_from(access);
+    }
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(access.connect_timeout);
+    let connector = access.rustls_https_connector_with_connector(connector)?;
+    let service = ServiceBuilder::new()
+        .layer(access.base_uri_layer())
+        .option_layer(
+            access
+                .default_retry
+                .then(|| RetryLayer::new(RetryPolicy::server_retry())),
+        )
+        .option_layer(access.auth_layer()?)
+        .layer(access.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector));
+    Ok(ClientBuilder::new(service, access.default_namespace).build())
 }
 
 fn place(server: &http::Uri, namespace: &str) -> String {

@@ -4,6 +4,7 @@
 //! half-closed. So everything on it is a frame ([`framed`]): a process has ended when its ending
 //! has come, and nothing is concluded from the end of the stream but that it was cut.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -117,22 +118,25 @@ async fn converse(
     first: Vec<u8>,
     (mut from_caller, mut to_caller): (DuplexStream, DuplexStream),
 ) -> Result<Ended, Cut> {
-    write_frame(&mut writer, START, &first).await.map_err(|_| Cut::Stream)?;
-    let mut is_between = true;
+    let mut is_between = false;
     let ended = {
         let feeding = async {
+            // Not before the other direction is heard: a stream that is cut at once takes nothing.
+            let mut written = write_frame(&mut writer, START, &first).await;
+            is_between = true;
             let mut piece = vec![0; PIECE];
-            loop {
+            while written.is_ok() {
                 let length = from_caller.read(&mut piece).await.unwrap_or(0);
                 is_between = false;
                 let letter = if length == 0 { INPUT_END } else { INPUT };
-                let written = write_frame(&mut writer, letter, &piece[..length]).await;
+                written = write_frame(&mut writer, letter, &piece[..length]).await;
                 is_between = true;
-                if length == 0 || written.is_err() {
-                    // The other direction says what came of it.
-                    return std::future::pending::<()>().await;
+                if length == 0 {
+                    break;
                 }
             }
+            // The other direction says what came of it.
+            std::future::pending::<Infallible>().await
         };
         let hearing = async {
             let mut is_over = pin!(is_over);
@@ -165,7 +169,7 @@ async fn converse(
         };
         tokio::select! {
             ended = hearing => ended,
-            () = feeding => Err(Cut::Stream),
+            never = feeding => match never {},
         }
     };
     drop(to_caller);

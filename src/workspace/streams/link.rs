@@ -1,4 +1,4 @@
-//! The worker's end of the link with a container's first process. A connection that is lost is
+//! The worker's end of the link with a container's executor. A connection that is lost is
 //! replaced by an attached process that leads to the same one ([`crate::executor::attach`]).
 //!
 //! Work that was asked for goes on in the container meanwhile, and is answered over the next
@@ -38,7 +38,7 @@ const EARLIER_ENDING: Duration = Duration::from_secs(30);
 /// Most bytes that are read of what it says.
 const LONGEST_REASON: usize = 64 * 1024;
 
-/// The worker's end of the link with the first process of a container.
+/// The worker's end of the link with the executor of a container.
 pub(super) struct Link {
     pub(super) container: Container,
     pub(super) key: SessionKey,
@@ -154,8 +154,9 @@ impl From<Broken> for Missing {
     }
 }
 
-/// Ends what an earlier process left running in a container: commands go on without their worker
-/// for a while, and would change the project beside new ones.
+/// Ends what a worker whose link is lost for good, an earlier process or this one, left running in a
+/// container: commands go on without their worker for a while, and would change the project beside
+/// new ones.
 pub(crate) async fn end_earlier(container: &Container) -> Result<(), EnvironmentError> {
     let command = [EXECUTOR, "end"];
     let ended = timeout(
@@ -173,7 +174,7 @@ pub(crate) async fn end_earlier(container: &Container) -> Result<(), Environment
     // It ends by itself, some minutes later.
     tracing::info!(
         container = container.id(),
-        "what an earlier process started was not ended: {}",
+        "what was started before was not ended: {}",
         reason.trim()
     );
     Ok(())

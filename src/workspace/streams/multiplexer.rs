@@ -1,9 +1,9 @@
-//! The streams that a new container needs at once, over the one link with its first process: tools,
-//! way out and the project. See [`crate::executor::multiplex`] for the other end.
+//! The streams that a container needs at once, over the one link with its executor: tools, way out
+//! and the project. See [`crate::executor::multiplex`] for the other end.
 //!
 //! The link outlives its connections ([`super::link`]), and nothing depends on it. Where there is
-//! none (a container that was taken over, an engine that does not attach), or once it has ended,
-//! each of the three has an attached process of its own.
+//! none (an engine that does not attach), or once it has ended, each of the three has an attached
+//! process of its own.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::environment::{Attached, Container, Ending, EnvironmentError, Streams};
+use crate::environment::{Attached, Container, EXECUTOR, Ending, EnvironmentError, Streams};
 use crate::executor::{Channel, GREETING, ScriptEnding};
 use crate::link::LinkEnd;
 use crate::link::session::SessionKey;
@@ -55,17 +55,39 @@ pub(crate) struct ChannelStream {
 }
 
 impl Channels {
-    /// Takes the stream of the container's first process; there are no channels where there is
-    /// none, or none that can be used.
+    /// Takes the streams of the executor that was started with the container; there are no channels
+    /// where there are none, or none that can be used.
     pub(crate) async fn of(container: &Container) -> Self {
-        let Some(streams) = container.take_first() else {
-            return Self::default();
-        };
+        match container.take_first() {
+            Some(streams) => Self::over(container, streams).await,
+            None => Self::default(),
+        }
+    }
+
+    /// Starts another executor in a container that was taken over, and in which the earlier one was
+    /// ended. There are no channels where that is not possible.
+    pub(crate) async fn anew(container: &Container) -> Self {
+        match container.attach(&[EXECUTOR, "multiplex"], &[]).await {
+            Ok(attached) => Self::over(container, (attached.stdin, attached.stdout)).await,
+            Err(error) => {
+                tracing::info!(
+                    container = container.id(),
+                    "no executor could be started again: {error}"
+                );
+                Self::default()
+            }
+        }
+    }
+
+    async fn over(container: &Container, streams: Streams) -> Self {
         let begun = timeout(GREETING_LIMIT, Self::begin(container, streams)).await;
         let begun = begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         begun.unwrap_or_else(|error| {
             let container = container.id();
-            tracing::info!(container, "the container's first process cannot be used: {error}");
+            tracing::info!(
+                container,
+                "the link with the container's executor cannot be used: {error}"
+            );
             Self::default()
         })
     }

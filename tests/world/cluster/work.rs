@@ -177,6 +177,33 @@ async fn after_a_kill_the_next_process_goes_on_in_the_same_pod() {
 }
 
 #[tokio::test]
+async fn the_pods_of_a_process_whose_state_folder_is_gone_are_found_by_the_installations_name() {
+    let mut world = World::start().await;
+    world.model.allows_restarts();
+    let name = format!("team-{}", &uuid::Uuid::now_v7().simple().to_string()[20..]);
+    world.configure(|config| config["environment"]["kubernetes"]["installation"] = json!(name));
+    let (script, _issue) = runs(&world, &[]);
+    script.done("Looked.").holds();
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    program.kill().await;
+    world.model.release();
+    let selector = format!("coding-agent.instance={name}");
+    let pods = ["get", "pods", "--selector", &selector, "--output", "name"];
+    let left = kubectl(&pods).await;
+    assert_eq!(left.lines().count(), 1, "{left}");
+    std::fs::remove_dir_all(world.state_dir()).unwrap();
+
+    let (script, issue) = runs(&world, &["echo in"]);
+    script.done("Was in.");
+    is_done(&world, &issue).await;
+
+    // Their node removes them a moment after they were deleted.
+    while !kubectl(&pods).await.is_empty() {}
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_pod_that_nobody_needs_is_swept_and_all_go_with_the_installation() {
     let world = World::start().await;
     world.run().await;

@@ -20,7 +20,7 @@ use super::names::{self, BRINGER, Holder, WORK};
 use crate::environment::config::engine_choice::{Kubernetes, numbers};
 use crate::environment::config::service::Service;
 use crate::environment::config::{Config, NetworkMode};
-use crate::environment::container::certificates::{self, CERTIFICATES};
+use crate::environment::container::certificates::{self, CERTIFICATES, OF_IMAGES};
 use crate::environment::container::{specification, way_out};
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::{EXECUTOR, WORKSPACE};
@@ -146,7 +146,7 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         "initContainers": [bringer(config, cluster, request)?],
         "containers": containers,
         "volumes": [
-            { "name": "executor", "emptyDir": { "sizeLimit": "64Mi" } },
+            { "name": "executor", "emptyDir": { "sizeLimit": BRINGERS_DISK.to_string() } },
             { "name": "workspace", "emptyDir": workspace_volume(config)? },
         ],
     });
@@ -157,6 +157,22 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
     if !service_names.is_empty() {
         spec["hostAliases"] = json!([{ "ip": "127.0.0.1", "hostnames": service_names }]);
     }
+    add_choices(&mut spec, cluster);
+    let mut metadata = json!({
+        "name": request.name,
+        "labels": names::labels(request.instance, specification::network(config), request.holder),
+        "ownerReferences": request.owner.reference(),
+    });
+    let mut annotations = cluster.annotations.clone();
+    annotations.extend(names::annotations(request.holder));
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    Ok(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
+}
+
+/// Adds what the operator chooses for all pods.
+fn add_choices(spec: &mut Value, cluster: &Kubernetes) {
     if let Some(class) = &cluster.runtime_class {
         spec["runtimeClassName"] = json!(class);
     }
@@ -184,16 +200,6 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
             .collect();
         spec["imagePullSecrets"] = json!(secrets);
     }
-    let mut metadata = json!({
-        "name": request.name,
-        "labels": names::labels(request.instance, specification::network(config), request.holder),
-        "ownerReferences": request.owner.reference(),
-    });
-    let annotations = names::annotations(request.holder);
-    if !annotations.is_empty() {
-        metadata["annotations"] = json!(annotations);
-    }
-    Ok(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
 }
 
 /// Returns the labels of nodes that pods may run on: the executor fits one system and one kind of
@@ -241,14 +247,14 @@ fn work(
         .collect();
     let resources = match request.holder {
         Holder::Run(..) | Holder::Pool(_) => resources(config, memory)?,
-        Holder::Trial => same(&json!({ "cpu": TRIAL_PROCESSORS, "memory": TRIAL_MEMORY })),
+        Holder::Trial => same(&of_trial(config)?),
     };
     // The project's folder must be its user's, who is not the one of the volume.
     let first = format!("mkdir -p {WORKSPACE}/project && exec {EXECUTOR} init alone");
     Ok(json!({
         "name": WORK,
         "image": request.image,
-        "imagePullPolicy": "IfNotPresent",
+        "imagePullPolicy": cluster.pull_policy,
         "command": ["/bin/sh", "-c", first],
         "args": [],
         "workingDir": WORKSPACE,
@@ -271,7 +277,7 @@ fn of_service(config: &Config, cluster: &Kubernetes, name: &str, service: &Servi
     let mut container = json!({
         "name": names::service(name),
         "image": service.image,
-        "imagePullPolicy": "IfNotPresent",
+        "imagePullPolicy": cluster.pull_policy,
         "env": variables,
         "securityContext": confined(user, group.unwrap_or(user)),
         "resources": resources(config, memory)?,
@@ -294,22 +300,7 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
     } else {
         OWNER_OF_EXECUTOR
     };
-    let (image, gets, is_sent) = if let Some(image) = &cluster.executor_image {
-        (image.as_str(), format!("cp {IN_IMAGE} part"), false)
-    } else {
-        let bytes = request.executor_bytes;
-        // Counted: the end of the stream says nothing.
-        let gets = format!("head -c {bytes} > part && test \"$(wc -c < part)\" -eq {bytes}");
-        (request.image, gets, true)
-    };
-    let takes_input = is_sent || request.certificates_bytes > 0;
-    let of_certificates = match request.certificates_bytes {
-        0 => String::new(),
-        bytes => format!(
-            "; head -c {bytes} > own && test \"$(wc -c < own)\" -eq {bytes} && {{ cat {} 2>/dev/null; cat own; }} > {BUNDLE}",
-            certificates::OF_IMAGES.join(" ")
-        ),
-    };
+    let takes_input = cluster.executor_image.is_none() || request.certificates_bytes > 0;
     let limits = match request.holder {
         // A pod asks for the most that one of them takes, so all that the work may have costs
         // nothing more.
@@ -325,13 +316,14 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
             }
             limits
         }
-        Holder::Trial => json!({ "cpu": TRIAL_PROCESSORS, "memory": TRIAL_MEMORY }),
+        Holder::Trial => of_trial(config)?,
     };
-    let script = format!("umask 022; set -e; cd {BROUGHT}; {gets}; chmod 0711 part; mv part {FILE}{of_certificates}");
+    let gets = gets(cluster, request);
+    let script = format!("umask 022; cd {BROUGHT} && {gets} && chmod 0711 part && mv part {FILE}");
     Ok(json!({
         "name": BRINGER,
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
+        "image": cluster.executor_image.as_deref().unwrap_or(request.image),
+        "imagePullPolicy": cluster.pull_policy,
         "command": ["/bin/sh", "-c", script],
         "args": [],
         "stdin": takes_input,
@@ -340,6 +332,37 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         "resources": same(&limits),
         "volumeMounts": [{ "name": "executor", "mountPath": BROUGHT }],
     }))
+}
+
+/// Returns the commands that take what is sent: the executor, then the certificates.
+///
+/// The bytes are counted, since the end of the stream says nothing, and by one program alone: the
+/// `head` of busybox reads more than it writes, which the next program would miss.
+fn gets(cluster: &Kubernetes, request: &PodRequest<'_>) -> String {
+    let (executor, own) = (request.executor_bytes, request.certificates_bytes as u64);
+    let counted =
+        |bytes: u64, file: &str| format!("head -c {bytes} > {file} && test \"$(wc -c < {file})\" -eq {bytes}");
+    let takes = match (&cluster.executor_image, own) {
+        (Some(_), 0) => return format!("cp {IN_IMAGE} part"),
+        (Some(_), _) => format!("cp {IN_IMAGE} part && {}", counted(own, "own")),
+        (None, 0) => return counted(executor, "part"),
+        (None, _) => format!(
+            "{} && head -c {executor} both > part && tail -c {own} both > own && rm both",
+            counted(executor + own, "both")
+        ),
+    };
+    // What the image trusts by itself stays trusted, and it has one of these files at most.
+    let of_image = OF_IMAGES.map(|file| format!("cat {file} 2>/dev/null")).join(" || ");
+    format!("{takes} && {{ {of_image} || :; }} > {BUNDLE} && cat own >> {BUNDLE} && rm own")
+}
+
+/// Returns the limits of a trial's containers. A quota may ask for all that a run's pods have.
+fn of_trial(config: &Config) -> Result<Value, EnvironmentError> {
+    let mut limits = json!({ "cpu": TRIAL_PROCESSORS, "memory": TRIAL_MEMORY });
+    if disk(config)?.is_some() {
+        limits["ephemeral-storage"] = json!(BRINGERS_DISK.to_string());
+    }
+    Ok(limits)
 }
 
 fn executor_mount() -> Value {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::certificates::Trust;
-use crate::environment::config::engine_choice::Toleration;
+use crate::environment::config::engine_choice::{PullPolicy, TaintEffect, Toleration};
 use crate::environment::container::name::Purpose;
 
 fn owner() -> Owner {
@@ -12,20 +12,28 @@ fn owner() -> Owner {
     }
 }
 
+fn request<'a>(holder: Holder<'a>, owner: &'a Owner) -> PodRequest<'a> {
+    PodRequest {
+        name: "coding-agent-019aa6b2-0000-7000-8000-000000000000",
+        holder,
+        instance: "here",
+        owner,
+        environment: "python",
+        image: "image:1",
+        executor_bytes: 7_000_000,
+        certificates_bytes: 0,
+        names: Names::AsConfigured,
+    }
+}
+
 /// Returns the pod of a run as it is sent.
 fn sent(config: &Config, cluster: &Kubernetes) -> Value {
     let task = "github:owner/repo#12".parse().unwrap();
     let run = "019aa6b2-0000-7000-8000-000000000000".parse().unwrap();
+    let owner = owner();
     let request = PodRequest {
-        name: "coding-agent-019aa6b2-0000-7000-8000-000000000000",
-        holder: Holder::Run(&task, run, Purpose::Work),
-        instance: "here",
-        owner: &owner(),
-        environment: "python",
-        image: "image:1",
-        executor_bytes: 7_000_000,
         certificates_bytes: if config.trust.is_named() { 1_234 } else { 0 },
-        names: Names::AsConfigured,
+        ..request(Holder::Run(&task, run, Purpose::Work), &owner)
     };
     let typed = serde_json::to_value(pod(config, cluster, &request).unwrap()).unwrap();
     // A key that the types do not know is dropped without a word.
@@ -158,7 +166,7 @@ fn a_pod_has_every_limit_and_no_way_out() {
             "command": [
               "/bin/sh",
               "-c",
-              "umask 022; set -e; cd /executor; head -c 7000000 > part && test \"$(wc -c < part)\" -eq 7000000; chmod 0711 part; mv part coding-agent-executor"
+              "umask 022; cd /executor && head -c 7000000 > part && test \"$(wc -c < part)\" -eq 7000000 && chmod 0711 part && mv part coding-agent-executor"
             ],
             "image": "image:1",
             "imagePullPolicy": "IfNotPresent",
@@ -218,7 +226,7 @@ fn a_pod_has_every_limit_and_no_way_out() {
         "volumes": [
           {
             "emptyDir": {
-              "sizeLimit": "64Mi"
+              "sizeLimit": "134217728"
             },
             "name": "executor"
           },
@@ -250,8 +258,56 @@ fn certificates_come_with_the_executor_and_programs_are_told_of_them() {
     let work = &pod["spec"]["containers"][0];
     assert!(work["env"].to_string().contains("SSL_CERT_FILE"), "{work}");
     assert!(work["volumeMounts"].to_string().contains(CERTIFICATES), "{work}");
-    let script = pod["spec"]["initContainers"][0]["command"][2].as_str().unwrap();
-    assert!(script.contains("head -c 1234 > own"), "{script}");
+    assert_eq!(pod["spec"]["initContainers"][0]["stdin"], true);
+    let of_image = Kubernetes {
+        executor_image: Some("registry.example.com/coding-agent:1".to_owned()),
+        ..Kubernetes::default()
+    };
+    let bringer = &sent(&config, &of_image)["spec"]["initContainers"][0];
+    assert_eq!(bringer["stdin"], true, "the certificates are sent alone");
+}
+
+#[test]
+fn the_files_that_are_sent_come_apart_again_and_half_of_them_is_an_error() {
+    let (executor, own, owner) = ("x".repeat(10_000), "own", owner());
+    let request = PodRequest {
+        executor_bytes: 10_000,
+        certificates_bytes: own.len(),
+        ..request(Holder::Trial, &owner)
+    };
+    let run = |bytes: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let sent = folder.path().join("sent");
+        std::fs::write(&sent, bytes).unwrap();
+        let status = std::process::Command::new("/bin/sh")
+            .args(["-c", &gets(&Kubernetes::default(), &request)])
+            .current_dir(&folder)
+            .stdin(std::fs::File::open(&sent).unwrap())
+            .status()
+            .unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        (status.success(), read("part"), read(BUNDLE))
+    };
+    let (is_whole, part, bundle) = run(&format!("{executor}{own}, and more"));
+    assert!(is_whole);
+    assert_eq!(part, executor);
+    assert!(bundle.ends_with(own), "{bundle}");
+    let (is_whole, part, bundle) = run(&executor);
+    assert_eq!((is_whole, part, bundle), (false, String::new(), String::new()));
+}
+
+#[test]
+fn a_trial_takes_little_and_not_for_long() {
+    let mut config = Config::default();
+    config.resources.disk_limit = "20g".to_owned();
+    let owner = owner();
+    let spec = as_json(&config, &Kubernetes::default(), &request(Holder::Trial, &owner)).unwrap()["spec"].clone();
+    assert_eq!(spec["activeDeadlineSeconds"], 600);
+    let little = json!({ "cpu": "100m", "memory": "134217728", "ephemeral-storage": "134217728" });
+    for kind in ["initContainers", "containers"] {
+        let resources = json!({ "requests": little, "limits": little });
+        assert_eq!(spec[kind][0]["resources"], resources, "{kind}");
+    }
 }
 
 #[test]
@@ -334,25 +390,39 @@ fn what_the_configuration_asks_for_is_in_the_pod() {
         node: Some("node-1".to_owned()),
         tolerations: vec![Toleration {
             key: Some("ci".to_owned()),
-            effect: Some("NoSchedule".to_owned()),
+            effect: Some(TaintEffect::NoExecute),
+            toleration_seconds: Some(60),
             ..Toleration::default()
         }],
         priority_class: Some("batch".to_owned()),
+        pull_policy: PullPolicy::Always,
+        annotations: [("example.com/team".to_owned(), "one".to_owned())].into(),
         ..Kubernetes::default()
     };
-    let spec = &sent(&Config::default(), &cluster)["spec"];
+    let pod = sent(&Config::default(), &cluster);
+    let spec = &pod["spec"];
+    assert_eq!(
+        pod["metadata"]["annotations"],
+        json!({ "coding-agent.task": "github:owner/repo#12", "example.com/team": "one" })
+    );
     for (key, wanted) in [
         ("runtimeClassName", json!("gvisor")),
         ("serviceAccountName", json!("runs")),
         ("imagePullSecrets", json!([{ "name": "registry" }])),
         ("nodeSelector", json!({ "pool": "agents" })),
         ("nodeName", json!("node-1")),
-        ("tolerations", json!([{ "key": "ci", "effect": "NoSchedule" }])),
+        (
+            "tolerations",
+            json!([{ "key": "ci", "operator": "Equal", "effect": "NoExecute", "tolerationSeconds": 60 }]),
+        ),
         ("priorityClassName", json!("batch")),
     ] {
         assert_eq!(spec[key], wanted, "{key}");
     }
     let bringer = &spec["initContainers"][0];
+    for container in [bringer, &spec["containers"][0]] {
+        assert_eq!(container["imagePullPolicy"], "Always");
+    }
     assert_eq!(bringer["image"], "registry.example.com/coding-agent:1");
     assert_eq!(
         bringer["securityContext"]["runAsUser"], 65_533,

@@ -1,19 +1,26 @@
 //! The section `environment` of the configuration: which kind of engine runs the containers.
 
+mod names; // the forms of names and labels in a cluster
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Config;
-use super::image_name;
+use super::{Config, image_name};
+use names::{Fault, is_label, is_label_value, is_name, is_qualified};
 
-/// The longest name of an object in a cluster that is also a label's value.
-const LONGEST_NAME: usize = 63;
-
-/// The longest name of an installation: it begins the names of objects.
+/// The longest id of an installation, which is a part of names of at most 63 characters.
 const LONGEST_INSTALLATION: usize = 40;
+
+/// The highest number of a user or group in a cluster.
+const HIGHEST_NUMBER: u32 = i32::MAX.unsigned_abs();
+
+/// Prefix of the program's own labels and annotations.
+const OWN: &str = "coding-agent.";
 
 /// The engine that runs the containers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,10 +48,9 @@ pub enum EngineKind {
 pub struct Kubernetes {
     /// The namespace of the pods, which must exist. Nothing outside of it is touched.
     pub namespace: String,
-    /// The name of this installation in the namespace; if left out, an id that lies in the state
-    /// folder. Programs that share a store need one name, and so does one whose state folder does
-    /// not outlive it: by it the pods of an earlier process are found. Those with stores of their
-    /// own need names of their own.
+    /// The id of this installation in the cluster, which is a part of names and labels there; if
+    /// left out, one that lies in `state_dir`. Programs that share a store have the same, those with
+    /// different stores in the same namespace different ones.
     pub installation: Option<String>,
     /// File that says how the cluster is reached; if left out, `KUBECONFIG`, else `.kube/config` in
     /// the home, else the service account of the pod that the program runs in.
@@ -57,6 +63,8 @@ pub struct Kubernetes {
     pub service_account: Option<String>,
     /// Names of the secrets with which the nodes pull private images.
     pub image_pull_secrets: Vec<String>,
+    /// When the nodes pull images.
+    pub pull_policy: PullPolicy,
     /// Image with the executor at `/usr/local/bin/coding-agent-executor-static`, of the same
     /// version as the program, such as the program's own; if left out, the executor is sent to each
     /// pod.
@@ -66,33 +74,67 @@ pub struct Kubernetes {
     pub user: u32,
     /// The group of the processes in the pods, by its number.
     pub group: u32,
-    /// Labels of the nodes that the pods may run on.
+    /// Labels of the nodes that the pods may run on, besides `kubernetes.io/os: linux` and
+    /// `kubernetes.io/arch` of the program, which labels of the same name replace.
     pub node_selector: BTreeMap<String, String>,
-    /// Taints of nodes that the pods tolerate, as a pod has them.
+    /// Taints of nodes that the pods may run on all the same.
     pub tolerations: Vec<Toleration>,
-    /// The `PriorityClass` of the pods.
+    /// The `PriorityClass` of the pods; if left out, the cluster's default.
     pub priority_class: Option<String>,
+    /// Annotations of the pods.
+    pub annotations: BTreeMap<String, String>,
     /// The one node that all pods run on, without asking the scheduler.
     pub node: Option<String>,
     /// Seconds within which a pod must run, pulling its images included.
     pub start_seconds: u64,
 }
 
-/// A taint of nodes that pods tolerate.
+/// When the nodes pull an image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PullPolicy {
+    /// If a node does not have it. A tag that is moved to another image stays the old one there.
+    #[default]
+    IfNotPresent,
+    /// For each pod. Only what changed is fetched.
+    Always,
+    /// Not at all: the nodes must have it.
+    Never,
+}
+
+/// A toleration of a taint, as Kubernetes writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Toleration {
-    /// The key of the taint; if left out, all of them.
+    /// The key of the taint; if left out, with `Exists`, every taint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// `Equal` or `Exists`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operator: Option<String>,
+    /// Whether the taint must have `value`.
+    pub operator: TolerationOperator,
+    /// The value of the taint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; if left out, all of them.
+    /// The effect of the taint; if left out, every effect.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub effect: Option<String>,
+    pub effect: Option<TaintEffect>,
+    /// Seconds for which a pod stays on a node with the effect `NoExecute`; if left out, for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toleration_seconds: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TolerationOperator {
+    /// It must have that value.
+    #[default]
+    Equal,
+    /// It may have any value.
+    Exists,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TaintEffect {
+    NoSchedule,
+    PreferNoSchedule,
+    NoExecute,
 }
 
 impl Default for Kubernetes {
@@ -105,12 +147,14 @@ impl Default for Kubernetes {
             runtime_class: None,
             service_account: None,
             image_pull_secrets: Vec::new(),
+            pull_policy: PullPolicy::default(),
             executor_image: None,
             user: 1000,
             group: 1000,
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
             priority_class: None,
+            annotations: BTreeMap::new(),
             node: None,
             start_seconds: 300,
         }
@@ -165,24 +209,80 @@ fn beyond_a_cluster(containers: &Config) -> Vec<(String, String)> {
     faults
 }
 
-/// Parses the user of a service as numbers, `999` or `999:999`; `None` for a name, and for root.
+/// Parses the user of a service as numbers, `999` or `999:999`; `None` for a name, for root and for
+/// numbers that a cluster does not take.
 pub(crate) fn numbers(user: &str) -> Option<(i64, Option<i64>)> {
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number <= HIGHEST_NUMBER);
     let (user, group) = match user.split_once(':') {
-        Some((user, group)) => (user, Some(group.parse().ok()?)),
+        Some((user, group)) => (user, Some(number(group)?)),
         None => (user, None),
     };
-    Some((user.parse().ok().filter(|user| *user > 0)?, group))
+    Some((number(user).filter(|user| *user > 0)?.into(), group.map(i64::from)))
 }
 
 impl Kubernetes {
-    fn faults(&self) -> Vec<(&'static str, String)> {
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = self.faults_of_names();
+        if let Some(image) = &self.executor_image
+            && let Some(fault) = image_name::fault_of_name(image, "registry.example.com/coding-agent:0.2.0")
+        {
+            faults.push(("executor_image", fault));
+        }
+        for (key, number) in [("user", self.user), ("group", self.group)] {
+            if number == 0 {
+                let reason = "0 is root, and nothing runs as root; write another number, such as 1000";
+                faults.push((key, reason.to_owned()));
+            } else if number > HIGHEST_NUMBER {
+                let reason = format!("{number} is more than a cluster takes; write at most {HIGHEST_NUMBER}");
+                faults.push((key, reason));
+            }
+        }
+        for (label, value) in &self.node_selector {
+            if !is_qualified(label) || !is_label_value(value) {
+                let reason = format!(
+                    "'{label}: {value}' is not a label of a node; write it as `kubectl get nodes --show-labels` does"
+                );
+                faults.push(("node_selector", reason));
+            }
+        }
+        faults.extend(self.tolerations.iter().filter_map(Toleration::fault));
+        for name in self.annotations.keys() {
+            if !is_qualified(&name.to_ascii_lowercase()) {
+                let reason = format!("'{name}' is not the name of an annotation; write one such as example.com/team");
+                faults.push(("annotations", reason));
+            } else if name.starts_with(OWN) {
+                let reason = format!("'{name}' is the program's own; write another name");
+                faults.push(("annotations", reason));
+            }
+        }
+        if self.start_seconds == 0 {
+            let reason = "0 would give up every pod at once; write at least 1";
+            faults.push(("start_seconds", reason.to_owned()));
+        }
+        faults
+    }
+
+    fn faults_of_names(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
+        if !is_label(&self.namespace) {
+            let reason = format!(
+                "'{}' is not a namespace; write at most 63 small letters, digits and `-`",
+                self.namespace
+            );
+            faults.push(("namespace", reason));
+        }
+        if let Some(id) = &self.installation
+            && (!is_label(id) || id.len() > LONGEST_INSTALLATION)
+        {
+            let reason = format!(
+                "'{id}' cannot be a part of names in a cluster; write at most {LONGEST_INSTALLATION} small letters, digits and `-`"
+            );
+            faults.push(("installation", reason));
+        }
         let named = [
-            ("namespace", Some(&self.namespace)),
-            ("installation", self.installation.as_ref()),
-            ("priority_class", self.priority_class.as_ref()),
             ("runtime_class", self.runtime_class.as_ref()),
             ("service_account", self.service_account.as_ref()),
+            ("priority_class", self.priority_class.as_ref()),
             ("node", self.node.as_ref()),
         ];
         let secrets = self
@@ -195,116 +295,31 @@ impl Kubernetes {
                 faults.push((key, reason));
             }
         }
-        if let Some(image) = &self.executor_image
-            && let Some(fault) = image_name::fault_of_name(image, "registry.example.com/coding-agent:0.2.0")
-        {
-            faults.push(("executor_image", fault));
-        }
-        for (key, number) in [("user", self.user), ("group", self.group)] {
-            if number == 0 {
-                let reason = "0 is root, and nothing runs as root; write another number, such as 1000";
-                faults.push((key, reason.to_owned()));
-            }
-        }
-        if let Some(name) = self
-            .installation
-            .as_ref()
-            .filter(|name| name.len() > LONGEST_INSTALLATION)
-        {
-            let reason = format!(
-                "'{name}' is too long for the names that are made of it; write at most {LONGEST_INSTALLATION} letters"
-            );
-            faults.push(("installation", reason));
-        }
-        for (key, number) in [("user", self.user), ("group", self.group)] {
-            if i32::try_from(number).is_err() {
-                let reason = format!("{number} is beyond what a cluster takes; write at most {}", i32::MAX);
-                faults.push((key, reason));
-            }
-        }
-        for toleration in &self.tolerations {
-            let is_one_of =
-                |word: &Option<String>, words: &[&str]| word.as_ref().is_none_or(|word| words.contains(&word.as_str()));
-            if !is_one_of(&toleration.operator, &["Equal", "Exists"])
-                || !is_one_of(&toleration.effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"])
-            {
-                let reason = "operator is Equal or Exists, effect is NoSchedule, PreferNoSchedule or NoExecute";
-                faults.push(("tolerations", reason.to_owned()));
-            }
-        }
-        if self.start_seconds == 0 {
-            let reason = "0 would give up every pod at once; write at least 1";
-            faults.push(("start_seconds", reason.to_owned()));
-        }
         faults
     }
 }
 
-/// Returns true if `name` can be the name of an object in a cluster.
-fn is_name(name: &str) -> bool {
-    let is_word = |part: &str| {
-        let letters =
-            |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
-        !part.is_empty() && part.chars().all(letters) && !part.starts_with('-') && !part.ends_with('-')
-    };
-    name.len() <= LONGEST_NAME && name.split('.').all(is_word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::service::Service;
-    use super::*;
-
-    #[test]
-    fn what_a_cluster_cannot_have_is_named_with_its_mend() {
-        let kubernetes = Kubernetes {
-            namespace: "Team A".to_owned(),
-            runtime_class: Some("gvisor".to_owned()),
-            image_pull_secrets: vec!["registry".to_owned(), "-".to_owned()],
-            executor_image: Some("no image".to_owned()),
-            user: 0,
-            start_seconds: 0,
-            ..Kubernetes::default()
-        };
-        let faults = kubernetes.faults();
-        let keys: Vec<&str> = faults.iter().map(|(key, _)| *key).collect();
-        assert_eq!(
-            keys,
-            [
-                "namespace",
-                "image_pull_secrets",
-                "executor_image",
-                "user",
-                "start_seconds"
-            ]
-        );
-        assert_eq!(Kubernetes::default().faults(), []);
-        let docker = EngineChoice {
-            engine: EngineKind::Docker,
-            kubernetes,
-        };
-        assert_eq!(
-            docker.validate(&Config::default()),
-            [],
-            "what is not used is not judged"
-        );
-    }
-
-    #[test]
-    fn what_a_cluster_cannot_do_is_refused_before_a_run_finds_out() {
-        let mut containers = Config {
-            runtime: "runsc".to_owned(),
-            ..Config::default()
-        };
-        let service = |user: &str| Service {
-            user: Some(user.to_owned()),
-            ..Service::of_image("postgres:17")
-        };
-        containers.services = [("db", "postgres"), ("ok", "999:999"), ("root", "0")]
-            .map(|(name, user)| (name.to_owned(), service(user)))
-            .into();
-        let faults = beyond_a_cluster(&containers);
-        let keys: Vec<&str> = faults.iter().map(|(key, _)| key.as_str()).collect();
-        assert_eq!(keys, ["runtime", "services.db.user", "services.root.user"]);
+impl Toleration {
+    fn fault(&self) -> Option<Fault> {
+        let of = |reason: &str| Some(("tolerations", reason.to_owned()));
+        if let Some(key) = self.key.as_ref().filter(|key| !is_qualified(key)) {
+            return of(&format!("'{key}' is not the key of a taint"));
+        }
+        if let Some(value) = self.value.as_ref().filter(|value| !is_label_value(value)) {
+            return of(&format!("'{value}' is not the value of a taint"));
+        }
+        match self.operator {
+            TolerationOperator::Equal if self.key.is_none() => {
+                return of("one has no key; write it, or operator: Exists");
+            }
+            TolerationOperator::Exists if self.value.as_ref().is_some_and(|value| !value.is_empty()) => {
+                return of("one has a value and the operator Exists, which takes any; leave one of them out");
+            }
+            TolerationOperator::Equal | TolerationOperator::Exists => {}
+        }
+        if self.toleration_seconds.is_some() && self.effect != Some(TaintEffect::NoExecute) {
+            return of("one has tolerationSeconds without effect: NoExecute, for which alone they count");
+        }
+        None
     }
 }
