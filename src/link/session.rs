@@ -1,11 +1,11 @@
 //! How a connection begins, and who may go on with a link.
 //!
 //! The first connection is the stream of the executor's process, the container's own or one that
-//! only the worker opened. Nobody in the container can reach it: over it the worker gives a key. Whoever comes later proves that they have it, and so does the
-//! executor; the key itself is never sent again. Every process of the container can reach the
-//! executor's address, and once the executor has ended, take it: neither gets anywhere without the
-//! key. The kernel keeps processes apart from a connection that is open, so that frames need no
-//! proof.
+//! only the worker opened. Nobody in the container can reach it: over it the worker gives a key.
+//! Whoever comes later proves that they have it, and so does the executor; the key itself is never
+//! sent again. Every process of the container can reach the executor's address, and once the
+//! executor has ended, take it: neither gets anywhere without the key. The kernel keeps processes
+//! apart from a connection that is open, so that frames need no proof.
 
 use std::io;
 
@@ -70,8 +70,8 @@ impl SessionKey {
         Ok(Self(random()?))
     }
 
-    /// Gives the key to the executor at the other end of the first connection. Fails if it may not have
-    /// arrived: without it nobody could go on.
+    /// Gives the key to the executor at the other end of the first connection. Fails if it may not
+    /// have arrived: without it nobody could go on.
     pub async fn give(
         &self,
         (reader, writer): (&mut (impl AsyncRead + Unpin), &mut (impl AsyncWrite + Unpin)),

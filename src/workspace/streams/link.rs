@@ -154,9 +154,9 @@ impl From<Broken> for Missing {
     }
 }
 
-/// Ends what a worker whose link is lost for good, an earlier process or this one, left running in a
-/// container: commands go on without their worker for a while, and would change the project beside
-/// new ones.
+/// Ends what a worker whose link is lost for good, an earlier process or this one, left running in
+/// a container: commands go on without their worker for a while, and would change the project
+/// beside new ones.
 pub(crate) async fn end_earlier(container: &Container) -> Result<(), EnvironmentError> {
     let command = [EXECUTOR, "end"];
     let ended = timeout(

@@ -49,8 +49,8 @@ pub struct Kubernetes {
     /// The namespace of the pods, which must exist. Nothing outside of it is touched.
     pub namespace: String,
     /// The id of this installation in the cluster, which is a part of names and labels there; if
-    /// left out, one that lies in `state_dir`. Programs that share a store have the same, those with
-    /// different stores in the same namespace different ones.
+    /// left out, one that lies in `state_dir`. Programs that share a store have the same, those
+    /// with different stores in the same namespace different ones.
     pub installation: Option<String>,
     /// File that says how the cluster is reached; if left out, `KUBECONFIG`, else `.kube/config` in
     /// the home, else the service account of the pod that the program runs in.
