@@ -93,28 +93,10 @@ fn judged(figure: &Figure) -> Value {
 
 /// Returns the things besides the program that the figures depend on.
 fn machine(scale: Scale) -> anyhow::Result<Value> {
-    let processors = std::thread::available_parallelism().map_or(0, usize::from);
-    let field = |file: &str, key: &str| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix(key));
-        line.unwrap_or_default()
-            .trim_matches([' ', '\t', ':', '=', '"'])
-            .to_owned()
-    };
-    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    let peer = Peer::installed()?.map_or_else(|| "none".to_owned(), |peer| peer.version);
-    Ok(json!({
-        "date": chrono::Utc::now().format("%Y-%m-%d %H:%M UTC").to_string(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "profile": profile,
-        "extent": scale.of("full", "short: the times mean nothing"),
-        "peer": peer,
-        "processor": format!("{processors} x {}", field("/proc/cpuinfo", "model name")),
-        "memory": field("/proc/meminfo", "MemTotal"),
-        "load": std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned(),
-        "system": field("/etc/os-release", "PRETTY_NAME"),
-        "kernel": std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
-    }))
+    let mut machine = coding_agent_harness::machine::described();
+    machine["extent"] = json!(scale.of("full", "short: the times mean nothing"));
+    machine["peer"] = json!(Peer::installed()?.map_or_else(|| "none".to_owned(), |peer| peer.version));
+    Ok(machine)
 }
 
 /// Makes the folder of the report, beside the builds of all profiles. A short report never takes

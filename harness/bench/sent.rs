@@ -52,7 +52,8 @@ impl Sent {
         let both = |name, unit, own: f64, peers: f64| Ok(Figure::of(name, unit, &[own])?.beside(&[peers]));
         [
             both("the first request of the work", "tokens", self.first, peer.first),
-            both("60 turns, all requests", "tokens", self.tokens, peer.tokens),
+            both("60 turns, all requests", "tokens", self.tokens, peer.tokens)
+                .map(|figure| figure.at_least_gaining(1.0)),
             both("60 turns, bodies of all requests", "kB", self.kilobytes, peer.kilobytes),
         ]
         .into_iter()

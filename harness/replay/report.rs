@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use coding_agent_harness::machine;
 use serde_json::{Value, json};
 
 use crate::case::Played;
@@ -93,6 +94,7 @@ impl Report {
         let kind = match (judgement.meddling, judgement.verdict) {
             (Meddling::Refused, _) => "refused",
             (Meddling::TimedOut, _) => "timed out",
+            (Meddling::Cut, Verdict::Unlike | Verdict::OtherStatus) => "cut, and what is left differs",
             (Meddling::Cut, _) => "cut",
             (Meddling::Redacted, _) => "redacted",
             (Meddling::None, Verdict::Same | Verdict::SameButForOrder) => return,
@@ -100,12 +102,13 @@ impl Report {
             (Meddling::None, Verdict::Unlike) => "other output, unexplained",
             (Meddling::None, Verdict::OtherStatus) => "other exit status, unexplained",
         };
-        let reason = if judgement.meddling == Meddling::Cut {
-            "longer than the program shows a model"
-        } else {
-            judgement.reason.as_str()
+        let reason = match judgement.meddling {
+            Meddling::Cut => "longer than the program shows a model".to_owned(),
+            // In the program's own words, as the model read them.
+            Meddling::Refused | Meddling::TimedOut | Meddling::Redacted => own_words(&judgement.given),
+            Meddling::None => judgement.reason.clone(),
         };
-        let entry = self.reasons.entry((kind, reason.to_owned())).or_default();
+        let entry = self.reasons.entry((kind, reason)).or_default();
         entry.0 += 1;
         if entry.1.is_empty() {
             entry.1 = shortened(&step.action.in_words());
@@ -140,7 +143,9 @@ impl Report {
                 println!("| {kind} | {times} | {reason} | `{}` |", example.replace('|', "\\|"));
             }
         }
+        println!("\n{}", machine::sentence());
         let report = json!({
+            "machine": machine::described(),
             "recordings": self.rows, "median_milliseconds": median,
             "not_played": self.not_played,
             "same_differences": sums.same_differences, "differences": sums.differences,
@@ -257,6 +262,13 @@ fn in_json((step, judgement): &(Step, Judgement)) -> Value {
         "program": format!("{:?}", judgement.meddling),
         "reason": judgement.reason,
     })
+}
+
+/// Returns the line in which the program says what it did with a call: the last one that is not
+/// empty, behind the output.
+fn own_words(given: &str) -> String {
+    let said = given.lines().rev().find(|line| !line.trim().is_empty());
+    shortened(said.unwrap_or_default()).replace('|', "\\|")
 }
 
 fn listed(unlike: &BTreeMap<String, &'static str>) -> String {

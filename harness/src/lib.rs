@@ -25,6 +25,7 @@ pub mod build; // the programs that were built in the same profile
 pub mod containers; // what the engine itself says of an installation's containers
 pub mod history; // repositories with their whole histories
 pub mod installation; // the program, configured in a folder of its own
+pub mod machine; // the machine and the build that figures come from
 pub mod memory; // the memory of a process
 pub mod peer; // mini-swe-agent, where it is installed
 pub mod postgres; // a database on a server that can crash

@@ -1,6 +1,8 @@
 //! Comparisons of two workers by the tasks that both worked on: the program against the floor and
 //! the peer, and one round of the program against an earlier one.
 
+use serde_json::{Value, json};
+
 use crate::book::Book;
 use crate::outcome::{Outcome, Worker};
 use crate::report::figures::chance;
@@ -36,17 +38,25 @@ pub fn pairs<'a>(one: &[&'a Outcome], other: &[&'a Outcome]) -> Pairs<'a> {
     pairs
 }
 
-/// Prints how the program did beside another worker.
-pub fn show_against(outcomes: &[&Outcome], worker: Worker, name: &str) {
+/// The chance below which a difference is taken for a real one.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Prints how the program did beside another worker, and returns it for scripts.
+pub fn show_against(outcomes: &[&Outcome], worker: Worker, name: &str) -> Option<Value> {
     let others: Vec<&Outcome> = outcomes
         .iter()
         .copied()
         .filter(|outcome| outcome.worker == worker)
         .collect();
     let pairs = pairs(&of_program(outcomes).collect::<Vec<_>>(), &others);
-    if pairs.tasks > 0 {
-        println!("{}", pairs.in_words("the program", name));
+    if pairs.tasks == 0 {
+        return None;
     }
+    println!("{}", pairs.in_words("the program", name));
+    Some(json!({
+        "against": name, "tasks": pairs.tasks, "only_program": pairs.only_one, "only_other": pairs.only_other,
+        "chance": chance(pairs.only_one.len(), pairs.only_other.len()), "is_significant_loss": pairs.is_significant_loss(),
+    }))
 }
 
 /// Prints how this round of the program did beside the earlier ones with the same limits.
@@ -140,13 +150,24 @@ fn of_round<'a>(book: &'a Book, tasks: &[&str], round: &Setting) -> Vec<&'a Outc
 }
 
 impl Pairs<'_> {
+    /// Returns true if the other solved more, by more than chance would make it at 5 %.
+    fn is_significant_loss(&self) -> bool {
+        let (ours, theirs) = (self.only_one.len(), self.only_other.len());
+        ours < theirs && chance(ours, theirs) < SIGNIFICANT
+    }
+
     fn in_words(&self, one: &str, other: &str) -> String {
         let (ours, theirs) = (self.only_one.len(), self.only_other.len());
         format!(
             "{one} against {other}, {} tasks: {ours} that only the former solved, {theirs} that only the latter did; by chance as \
-             unlike in {:.0} of 100 times.",
+             unlike in {:.1} of 100 times, {}.",
             self.tasks,
-            100.0 * chance(ours, theirs)
+            100.0 * chance(ours, theirs),
+            if self.is_significant_loss() {
+                "a loss that is significant at 5 %"
+            } else {
+                "no loss that is significant at 5 %"
+            }
         )
     }
 }
@@ -177,9 +198,17 @@ mod tests {
         assert_eq!(found, wanted);
         assert_eq!(
             found.in_words("now", "before"),
-            "now against before, 2 tasks: 1 that only the former solved, 1 that only the latter did; by chance as unlike in 100 of \
-             100 times."
+            "now against before, 2 tasks: 1 that only the former solved, 1 that only the latter did; by chance as unlike in 100.0 \
+             of 100 times, no loss that is significant at 5 %."
         );
+        let lost = |ours: usize, theirs: usize| Pairs {
+            tasks: 20,
+            only_one: vec!["a"; ours],
+            only_other: vec!["b"; theirs],
+        };
+        assert!(!lost(0, 5).is_significant_loss(), "1 of 16");
+        assert!(lost(0, 6).is_significant_loss(), "1 of 32");
+        assert!(!lost(6, 0).is_significant_loss(), "it is a gain");
         assert_eq!(pairs(&[], &[&now[0]]), Pairs::default());
     }
 

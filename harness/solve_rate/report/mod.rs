@@ -6,7 +6,7 @@ mod table; // the rows
 pub mod comparison; // a round beside another one
 mod causes; // why tasks were not solved
 
-use coding_agent_harness::build;
+use coding_agent_harness::{build, machine};
 use serde_json::json;
 
 use crate::book::Book;
@@ -62,14 +62,17 @@ impl Report<'_> {
                 );
             }
         }
-        for (worker, name) in &WORKERS[1..] {
-            comparison::show_against(&outcomes, *worker, name);
-        }
+        let against: Vec<_> = WORKERS[1..]
+            .iter()
+            .filter_map(|(worker, name)| comparison::show_against(&outcomes, *worker, name))
+            .collect();
         comparison::show_rounds_before(book, &self.tasks, self.setting);
         let causes = causes::of(&outcomes);
         causes::show(&causes);
         let dishonest = of_program(&outcomes).filter(|outcome| outcome.is_dishonest()).count();
+        println!("\n{}", machine::sentence());
         let report = json!({
+            "machine": machine::described(), "against": against,
             "model": self.model, "setting": self.setting, "outcomes": outcomes, "dishonest": dishonest,
             "causes": causes, "not_measured": self.not_measured,
         });
