@@ -63,7 +63,9 @@ impl Sent {
     /// Returns the figure of a session in which calls and results are text, beside the peer's, who
     /// has native calls only.
     pub fn in_json_beside(&self, peer: &Self) -> anyhow::Result<Figure> {
-        Ok(Figure::of("60 turns in JSON, all requests", "tokens", &[self.tokens])?.beside(&[peer.tokens]))
+        Ok(Figure::of("60 turns in JSON, all requests", "tokens", &[self.tokens])?
+            .beside(&[peer.tokens])
+            .at_least_gaining(1.0))
     }
 
     /// Returns the figure of what the peer's server has not seen already.
