@@ -45,9 +45,18 @@ pub(super) async fn examine(config: &Config, cluster: &Kubernetes, access: &Engi
         ));
     } else if can_start {
         findings.push(match engine.try_network().await {
-            Ok(()) => Finding::good(
+            Ok(reached) if reached.is_empty() => Finding::good(
                 "network",
-                "a pod reached neither others nor the API server, its node, names or the internet",
+                "a pod reached neither others nor the API server, nodes, names or the internet",
+            ),
+            Ok(reached) => Finding::doubtful(
+                "network",
+                format!(
+                    "a pod reached neither others nor the API server, names or the internet, but {}: the cluster's network plugin \
+                     lets everything pass that goes to a pod's own node",
+                    reached.join(", ")
+                ),
+                "see that nothing listens there that asks for no credentials; other plugins close it",
             ),
             Err(error) => told_apart("network", error, &usual),
         });

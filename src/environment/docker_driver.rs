@@ -36,8 +36,8 @@ impl Driver for DockerEngine {
         Ok(None)
     }
 
-    async fn try_network(&self) -> Result<(), EnvironmentError> {
-        Ok(())
+    async fn try_network(&self) -> Result<Vec<String>, EnvironmentError> {
+        Ok(Vec::new())
     }
 
     fn has_leftovers(&self) -> bool {

@@ -151,7 +151,7 @@ impl Engine {
     }
 
     /// Fails unless containers are cut off as configured.
-    pub async fn try_network(&self) -> Result<(), EnvironmentError> {
+    pub async fn try_network(&self) -> Result<Vec<String>, EnvironmentError> {
         self.driver.try_network().await
     }
 

@@ -141,6 +141,8 @@ pub fn run(home: Option<&OsString>, mut stdin: impl Read + Send + 'static, mut s
                 id: Arc::new(Mutex::new(Some(child.id()))),
                 outlives: started.outlives,
             };
+            // Says that the way to here is there, before the process says anything.
+            let _ = write_frame(&mut stdout, OUTPUT, &[]);
             let seen = feed(child.stdin.take().zip(Some(running.clone())), stdin);
             let ended = carry(child, &running, &mut stdout)?;
             return say_goodbye(&ended, &seen, &mut stdout);

@@ -7,7 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper_util::client::legacy::connect::HttpConnector;
+use base64::prelude::{BASE64_STANDARD, Engine};
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::core::v1::Pod;
 use kube::client::retry::RetryPolicy;
@@ -17,7 +21,7 @@ use kube::{Api, Client, Config as Access};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tower::retry::RetryLayer;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder};
 
 use super::failure;
 use super::verdict::Known;
@@ -80,7 +84,18 @@ impl Cluster {
         })?;
         let server = access.cluster_url.clone();
         let place = place(&server, namespace);
-        let client = client(access).map_err(|error| unavailable(&place, failure::innermost(&error)))?;
+        // A program that the kubeconfig names for credentials is run meanwhile.
+        let made = timeout(CONNECT_LIMIT, tokio::task::spawn_blocking(move || client(access))).await;
+        let client = match made {
+            Ok(Ok(Ok(client))) => client,
+            Ok(Ok(Err(error))) => return Err(unavailable(&place, failure::all_causes(&error))),
+            Ok(Err(panicked)) => return Err(unavailable(&place, panicked.to_string())),
+            Err(_) => {
+                let limit = CONNECT_LIMIT.as_secs();
+                let reason = format!("what the kubeconfig names for credentials did not end within {limit} s");
+                return Err(unavailable(&place, reason));
+            }
+        };
         let version = timeout(CONNECT_LIMIT, client.apiserver_version())
             .await
             .map_err(|_| unavailable(&place, format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?
@@ -168,13 +183,33 @@ impl Cluster {
 /// The library's own connections wait for the other end's word about the last packet before they
 /// send the next small one, which costs a call over a kept stream 40 ms now and then.
 fn client(access: Access) -> kube::Result<Client> {
-    if access.proxy_url.is_some() {
-        return Client::try_from(access);
+    let mut direct = HttpConnector::new();
+    direct.enforce_http(false);
+    direct.set_nodelay(true);
+    direct.set_connect_timeout(access.connect_timeout);
+    let Some(proxy) = access.proxy_url.clone() else {
+        return over(&access, direct);
+    };
+    let login = login(&proxy);
+    let tunnel = |proxy| Tunnel::new(proxy, direct.clone());
+    match proxy.scheme_str() {
+        Some("http") => match login {
+            Some(login) => over(&access, tunnel(proxy).with_auth(login)),
+            None => over(&access, tunnel(proxy)),
+        },
+        Some("socks5") => over(&access, SocksV5::new(proxy, direct)),
+        // Encrypted ones are left to the library.
+        _ => Client::try_from(access),
     }
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(access.connect_timeout);
+}
+
+fn over<C>(access: &Access, connector: C) -> kube::Result<Client>
+where
+    C: Service<http::Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: std::error::Error + Send + Sync + 'static,
+{
     let connector = access.rustls_https_connector_with_connector(connector)?;
     let service = ServiceBuilder::new()
         .layer(access.base_uri_layer())
@@ -187,7 +222,43 @@ fn client(access: Access) -> kube::Result<Client> {
         .layer(access.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector));
-    Ok(ClientBuilder::new(service, access.default_namespace).build())
+    Ok(ClientBuilder::new(service, access.default_namespace.clone()).build())
+}
+
+/// Returns the login that stands in a proxy's address.
+fn login(proxy: &http::Uri) -> Option<http::HeaderValue> {
+    let url: url::Url = proxy.to_string().parse().ok()?;
+    let word = |text: &str| {
+        percent_encoding::percent_decode_str(text)
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    let (user, password) = (word(url.username()), word(url.password().unwrap_or_default()));
+    let login = BASE64_STANDARD.encode(format!("{user}:{password}"));
+    let header = http::HeaderValue::from_str(&format!("Basic {login}")).ok();
+    header.filter(|_| !user.is_empty())
+}
+
+/// Returns the proxy on the way to `server`: the one that the kubeconfig names, or else that of the
+/// variables. The library asks `NO_PROXY` about the proxy's own address, and not about the server's.
+fn proxy(named: Option<&str>, server: &http::Uri, variables: &Matcher) -> Result<Option<http::Uri>, String> {
+    if let Some(named) = named.map(str::trim).filter(|named| !named.is_empty()) {
+        let parsed = named.parse();
+        return parsed
+            .map(Some)
+            .map_err(|error| format!("its proxy-url '{named}' is no address: {error}"));
+    }
+    let Some(found) = variables.intercept(server) else {
+        return Ok(None);
+    };
+    let mut parts = found.uri().clone().into_parts();
+    if let (Some((user, password)), Some(authority)) = (found.raw_auth(), &parts.authority) {
+        let encode =
+            |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let authority = format!("{}:{}@{authority}", encode(user), encode(password));
+        parts.authority = authority.parse().ok();
+    }
+    Ok(http::Uri::from_parts(parts).ok())
 }
 
 fn place(server: &http::Uri, namespace: &str) -> String {
@@ -205,16 +276,62 @@ async fn access(choice: &Kubernetes, kubeconfig: Option<PathBuf>) -> Result<Acce
         .clone()
         .or(kubeconfig)
         .filter(|file| choice.kubeconfig.is_some() || file.exists());
+    let mut named = None;
+    let is_inside = file.is_none();
     let mut access = match file {
         Some(file) => {
             let read = Kubeconfig::read_from(&file).map_err(|error| error.to_string())?;
+            named = proxy_of(&read, choice.context.as_deref());
             let loaded = Access::from_custom_kubeconfig(read, &options).await;
             loaded.map_err(|error| format!("{}: {error}", file.display()))?
         }
         None => Access::incluster().map_err(|error| error.to_string())?,
     };
+    access.proxy_url = if is_inside {
+        None
+    } else {
+        proxy(named.as_deref(), &access.cluster_url, &Matcher::from_env())?
+    };
     access.connect_timeout = Some(CONNECT_LIMIT);
     access.write_timeout = None;
     access.read_timeout = None;
     Ok(access)
+}
+
+/// Returns the `proxy-url` of the cluster in a context of a kubeconfig, or in its current one.
+fn proxy_of(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.or(kubeconfig.current_context.as_deref())?;
+    let context = kubeconfig.contexts.iter().find(|context| context.name == name)?;
+    let name = &context.context.as_ref()?.cluster;
+    let cluster = kubeconfig.clusters.iter().find(|cluster| &cluster.name == name)?;
+    cluster.cluster.as_ref()?.proxy_url.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_is_asked_about_the_server() {
+        let variables = Matcher::builder()
+            .https("http://me:a%2Fb@10.1.2.3:3128")
+            .no("10.0.0.0/8,.internal.example")
+            .build();
+        let way = |named, server: &str| {
+            let found = proxy(named, &server.parse().unwrap(), &variables).unwrap();
+            found.map(|uri| uri.to_string())
+        };
+        assert_eq!(way(None, "https://10.0.0.1:6443"), None);
+        assert_eq!(way(None, "https://api.internal.example:6443"), None);
+        let elsewhere = way(None, "https://api.example.com:6443").unwrap();
+        assert!(elsewhere.contains("10.1.2.3:3128"), "{elsewhere}");
+        let header = login(&elsewhere.parse().unwrap()).unwrap();
+        assert_eq!(header, format!("Basic {}", BASE64_STANDARD.encode("me:a/b")));
+        assert_eq!(
+            way(Some("socks5://127.0.0.1:1080"), "https://10.0.0.1:6443").as_deref(),
+            Some("socks5://127.0.0.1:1080/"),
+            "what the kubeconfig names is meant"
+        );
+        assert!(proxy(Some("no address"), &"https://10.0.0.1".parse().unwrap(), &variables).is_err());
+    }
 }

@@ -85,7 +85,7 @@ impl Driver for Cluster {
         self.compared_rights().await.map(Some)
     }
 
-    async fn try_network(&self) -> Result<(), EnvironmentError> {
+    async fn try_network(&self) -> Result<Vec<String>, EnvironmentError> {
         self.ensure_confined().await
     }
 

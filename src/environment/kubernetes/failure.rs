@@ -12,6 +12,16 @@ const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
 /// Words of the API server where a quota is reached.
 const QUOTA: &str = "exceeded quota";
 
+/// The beginning of its words where a quota wants a limit that a pod has not.
+const QUOTA_OF_ALL: &str = "failed quota";
+
+/// Its words where a pod names something that is not there, with the key that names it.
+const NOT_FOUND: [(&str, &str); 3] = [
+    ("RuntimeClass", "runtime_class"),
+    ("no PriorityClass with name", "priority_class"),
+    ("error looking up service account", "service_account"),
+];
+
 /// Its words where two calls changed the same object at once, such as a quota's count.
 const BUSY: &str = "Operation cannot be fulfilled";
 
@@ -78,6 +88,21 @@ pub(super) fn innermost(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
+/// Returns all causes, the outermost first: what a program that the kubeconfig names could not do
+/// says nothing without the words that it was run.
+pub(super) fn all_causes(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let said = inner.to_string();
+        if !words.contains(&said) {
+            words = format!("{words}: {said}");
+        }
+        cause = inner.source();
+    }
+    words
+}
+
 /// Converts a failure of `what` into an error that says who must act. `place` names the cluster and
 /// the namespace.
 pub(super) fn error(place: &str, what: &str, failure: Failure) -> EnvironmentError {
@@ -88,7 +113,8 @@ pub(super) fn error(place: &str, what: &str, failure: Failure) -> EnvironmentErr
     match failure {
         Failure::Silent(reason) => unavailable(format!("{what}: {reason}; the run goes on when it answers again")),
         Failure::Refused { status: 401, .. } => unavailable(format!(
-            "{what}: it does not know who asks; renew the credentials in the kubeconfig or the service account's token"
+            "{what}: it does not know who asks; renew the credentials in the kubeconfig or the service account's token, and start the program anew \
+             if they stand in the kubeconfig itself"
         )),
         Failure::Refused { status: 403, message } => {
             let mend =
@@ -125,6 +151,30 @@ fn refusal(message: &str) -> Option<String> {
         return Some(
             "raise the quota, or lower `consumers`, `command_executor.resources` or `command_executor.warm`; the run goes \
              on when there is room"
+                .to_owned(),
+        );
+    }
+    if message.contains(QUOTA_OF_ALL) && message.contains("must specify") {
+        return Some(
+            "the quota wants all of these to be limited: write `command_executor.resources.disk_limit` for ephemeral-storage"
+                .to_owned(),
+        );
+    }
+    if message.contains("security context constraint") {
+        return Some(
+            "let the pods' service account have the SCC nonroot-v2: `oc adm policy add-scc-to-user nonroot-v2 -z` with its name"
+                .to_owned(),
+        );
+    }
+    for (words, key) in NOT_FOUND {
+        if message.contains(words) {
+            return Some(format!("name one that is there in environment.kubernetes.{key}"));
+        }
+    }
+    if message.contains("minimum") && (message.contains("usage per Container") || message.contains("usage per Pod")) {
+        return Some(
+            "the namespace's LimitRange wants more than the program's small pods have, those of a trial (100m, 128 MiB) above all: \
+             lower its minimum"
                 .to_owned(),
         );
     }
@@ -200,7 +250,36 @@ mod tests {
             403,
             r#"pods "coding-agent-x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 4294967296"#
         ), @r#"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: pods "coding-agent-x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 4294967296; the namespace's LimitRange forbids it: change it, or `command_executor.resources`"#);
-        insta::assert_snapshot!(refused(401, "Unauthorized"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: it does not know who asks; renew the credentials in the kubeconfig or the service account's token");
+        insta::assert_snapshot!(refused(401, "Unauthorized"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: it does not know who asks; renew the credentials in the kubeconfig or the service account's token, and start the program anew if they stand in the kubeconfig itself");
+        for (message, mend) in [
+            (
+                r#"pods "x" is forbidden: failed quota: compute: must specify limits.ephemeral-storage"#,
+                "write `command_executor.resources.disk_limit`",
+            ),
+            (
+                r#"pods "x" is forbidden: unable to validate against any security context constraint: [provider "restricted-v2"]"#,
+                "the SCC nonroot-v2",
+            ),
+            (
+                r#"pods "x" is forbidden: minimum memory usage per Container is 256Mi, but request is 128Mi"#,
+                "lower its minimum",
+            ),
+            (
+                r#"pods "x" is forbidden: pod rejected: RuntimeClass "gvisor" not found"#,
+                "environment.kubernetes.runtime_class",
+            ),
+            (
+                r#"pods "x" is forbidden: no PriorityClass with name batch was found"#,
+                "environment.kubernetes.priority_class",
+            ),
+            (
+                r#"pods "x" is forbidden: error looking up service account agents/runs: serviceaccount "runs" not found"#,
+                "environment.kubernetes.service_account",
+            ),
+        ] {
+            let told = refused(403, message);
+            assert!(told.contains(mend), "{told}");
+        }
         insta::assert_snapshot!(refused(503, "the server is currently unable to handle the request"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: the server is currently unable to handle the request; the run goes on when it answers again");
         insta::assert_snapshot!(refused(500, "error dialing backend: dial tcp 10.0.0.2:10250: connect: connection refused"), @"the Kubernetes cluster https://10.0.0.1:6443, namespace agents, cannot be used: creating a pod: the node of the pod does not answer (error dialing backend: dial tcp 10.0.0.2:10250: connect: connection refused); look at `kubectl get nodes`; the run goes on when it answers again, or in another pod once the cluster has given this one up");
         insta::assert_snapshot!(refused(422, "Pod is invalid: spec.containers[0].image: Required value"), @"creating a pod: Pod is invalid: spec.containers[0].image: Required value");

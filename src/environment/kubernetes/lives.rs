@@ -9,7 +9,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::cluster::Cluster;
-use super::names::{self, BRINGER, Holder, LABEL_PURPOSE};
+use super::names::{self, BRINGER, Holder, LABEL_PURPOSE, TRIAL, WORK};
+use super::pod::TRIAL_LIMIT;
 use super::standing::{self, Standing};
 use crate::environment::container::name::{LABEL_NETWORK, LABEL_RUN, LABEL_WARM, Purpose};
 use crate::environment::driver::{Listed, ListedContainer};
@@ -44,10 +45,11 @@ impl Cluster {
             let listed = self.ask(self.pods().list(&params)).await;
             let listed = listed.map_err(|failure| self.error_of("listing pods", failure))?;
             let is_wanted = |pod: &Pod| {
-                let standing = standing::judge(pod, BRINGER);
+                let standing = standing::judge_one(pod, BRINGER, WORK);
                 which == Listed::All || matches!(standing, Standing::Running | Standing::Away(_))
             };
-            found.extend(listed.items.iter().filter(|pod| is_wanted(pod)).filter_map(entry));
+            let pods = listed.items.iter().filter(|pod| is_wanted(pod) && !is_on_trial(pod));
+            found.extend(pods.filter_map(entry));
             match listed.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok(found),
@@ -165,6 +167,17 @@ impl Cluster {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns true if a pod is one of a trial that may be going on, of this process or of another one
+/// of the installation. Whoever made it removes it, and otherwise it ends by itself.
+fn is_on_trial(pod: &Pod) -> bool {
+    let metadata = &pod.metadata;
+    let purpose = metadata.labels.as_ref().and_then(|labels| labels.get(LABEL_PURPOSE));
+    let limit = i64::try_from(TRIAL_LIMIT.as_secs()).unwrap_or(i64::MAX);
+    let created = metadata.creation_timestamp.as_ref();
+    purpose.is_some_and(|purpose| purpose == TRIAL)
+        && created.is_some_and(|created| Utc::now().timestamp() - created.0.as_second() < limit)
 }
 
 /// Returns true if a pod should have been removed by its node long ago, whatever the clocks of this

@@ -40,6 +40,9 @@ pub(super) fn installation(instance: &str) -> String {
     format!("{MANAGER}-{instance}")
 }
 
+/// The purpose of a pod with which the network policy is tried.
+pub(super) const TRIAL: &str = "trial";
+
 /// Returns the name of a run's pod.
 pub(super) fn pod_of(run: RunId, purpose: Purpose) -> String {
     container_name(run, purpose)
@@ -85,7 +88,7 @@ pub(super) fn labels(instance: &str, network: &str, holder: Holder<'_>) -> BTree
     match holder {
         Holder::Run(_, run, purpose) => labels.extend(labels_of_run(run, purpose)),
         Holder::Pool(worker) => labels.extend(owned([(LABEL_WARM, worker.to_string().as_str())])),
-        Holder::Trial => labels.extend(owned([(LABEL_PURPOSE, "trial")])),
+        Holder::Trial => labels.extend(owned([(LABEL_PURPOSE, TRIAL)])),
     }
     labels
 }

@@ -21,11 +21,17 @@ use crate::process::framed::Started;
 const MOST_TRIES: u32 = 3;
 const TRY_PAUSE: Duration = Duration::from_millis(500);
 
+/// Time in which the first word must come from the pod, once a stream is open. An executor of an
+/// older version says nothing before its process does, and is taken to have begun then.
+const BEGINNING: Duration = Duration::from_secs(5);
+
 /// Pause between two looks at a pod that may be dying.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// The command that a stream is opened for. What is to be started in it is said over the stream.
 const FRAMED: [&str; 2] = [EXECUTOR, "framed"];
+
+const ENDED_BY_ANOTHER: &str = "it was ended by another process of the pod";
 
 /// The word for the process that serves a run over all of its streams, and outlives each of them.
 const MULTIPLEX: &str = "multiplex";
@@ -43,7 +49,14 @@ impl Cluster {
         loop {
             let failure = match self.open(id).await {
                 Ok(attached) => {
-                    return stream::carry(attached, &started).map_err(|error| Failure::Other(error.to_string()));
+                    let carried = stream::carry(attached, &started);
+                    match begin(carried.map_err(|error| Failure::Other(error.to_string()))?).await {
+                        Ok(carried) => return Ok(carried),
+                        Err(Cut::Way(message)) => way(message),
+                        // It may have begun, and nothing is started twice.
+                        Err(Cut::Process) => return Err(Failure::Other(ENDED_BY_ANOTHER.to_owned())),
+                        Err(Cut::Stream) => return Err(Failure::Silent("the stream broke off".to_owned())),
+                    }
                 }
                 Err(failure) => failure,
             };
@@ -89,6 +102,19 @@ impl Cluster {
     }
 }
 
+/// Waits until something has come from the pod over a new stream.
+async fn begin(mut carried: Carried) -> Result<Carried, Cut> {
+    match timeout(BEGINNING, &mut carried.begun).await {
+        Ok(Ok(())) | Err(_) => Ok(carried),
+        Ok(Err(_)) => Err(carried.ending.come().await.err().unwrap_or(Cut::Stream)),
+    }
+}
+
+/// Returns the failure that the API server did not get through to the pod.
+fn way(message: String) -> Failure {
+    Failure::Refused { status: 500, message }
+}
+
 fn gone(reason: String) -> Failure {
     Failure::Refused {
         status: 409,
@@ -99,7 +125,9 @@ fn gone(reason: String) -> Failure {
 #[async_trait]
 impl Processes for Cluster {
     async fn exec(&self, container: &str, command: &[&str], environment: &[&str]) -> Result<Process, Failure> {
-        let Carried { stdin, stdout, ending } = self.carried(container, command, environment).await?;
+        let Carried {
+            stdin, stdout, ending, ..
+        } = self.carried(container, command, environment).await?;
         let (cluster, id) = (self.clone(), container.to_owned());
         let ending = async move {
             let cut = match ending.come().await {
@@ -108,7 +136,8 @@ impl Processes for Cluster {
             };
             match (cluster.state(&id).await, cut) {
                 (Ok(ContainerState::Ended(reason)), _) => Err(gone(reason)),
-                (_, Cut::Process) => Err(Failure::Other("it was ended by another process of the pod".to_owned())),
+                (_, Cut::Process) => Err(Failure::Other(ENDED_BY_ANOTHER.to_owned())),
+                (_, Cut::Way(message)) => Err(way(message)),
                 (_, Cut::Stream) => Err(Failure::Silent(
                     "the stream broke off before the command's end was told".to_owned(),
                 )),
@@ -122,13 +151,13 @@ impl Processes for Cluster {
     }
 
     async fn state(&self, container: &str) -> Result<ContainerState, Failure> {
-        let (pod, _) = names::place(container);
+        let (pod, name) = names::place(container);
         let pod = match self.ask(self.pods().get(pod)).await {
             Ok(pod) => pod,
             Err(failure) if failure.is_absent() => return Ok(ContainerState::Ended("the pod was removed".to_owned())),
             Err(failure) => return Err(failure),
         };
-        Ok(match standing::judge(&pod, BRINGER) {
+        Ok(match standing::judge_one(&pod, BRINGER, name) {
             Standing::Running => ContainerState::Running,
             Standing::Away(node) => return Err(Failure::Silent(format!("the pod {}", away(&node)))),
             Standing::Ended(ending) => ContainerState::Ended(format!("the pod {}", ending.words())),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::{AttachParams, ListParams, PostParams};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::cluster::Cluster;
@@ -15,7 +15,7 @@ use super::lives::{REMOVAL_LIMIT, away, lost};
 use super::names::{self, BRINGER, Holder};
 use super::pod::{self, Names, PodRequest};
 use super::standing::{self, Ending, Standing, Wait};
-use super::stream::{BUFFER, STREAM_LIMIT};
+use super::stream::{BUFFER, STREAM_LIMIT, refusal};
 use crate::environment::container::name::LABEL_RUN;
 use crate::environment::container::{Container, certificates};
 use crate::environment::error::EnvironmentError;
@@ -38,6 +38,9 @@ const START_PATIENCE: Duration = Duration::from_secs(45);
 
 /// Time for which the API server may be away while a pod starts.
 const SERVER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time for the API server to say why it took no more.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 impl Cluster {
     /// Starts a pod and waits until all of its containers run.
@@ -117,6 +120,9 @@ impl Cluster {
                 Err(failure) => return Err(self.error_of("waiting for a pod", failure)),
             };
             away_since = None;
+            if pod.metadata.deletion_timestamp.is_some() {
+                return Err(lost(name, "was removed before it ran"));
+            }
             let waits_for = match standing::judge(&pod, BRINGER) {
                 Standing::Running => return Ok(pod),
                 Standing::Ended(ending) => {
@@ -127,9 +133,12 @@ impl Cluster {
                 Standing::Receiving if is_sent => Wait::Usual("it takes the executor".to_owned()),
                 Standing::Receiving => {
                     let executor = (!is_in_image).then_some(executor);
-                    self.send(name, executor, certificates).await?;
-                    (is_sent, pause) = (true, FIRST_PAUSE);
-                    continue;
+                    is_sent = self.send(name, executor, certificates).await?;
+                    pause = FIRST_PAUSE;
+                    if is_sent {
+                        continue;
+                    }
+                    Wait::Usual("its node does not take the executor".to_owned())
                 }
                 Standing::Waiting(wait) => wait,
             };
@@ -260,8 +269,9 @@ impl Cluster {
     }
 
     /// Sends the executor and the certificates to the container that waits for them. It counts what
-    /// it gets, and the pod goes on only if it got all of it.
-    async fn send(&self, name: &str, executor: Option<&Path>, certificates: &[u8]) -> Result<(), EnvironmentError> {
+    /// it gets, and the pod goes on only if it got all of it. Returns false if the pod's node could
+    /// not be reached, so that nothing has got there.
+    async fn send(&self, name: &str, executor: Option<&Path>, certificates: &[u8]) -> Result<bool, EnvironmentError> {
         let what = "sending the executor to a pod";
         let cut = |reason: String| self.error_of(what, Failure::Silent(reason));
         let params = AttachParams {
@@ -277,35 +287,47 @@ impl Cluster {
         let mut attached = opened
             .map_err(|_| cut("no stream was opened in time".to_owned()))?
             .map_err(|error| self.error_of(what, failure::of(error)))?;
-        let Some(mut stdin) = attached.stdin() else {
+        let (Some(stdin), Some(status)) = (attached.stdin(), attached.take_status()) else {
             return Err(cut("the stream has no input".to_owned()));
         };
-        if let Some(executor) = executor {
-            let mut file = tokio::fs::File::open(executor)
-                .await
-                .map_err(|error| cut(error.to_string()))?;
-            let mut piece = vec![0; BUFFER];
-            loop {
-                let length = file.read(&mut piece).await.map_err(|error| cut(error.to_string()))?;
-                if length == 0 {
-                    break;
-                }
-                let sent = timeout(STREAM_LIMIT, stdin.write_all(&piece[..length])).await;
-                sent.map_err(|_| cut("it took nothing for too long".to_owned()))?
-                    .map_err(|error| cut(error.to_string()))?;
-            }
-        }
-        let sent = timeout(STREAM_LIMIT, stdin.write_all(certificates)).await;
-        sent.map_err(|_| cut("it took nothing for too long".to_owned()))?
-            .map_err(|error| cut(error.to_string()))?;
-        stdin.flush().await.map_err(|error| cut(error.to_string()))?;
+        let sent = write_all(stdin, executor, certificates).await;
         // Where the other end cannot be told that this was all, dropping the stream now would cut
         // it off. The container ends it when it has counted.
-        if let Some(status) = attached.take_status() {
-            let _ = timeout(STREAM_LIMIT, status).await;
+        let limit = if sent.is_ok() { STREAM_LIMIT } else { LAST_WORD };
+        let last = timeout(limit, status).await.ok().flatten();
+        if let Some(reason) = last.as_ref().and_then(refusal) {
+            tracing::info!(pod = name, "the executor is sent again: {reason}");
+            return Ok(false);
         }
-        Ok(())
+        sent.map(|()| true).map_err(cut)
     }
+}
+
+/// Writes all that a pod is sent, or says why that is not possible.
+async fn write_all(
+    mut stdin: impl AsyncWrite + Unpin,
+    executor: Option<&Path>,
+    certificates: &[u8],
+) -> Result<(), String> {
+    let words = |error: std::io::Error| error.to_string();
+    if let Some(executor) = executor {
+        let mut file = tokio::fs::File::open(executor).await.map_err(words)?;
+        let mut piece = vec![0; BUFFER];
+        while let length @ 1.. = file.read(&mut piece).await.map_err(words)? {
+            write(&mut stdin, &piece[..length]).await?;
+        }
+    }
+    for piece in certificates.chunks(BUFFER) {
+        write(&mut stdin, piece).await?;
+    }
+    stdin.flush().await.map_err(words)
+}
+
+async fn write(stdin: &mut (impl AsyncWrite + Unpin), piece: &[u8]) -> Result<(), String> {
+    let written = timeout(STREAM_LIMIT, stdin.write_all(piece)).await;
+    written
+        .map_err(|_| "it took nothing for too long".to_owned())?
+        .map_err(|error| error.to_string())
 }
 
 fn ended_services(pod: &Pod) -> Vec<String> {

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::AttachedProcess;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 use tokio::sync::oneshot;
@@ -34,18 +35,47 @@ pub(super) const STREAM_LIMIT: Duration = Duration::from_secs(30);
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// The part of a connection that ended before the ending of its process came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cut {
     /// The stream: the process may go on, and another stream can be opened.
     Stream,
     /// The program that carries the process in the pod: somebody there has ended it.
     Process,
+    /// The way to the pod, in the API server's words. Newer servers open a stream before they know
+    /// whether the pod's node answers.
+    Way(String),
+}
+
+/// The reason with which the API server says that a process has ended by itself.
+const EXIT_CODE: &str = "NonZeroExitCode";
+
+/// Returns what was cut, by the API server's last word on a stream; `None` if it had none.
+fn cut_by(status: Option<Status>) -> Cut {
+    match status {
+        None => Cut::Stream,
+        Some(status) => refusal(&status).map_or(Cut::Process, Cut::Way),
+    }
+}
+
+/// Returns why the API server could not carry a stream; `None` if it did, and its process ended.
+pub(super) fn refusal(status: &Status) -> Option<String> {
+    if status.status.as_deref() != Some("Failure") || status.reason.as_deref() == Some(EXIT_CODE) {
+        return None;
+    }
+    let words = status.message.clone().filter(|message| !message.trim().is_empty());
+    Some(
+        words
+            .or_else(|| status.reason.clone())
+            .unwrap_or_else(|| "it gave no reason".to_owned()),
+    )
 }
 
 /// The streams of a started process. The connection ends with the last of its parts.
 pub(super) struct Carried {
     pub(super) stdin: Held<DuplexStream>,
     pub(super) stdout: Held<DuplexStream>,
+    /// Resolves when the first word has come from the pod, and fails if the connection ended before.
+    pub(super) begun: oneshot::Receiver<()>,
     /// Resolves to the ending, or to what was cut before it came.
     pub(super) ending: HeldEnding,
 }
@@ -68,6 +98,7 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
     let (stdin, from_caller) = duplex(BUFFER);
     let (to_caller, stdout) = duplex(BUFFER);
     let (tell, ending) = oneshot::channel();
+    let (begins, begun) = oneshot::channel();
     let first = serde_json::to_vec(started)?;
     let connection = tokio::spawn(async move {
         let mut attached = attached;
@@ -77,11 +108,11 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
         };
         // Where the connection breaks, nothing shows in its streams: the client library lets them
         // hang.
-        let is_over = status.map(|status| if status.is_some() { Cut::Process } else { Cut::Stream });
+        let is_over = status.map(cut_by);
         // Not ready where only this task's turn is over: reading would wait then although bytes are
         // there.
         let is_over = cooperative(is_over);
-        let _ = tell.send(converse((writer, reader), is_over, first, (from_caller, to_caller)).await);
+        let _ = tell.send(converse((writer, reader), is_over, (first, begins), (from_caller, to_caller)).await);
     });
     let connection = Arc::new(AbortOnDropHandle::new(connection));
     Ok(Carried {
@@ -93,6 +124,7 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
             stream: stdout,
             _connection: Arc::clone(&connection),
         },
+        begun,
         ending: HeldEnding {
             ending,
             _connection: connection,
@@ -115,7 +147,7 @@ impl HeldEnding {
 async fn converse(
     (mut writer, mut reader): (impl AsyncWrite + Unpin, impl AsyncRead + Unpin),
     is_over: impl Future<Output = Cut>,
-    first: Vec<u8>,
+    (first, begins): (Vec<u8>, oneshot::Sender<()>),
     (mut from_caller, mut to_caller): (DuplexStream, DuplexStream),
 ) -> Result<Ended, Cut> {
     let mut is_between = false;
@@ -140,7 +172,7 @@ async fn converse(
         };
         let hearing = async {
             let mut is_over = pin!(is_over);
-            let mut output_bytes = 0;
+            let (mut output_bytes, mut begins) = (0, Some(begins));
             loop {
                 // What has arrived comes first. Handing it on may take any time, and cuts nothing
                 // off.
@@ -152,6 +184,9 @@ async fn converse(
                 let Ok((letter, bytes)) = frame else {
                     return Err(timeout(GOODBYE, is_over).await.unwrap_or(Cut::Stream));
                 };
+                if let Some(begins) = begins.take() {
+                    let _ = begins.send(());
+                }
                 match letter {
                     // Whoever reads no more still wants the ending.
                     OUTPUT => {
@@ -223,6 +258,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Held<S> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Plays the other end: what it says, and what it hears.
@@ -237,7 +274,7 @@ mod tests {
         let ended = converse(
             (their_writer, their_reader),
             std::future::ready(Cut::Stream),
-            b"{}".to_vec(),
+            (b"{}".to_vec(), oneshot::channel().0),
             (from_caller, to_caller),
         )
         .await;
@@ -303,9 +340,36 @@ mod tests {
             // It is not closed: only the second future tells that nothing comes any more.
             let over = std::future::ready(Cut::Process);
             let said = (their_writer, their_reader);
-            let ended = converse(said, over, b"{}".to_vec(), (from_caller, to_caller)).await;
+            let ended = converse(
+                said,
+                over,
+                (b"{}".to_vec(), oneshot::channel().0),
+                (from_caller, to_caller),
+            )
+            .await;
             let expected = if length == says.len() { None } else { Some(Cut::Process) };
             assert_eq!(ended.err(), expected, "after {length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_the_server_says_last_tells_what_was_cut() {
+        let status = |value: serde_json::Value| Some(serde_json::from_value::<Status>(value).unwrap());
+        let exit = json!({ "status": "Failure", "reason": "NonZeroExitCode", "message": "exit code 137" });
+        for (last, cut) in [
+            (None, Cut::Stream),
+            (status(json!({ "status": "Success" })), Cut::Process),
+            (status(exit), Cut::Process),
+            (
+                status(json!({ "status": "Failure", "reason": "InternalError", "message": "error dialing backend" })),
+                Cut::Way("error dialing backend".to_owned()),
+            ),
+            (
+                status(json!({ "status": "Failure", "reason": "NotFound" })),
+                Cut::Way("NotFound".to_owned()),
+            ),
+        ] {
+            assert_eq!(cut_by(last), cut);
         }
     }
 

@@ -2,12 +2,16 @@
 //!
 //! A cluster takes a policy whether or not anything keeps it: many network plugins ignore them. So
 //! two pods as those of runs are started, and try to reach what they must not: each other, the API
-//! server, their node, the name servers, the cloud's metadata, the internet. One that gets through
-//! makes the cluster unusable, and the reason is told. The verdict is tried again now and then.
+//! server, nodes, the name servers, the cloud's metadata, the internet. One that gets through makes
+//! the cluster unusable, and the reason is told. The verdict is tried again now and then.
+//!
+//! Its own node is another matter: Kubernetes lets every policy pass what goes there, and some
+//! plugins do. That is told, and no reason to refuse the cluster.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Pod;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::lookup_host;
 use tokio::time::{sleep, timeout};
@@ -40,10 +44,13 @@ const MOST_SAID: u64 = 64 * 1024;
 const KUBELET: u16 = 10_250;
 
 /// Addresses outside, at which something listens.
-const OUTSIDE: [&str; 2] = ["1.1.1.1:443", "8.8.8.8:443"];
+const OUTSIDE: [&str; 3] = ["1.1.1.1:443", "8.8.8.8:443", "[2606:4700:4700::1111]:443"];
 
-/// The address at which clouds tell a machine its credentials.
-const METADATA: &str = "169.254.169.254:80";
+/// The addresses at which clouds tell a machine its credentials.
+const METADATA: [&str; 2] = ["169.254.169.254:80", "[fd00:ec2::254]:80"];
+
+/// The pod's own node, as people know it.
+const OWN_NODE: &str = "its own node";
 
 /// A place that no pod may reach.
 struct Target {
@@ -53,11 +60,42 @@ struct Target {
     name: &'static str,
 }
 
+/// Where the two pods of a trial are.
+struct Places {
+    /// The addresses of the pod that listens.
+    neighbour: Vec<IpAddr>,
+    /// Its node, if it is another one than that of the pod that tries.
+    node: Option<IpAddr>,
+    own_node: Option<IpAddr>,
+}
+
+impl Places {
+    fn of(neighbour: &Pod, own: &Pod) -> Self {
+        let node = |pod: &Pod| pod.status.as_ref()?.host_ip.as_deref()?.parse::<IpAddr>().ok();
+        let status = neighbour.status.as_ref();
+        let first = status.and_then(|status| status.pod_ip.clone());
+        let others = status.and_then(|status| status.pod_ips.as_ref()).into_iter().flatten();
+        let mut addresses: Vec<IpAddr> = first
+            .into_iter()
+            .chain(others.map(|address| address.ip.clone()))
+            .filter_map(|address| address.parse().ok())
+            .collect();
+        addresses.dedup();
+        let own_node = node(own);
+        Self {
+            neighbour: addresses,
+            node: node(neighbour).filter(|node| Some(*node) != own_node),
+            own_node,
+        }
+    }
+}
+
 impl Cluster {
-    /// Fails unless the pods are cut off from everything, or the configuration opens them.
-    pub(super) async fn ensure_confined(&self) -> Result<(), EnvironmentError> {
+    /// Fails unless the pods are cut off from everything, or the configuration opens them. Returns
+    /// what they reach all the same, which no policy closes.
+    pub(super) async fn ensure_confined(&self) -> Result<Vec<String>, EnvironmentError> {
         if self.shared.config.network.mode == NetworkMode::Open {
-            return Ok(());
+            return Ok(Vec::new());
         }
         // Held meanwhile, so that concurrent starts wait for one trial.
         let mut known = self.shared.policy.lock().await;
@@ -71,16 +109,17 @@ impl Cluster {
                     if last.as_ref().is_some_and(Verdict::outlasts) =>
                 {
                     tracing::warn!("the network policy could not be tried again: {reason}");
+                    let tolerated = last.as_ref().map(Verdict::tolerated).unwrap_or_default();
                     known.verdict = last;
-                    return Ok(());
+                    return Ok(tolerated);
                 }
                 Err(error) => return Err(error),
             },
         };
-        let reached = verdict.reached.clone();
+        let (reached, tolerated) = (verdict.reached.clone(), verdict.tolerated());
         known.verdict = Some(verdict);
         if reached.is_empty() {
-            return Ok(());
+            return Ok(tolerated);
         }
         Err(self.unavailable(format!(
             "its network policies do not hold: a pod that may reach nothing reached {}; install a network plugin that keeps them \
@@ -119,11 +158,9 @@ impl Cluster {
         };
         let (neighbour, prober) = tokio::join!(Box::pin(start(Names::OfCluster)), Box::pin(start(Names::AsConfigured)));
         let tried = match (&neighbour, &prober) {
-            (Ok((neighbour, pod)), Ok((prober, _))) => {
-                let status = pod.status.as_ref();
-                let address = status.and_then(|status| status.pod_ip.as_deref()?.parse().ok());
-                let node = status.and_then(|status| status.host_ip.as_deref()?.parse().ok());
-                self.try_until_settled(neighbour, prober, address, node).await
+            (Ok((neighbour, pod)), Ok((prober, own))) => {
+                let places = Places::of(pod, own);
+                self.try_until_settled(neighbour, prober, &places).await
             }
             _ => Ok(Vec::new()),
         };
@@ -134,7 +171,8 @@ impl Cluster {
         }
         neighbour?;
         prober?;
-        Ok(Verdict::now(state, tried?))
+        let (tolerated, reached) = tried?.into_iter().partition(|place| place.starts_with(OWN_NODE));
+        Ok(Verdict::now(state, reached, tolerated))
     }
 
     /// Tries until nothing is reached, for at most [`SETTLING`]: a plugin learns of a new pod a
@@ -143,13 +181,12 @@ impl Cluster {
         &self,
         neighbour: &Container,
         prober: &Container,
-        address: Option<IpAddr>,
-        node: Option<IpAddr>,
+        places: &Places,
     ) -> Result<Vec<String>, EnvironmentError> {
         let begun = Instant::now();
         loop {
-            let reached = self.try_between(neighbour, prober, address, node).await?;
-            if reached.is_empty() || begun.elapsed() > SETTLING {
+            let reached = self.try_between(neighbour, prober, places).await?;
+            if reached.iter().all(|place| place.starts_with(OWN_NODE)) || begun.elapsed() > SETTLING {
                 return Ok(reached);
             }
             sleep(TRY_PAUSE).await;
@@ -160,8 +197,7 @@ impl Cluster {
         &self,
         neighbour: &Container,
         prober: &Container,
-        address: Option<IpAddr>,
-        node: Option<IpAddr>,
+        places: &Places,
     ) -> Result<Vec<String>, EnvironmentError> {
         let what = "trying the network policy";
         let broken = |reason: &str| self.error_of(what, Failure::Silent(reason.to_owned()));
@@ -176,20 +212,25 @@ impl Cluster {
         let port: u16 = port
             .and_then(|port| port.trim().parse().ok())
             .ok_or_else(|| broken("the neighbour does not listen"))?;
-        let mut targets = vec![
-            Target::at(OUTSIDE[0], "the internet"),
-            Target::at(OUTSIDE[1], "the internet"),
-        ];
-        targets.push(Target::at(METADATA, "the cloud's metadata"));
-        if let Some(address) = address {
-            targets.push(Target::tcp(SocketAddr::new(address, port), "another pod"));
-        }
-        if let Some(node) = node {
-            targets.push(Target::tcp(SocketAddr::new(node, KUBELET), "its node"));
-        }
+        let outside = OUTSIDE.map(|address| Target::at(address, "the internet"));
+        let metadata = METADATA.map(|address| Target::at(address, "the cloud's metadata"));
+        let mut targets: Vec<Target> = outside.into_iter().chain(metadata).collect();
+        let neighbours = places.neighbour.iter();
+        targets.extend(neighbours.map(|address| Target::tcp(SocketAddr::new(*address, port), "another pod")));
+        targets.extend(
+            places
+                .node
+                .map(|node| Target::tcp(SocketAddr::new(node, KUBELET), "another node")),
+        );
+        targets.extend(
+            places
+                .own_node
+                .map(|node| Target::tcp(SocketAddr::new(node, KUBELET), OWN_NODE)),
+        );
         targets.extend(self.api_servers().await);
         // A listener that nobody could reach would prove nothing.
-        let own = address.map(|address| Target::tcp(SocketAddr::new(address, port), "itself"));
+        let address = places.neighbour.first();
+        let own = address.map(|address| Target::tcp(SocketAddr::new(*address, port), "itself"));
         let name_servers = Target {
             word: "names".to_owned(),
             name: "the name servers",
@@ -220,7 +261,9 @@ impl Cluster {
         let mut command = vec![EXECUTOR, "reach"];
         command.extend(targets.iter().map(|target| target.word.as_str()));
         let carried = self.carried(pod.id(), &command, &[]).await;
-        let Carried { stdin, stdout, ending } = carried.map_err(|failure| self.not_tried(failure))?;
+        let Carried {
+            stdin, stdout, ending, ..
+        } = carried.map_err(|failure| self.not_tried(failure))?;
         let mut said = Vec::new();
         let heard = timeout(TRYING, async {
             let mut stdout = stdout.take(MOST_SAID);
@@ -297,5 +340,31 @@ impl Target {
             word: format!("tcp:{address}"),
             name,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pods_own_node_is_told_from_others() {
+        let pod = |addresses: &[&str], node: &str| -> Pod {
+            let all: Vec<_> = addresses.iter().map(|address| json!({ "ip": address })).collect();
+            let status = json!({ "podIP": addresses[0], "podIPs": all, "hostIP": node });
+            serde_json::from_value(json!({ "metadata": {}, "status": status })).unwrap()
+        };
+        let neighbour = pod(&["10.1.0.7", "fd00::7"], "10.0.0.2");
+        let apart = Places::of(&neighbour, &pod(&["10.1.1.7"], "10.0.0.3"));
+        let expected: [IpAddr; 2] = ["10.1.0.7".parse().unwrap(), "fd00::7".parse().unwrap()];
+        assert_eq!(apart.neighbour, expected);
+        assert_eq!(
+            (apart.node, apart.own_node),
+            ("10.0.0.2".parse().ok(), "10.0.0.3".parse().ok())
+        );
+        let together = Places::of(&neighbour, &pod(&["10.1.0.8"], "10.0.0.2"));
+        assert_eq!((together.node, together.own_node), (None, "10.0.0.2".parse().ok()));
     }
 }

@@ -56,15 +56,23 @@ pub(super) struct Verdict {
     pub(super) of: PolicyState,
     /// The targets that were reached; empty if the policy holds.
     pub(super) reached: Vec<String>,
+    /// What was reached although the policy holds.
+    tolerated: Vec<String>,
 }
 
 impl Verdict {
-    pub(super) fn now(of: PolicyState, reached: Vec<String>) -> Self {
+    pub(super) fn now(of: PolicyState, reached: Vec<String>, tolerated: Vec<String>) -> Self {
         Self {
             at: Instant::now(),
             of,
             reached,
+            tolerated,
         }
+    }
+
+    /// Returns what was reached although the policy holds.
+    pub(super) fn tolerated(&self) -> Vec<String> {
+        self.tolerated.clone()
     }
 
     /// Returns true if it need not be tried again yet.
@@ -90,6 +98,7 @@ mod tests {
             at: Instant::now().checked_sub(age).unwrap(),
             of: PolicyState::default(),
             reached: reached.iter().map(|word| (*word).to_owned()).collect(),
+            tolerated: Vec::new(),
         };
         assert!(verdict(Duration::from_mins(6), &[]).is_believed());
         assert!(

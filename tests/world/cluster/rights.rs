@@ -25,7 +25,9 @@ async fn doctor_compares_the_rights_with_what_the_program_does() {
         "{exact:?}"
     );
     assert!(
-        exact.stdout.contains("a pod reached neither others nor the API server"),
+        exact
+            .stdout
+            .contains("a pod reached neither others nor the API server, nodes, names"),
         "{exact:?}"
     );
     assert!(exact.stdout.contains("one was started and removed"), "{exact:?}");

@@ -190,7 +190,8 @@ async fn the_pods_of_a_process_whose_state_folder_is_gone_are_found_by_the_insta
     world.model.release();
     let selector = format!("coding-agent.instance={name}");
     let pods = ["get", "pods", "--selector", &selector, "--output", "name"];
-    let left = kubectl(&pods).await;
+    let of_runs = format!("{selector},coding-agent.run");
+    let left = kubectl(&["get", "pods", "--selector", &of_runs, "--output", "name"]).await;
     assert_eq!(left.lines().count(), 1, "{left}");
     std::fs::remove_dir_all(world.state_dir()).unwrap();
 

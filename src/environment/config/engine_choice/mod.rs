@@ -22,6 +22,9 @@ const HIGHEST_NUMBER: u32 = i32::MAX.unsigned_abs();
 /// Prefix of the program's own labels and annotations.
 const OWN: &str = "coding-agent.";
 
+/// The label that says that the program has made an object.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
 /// The engine that runs the containers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -81,6 +84,8 @@ pub struct Kubernetes {
     pub tolerations: Vec<Toleration>,
     /// The `PriorityClass` of the pods; if left out, the cluster's default.
     pub priority_class: Option<String>,
+    /// Labels of the pods, besides the program's own.
+    pub labels: BTreeMap<String, String>,
     /// Annotations of the pods.
     pub annotations: BTreeMap<String, String>,
     /// The one node that all pods run on, without asking the scheduler.
@@ -154,6 +159,7 @@ impl Default for Kubernetes {
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
             priority_class: None,
+            labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             node: None,
             start_seconds: 300,
@@ -243,6 +249,15 @@ impl Kubernetes {
                     "'{label}: {value}' is not a label of a node; write it as `kubectl get nodes --show-labels` does"
                 );
                 faults.push(("node_selector", reason));
+            }
+        }
+        for (label, value) in &self.labels {
+            if !is_qualified(label) || !is_label_value(value) {
+                let reason = format!("'{label}: {value}' is not a label; write one such as cost-center: agents");
+                faults.push(("labels", reason));
+            } else if label.starts_with(OWN) || label == MANAGED_BY {
+                let reason = format!("'{label}' is the program's own; write another name");
+                faults.push(("labels", reason));
             }
         }
         faults.extend(self.tolerations.iter().filter_map(Toleration::fault));

@@ -69,6 +69,12 @@ fn what_the_server_would_refuse_of_a_pod_is_named_at_once() {
             toleration(Some("agents"), TolerationOperator::Exists, None, Some(60)),
             toleration(Some("/"), TolerationOperator::Exists, None, None),
         ],
+        labels: [
+            pair("cost-center", "7"),
+            pair("cost-center/", "7"),
+            pair("app.kubernetes.io/managed-by", "me"),
+        ]
+        .into(),
         annotations: [
             pair("example.com/team", "any text"),
             pair("a/b/c", ""),
@@ -90,6 +96,8 @@ fn what_the_server_would_refuse_of_a_pod_is_named_at_once() {
             "user",
             "node_selector",
             "node_selector",
+            "labels",
+            "labels",
             "tolerations",
             "tolerations",
             "tolerations",

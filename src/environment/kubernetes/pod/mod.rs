@@ -47,7 +47,7 @@ const BRINGERS_DISK: u64 = 128 * 1024 * 1024;
 const BEYOND_THE_SWEEP: Duration = Duration::from_hours(7 * 24);
 
 /// The same for a pod of a trial, and what it may use.
-const TRIAL_LIMIT: Duration = Duration::from_mins(10);
+pub(super) const TRIAL_LIMIT: Duration = Duration::from_mins(10);
 const TRIAL_PROCESSORS: &str = "100m";
 const TRIAL_MEMORY: &str = "134217728";
 
@@ -158,9 +158,15 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         spec["hostAliases"] = json!([{ "ip": "127.0.0.1", "hostnames": service_names }]);
     }
     add_choices(&mut spec, cluster);
+    let mut labels = cluster.labels.clone();
+    labels.extend(names::labels(
+        request.instance,
+        specification::network(config),
+        request.holder,
+    ));
     let mut metadata = json!({
         "name": request.name,
-        "labels": names::labels(request.instance, specification::network(config), request.holder),
+        "labels": labels,
         "ownerReferences": request.owner.reference(),
     });
     let mut annotations = cluster.annotations.clone();

@@ -55,15 +55,20 @@ impl Ending {
 }
 
 /// Reasons of the node for not taking a pod, or for throwing it out.
-const NO_ROOM: [&str; 7] = [
+const NO_ROOM: [&str; 6] = [
     "Evicted",
-    "OutOfcpu",
-    "OutOfmemory",
-    "OutOfephemeral-storage",
-    "OutOfpods",
-    "Preempting",
+    "NodeAffinity",
     "NodeShutdown",
+    "Preempting",
+    "Terminated",
+    "UnexpectedAdmissionError",
 ];
+
+/// The beginning of such reasons that name what the node has too little of.
+const OUT_OF: &str = "OutOf";
+
+/// Exit codes of a container whose command could not be run.
+const CANNOT_RUN: std::ops::RangeInclusive<i32> = 126..=128;
 
 /// Reasons for which an image will not come by waiting.
 const NEVER: [&str; 2] = ["InvalidImageName", "ErrImageNeverPull"];
@@ -126,12 +131,35 @@ pub(super) fn judge(pod: &Pod, bringer: &str) -> Standing {
         .filter(|container| is_running(container));
     if status.phase.as_deref() == Some("Running") && running.count() == wanted {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
-        return match is_ready(status) {
-            Some(false) => Standing::Away(node.unwrap_or_default()),
-            Some(true) | None => Standing::Running,
+        return if is_away(status) {
+            Standing::Away(node.unwrap_or_default())
+        } else {
+            Standing::Running
         };
     }
     Standing::Waiting(what_for(status))
+}
+
+/// Judges one container of a pod that has come up: another one that has ended, such as a service,
+/// does not end this one.
+pub(super) fn judge_one(pod: &Pod, bringer: &str, name: &str) -> Standing {
+    let standing = judge(pod, bringer);
+    let Some(status) = pod
+        .status
+        .as_ref()
+        .filter(|_| pod.metadata.deletion_timestamp.is_none())
+    else {
+        return standing;
+    };
+    let mut containers = status.container_statuses.iter().flatten();
+    let goes_on = status.phase.as_deref() == Some("Running")
+        && containers.any(|container| {
+            container.name == name && container.state.as_ref().is_some_and(|state| state.running.is_some())
+        });
+    match standing {
+        Standing::Ended(_) if goes_on => Standing::Running,
+        standing => standing,
+    }
 }
 
 fn other(words: &str) -> Standing {
@@ -167,7 +195,14 @@ fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Opti
         words.push_str(said);
         words.push(')');
     }
-    Some(if container.name == bringer {
+    let has_no_shell = CANNOT_RUN.contains(&ended.exit_code)
+        || matches!(ended.reason.as_deref(), Some("StartError" | "ContainerCannotRun"));
+    Some(if container.name == bringer && has_no_shell {
+        Ending::Other(format!(
+            "{words}; the image needs /bin/sh with head, tail, wc, cat, cp, mv and chmod, with which the executor is brought: use \
+             another image, or name environment.kubernetes.executor_image"
+        ))
+    } else if container.name == bringer {
         Ending::NotBrought(words)
     } else {
         Ending::Other(words)
@@ -185,7 +220,7 @@ fn of_pod(status: &PodStatus) -> Ending {
         (reason, "") => format!("has failed: {reason}"),
         (reason, message) => format!("has failed: {reason}: {message}"),
     };
-    if NO_ROOM.contains(&reason) {
+    if NO_ROOM.contains(&reason) || reason.starts_with(OUT_OF) {
         Ending::NoRoom(words)
     } else {
         Ending::Other(words)
@@ -210,15 +245,19 @@ fn trouble(container: &ContainerStatus) -> Option<Standing> {
     })
 }
 
-/// Returns whether the cluster takes the pod for ready. Nothing of it is probed, so one that runs
-/// and is not ready is on a node that is away.
-fn is_ready(status: &PodStatus) -> Option<bool> {
-    let ready = status
-        .conditions
-        .iter()
-        .flatten()
-        .find(|condition| condition.type_ == "Ready")?;
-    Some(ready.status == "True")
+/// Returns true if the cluster takes the pod for one whose node is away: not for ready, although
+/// the node said last that all of its containers are. One that a webhook has added to the pod may
+/// be probed, and says nothing of the node.
+fn is_away(status: &PodStatus) -> bool {
+    let is = |kind: &str, value: &str| {
+        let mut conditions = status.conditions.iter().flatten();
+        conditions.any(|condition| {
+            condition.type_ == kind
+                && condition.status == value
+                && condition.reason.as_deref() != Some("ReadinessGatesNotReady")
+        })
+    };
+    is("Ready", "False") && !is("ContainersReady", "False")
 }
 
 fn what_for(status: &PodStatus) -> Wait {

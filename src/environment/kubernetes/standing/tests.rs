@@ -180,13 +180,54 @@ fn why_a_pod_ended_is_said_by_whoever_knows_best() {
 }
 
 #[test]
+fn a_service_that_has_ended_does_not_end_the_work() {
+    let pod = |work: &Value, phase: &str| {
+        let pod = json!({
+            "metadata": { "name": "coding-agent-x" },
+            "spec": { "containers": [{ "name": "work", "image": "python:3" }, { "name": "service-db", "image": "postgres:17" }] },
+            "status": { "phase": phase, "containerStatuses": [work, database(&ended("Error", 1))] },
+        });
+        serde_json::from_value(pod).unwrap()
+    };
+    let goes_on = pod(&work(&running()), "Running");
+    assert_eq!(judge_one(&goes_on, BRINGER, "work"), Standing::Running);
+    assert!(matches!(judge_one(&goes_on, BRINGER, "service-db"), Standing::Ended(_)));
+    let is_over = pod(&work(&ended("Error", 137)), "Failed");
+    assert!(matches!(judge_one(&is_over, BRINGER, "work"), Standing::Ended(_)));
+}
+
+#[test]
+fn an_image_without_a_shell_is_no_stream_that_was_cut() {
+    for (reason, exit_code) in [("StartError", 128), ("Error", 127), ("ContainerCannotRun", 127)] {
+        let status = json!({
+            "phase": "Pending",
+            "initContainerStatuses": [bringer(&ended(reason, exit_code))],
+        });
+        let Standing::Ended(Ending::Other(words)) = standing(&status) else {
+            panic!("{reason}");
+        };
+        assert!(words.contains("the image needs /bin/sh"), "{words}");
+    }
+}
+
+#[test]
 fn a_pod_on_a_node_that_is_away_may_come_back() {
     let status = json!({
         "phase": "Running",
-        "conditions": [condition("Ready", "False", "")],
+        "conditions": [condition("Ready", "False", ""), condition("ContainersReady", "True", "")],
         "containerStatuses": [work(&running()), database(&running())],
     });
     assert_eq!(standing(&status), Standing::Away("node-1".to_owned()));
+    let probed = json!({
+        "phase": "Running",
+        "conditions": [condition("Ready", "False", ""), condition("ContainersReady", "False", "")],
+        "containerStatuses": [work(&running()), database(&running())],
+    });
+    assert_eq!(
+        standing(&probed),
+        Standing::Running,
+        "a container of somebody else's is not ready"
+    );
 }
 
 #[test]

@@ -336,6 +336,7 @@ fn what_the_configuration_asks_for_is_in_the_pod() {
         priority_class: Some("batch".to_owned()),
         pull_policy: PullPolicy::Always,
         annotations: [("example.com/team".to_owned(), "one".to_owned())].into(),
+        labels: [("cost-center".to_owned(), "7".to_owned())].into(),
         ..Kubernetes::default()
     };
     let pod = sent(&Config::default(), &cluster);
@@ -344,6 +345,8 @@ fn what_the_configuration_asks_for_is_in_the_pod() {
         pod["metadata"]["annotations"],
         json!({ "coding-agent.task": "github:owner/repo#12", "example.com/team": "one" })
     );
+    assert_eq!(pod["metadata"]["labels"]["cost-center"], "7");
+    assert_eq!(pod["metadata"]["labels"]["coding-agent.purpose"], "work");
     for (key, wanted) in [
         ("runtimeClassName", json!("gvisor")),
         ("serviceAccountName", json!("runs")),
