@@ -105,7 +105,8 @@ impl ReplyRequest for PromptRequest<'_> {
     }
 
     fn adapt(&self, refusal: &str, body: &Value) -> bool {
-        self.connection.provider.adapt(refusal, body)
+        // What the operator adds is sent whatever the server refuses.
+        self.connection.provider.adapt(refusal, body) && self.body() != *body
     }
 
     fn arrived(&self) {

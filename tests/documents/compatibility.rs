@@ -1,4 +1,5 @@
-//! The cells of docs/compatibility.md that say *tested by* name tests that exist.
+//! The cells of docs/compatibility.md say something, and those that say *tested by* name tests that
+//! exist.
 
 use std::path::Path;
 
@@ -38,6 +39,19 @@ fn every_command_that_shows_a_compatibility_is_there() {
             "there is no `make {command}`"
         );
     }
+}
+
+#[test]
+fn no_cell_is_empty() {
+    let text = read("docs/compatibility.md");
+    let mut rows = 0;
+    for row in text.lines().filter_map(|line| line.strip_prefix('|')) {
+        let row = row.trim_end();
+        let mut cells = row.strip_suffix('|').unwrap_or(row).split('|');
+        assert!(cells.all(|cell| !cell.trim().is_empty()), "a cell is empty: {row}");
+        rows += 1;
+    }
+    assert!(rows > 60, "the tables were not read: {rows} rows");
 }
 
 /// Tells files from names of packages, which have a slash, too.

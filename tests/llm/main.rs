@@ -17,8 +17,10 @@
 #[path = "../world/fake"]
 mod fake {
     pub mod model;
+    pub mod tls;
 }
 
+mod certificates;
 mod failures;
 mod fake_model;
 mod pictures;

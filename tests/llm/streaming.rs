@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use coding_agent::conversation::decode;
 use coding_agent::llm::config::ProviderName;
 use coding_agent::llm::error::LlmError;
+use coding_agent::llm::model::Model as Llm;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::model::Model;
+use crate::fake::model::{Model, Request};
 use crate::{PROVIDERS, chat, clean, config, llm, model_of};
 
 /// More than any piece holds, with characters of several bytes.
@@ -236,27 +237,18 @@ async fn a_gateway_that_gives_up_waiting_is_named_and_nothing_is_paid_for_again(
 
 #[tokio::test]
 async fn a_field_that_a_server_refuses_is_left_out_or_named_otherwise_from_then_on() {
-    let openai = |model: &Model| {
-        let mut config = config(model, ProviderName::Openai);
-        config.openai.max_tokens = Some(500);
-        model_of(&config).unwrap()
-    };
     for (field, words, has) in [
         (
             "stream_options",
             "Extra inputs are not permitted: stream_options",
             ("max_tokens", "stream_options"),
         ),
-        (
-            "max_tokens",
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            ("max_completion_tokens", "max_tokens"),
-        ),
+        ("max_tokens", NEWER_NAME, ("max_completion_tokens", "max_tokens")),
     ] {
         let model = Model::start().await;
         model.refuses_field(field, words);
         model.done("Greeted.").done("Greeted again.");
-        let mut chat = chat(&openai(&model), false);
+        let mut chat = chat(&bounded(&model), false);
         chat.get_response().await.unwrap();
         chat.send_user_message(&clean("Again."));
         chat.get_response().await.unwrap();
@@ -267,6 +259,119 @@ async fn a_field_that_a_server_refuses_is_left_out_or_named_otherwise_from_then_
             last.get(has.0).is_some() && last.get(has.1).is_none(),
             "{field}: {last}"
         );
+        model.finish();
+    }
+}
+
+/// The words in which newer models of OpenAI refuse the older name of the longest reply.
+const NEWER_NAME: &str =
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+
+/// Returns the model with a bound on its replies.
+fn bounded(model: &Model) -> Llm {
+    let mut config = config(model, ProviderName::Openai);
+    config.openai.max_tokens = Some(500);
+    model_of(&config).unwrap()
+}
+
+/// Returns under which names each request so far had a bound on the reply.
+fn bounds(model: &Model) -> Vec<Vec<&'static str>> {
+    let named = |request: &Request| -> Vec<&'static str> {
+        let names = ["max_tokens", "max_completion_tokens"].into_iter();
+        names.filter(|name| request.body.get(name).is_some()).collect()
+    };
+    model.requests().iter().map(named).collect()
+}
+
+#[tokio::test]
+async fn a_gateway_whose_servers_differ_is_asked_under_the_older_name_again() {
+    let model = Model::start().await;
+    model
+        .refuses(NEWER_NAME)
+        .done("Greeted.")
+        .refuses("Unrecognized request argument supplied: max_completion_tokens")
+        .done("Greeted again.");
+    let mut chat = chat(&bounded(&model), false);
+    chat.get_response().await.unwrap();
+    chat.send_user_message(&clean("Again."));
+    chat.get_response().await.unwrap();
+    assert_eq!(
+        bounds(&model),
+        [
+            ["max_tokens"],
+            ["max_completion_tokens"],
+            ["max_completion_tokens"],
+            ["max_tokens"]
+        ]
+    );
+    model.finish();
+}
+
+#[tokio::test]
+async fn requests_that_are_refused_at_the_same_time_all_learn_from_it() {
+    let model = Model::start().await;
+    model
+        .refuses(NEWER_NAME)
+        .holds()
+        .refuses(NEWER_NAME)
+        .holds()
+        .done("Greeted.")
+        .done("Greeted.");
+    let llm = bounded(&model);
+    let (mut one, mut other) = (chat(&llm, false), chat(&llm, false));
+    let (one, other, ()) = tokio::join!(one.get_response(), other.get_response(), async {
+        model.until_held(2).await;
+        model.release();
+        model.release();
+    });
+    assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
+    assert_eq!(
+        bounds(&model),
+        [
+            ["max_tokens"],
+            ["max_tokens"],
+            ["max_completion_tokens"],
+            ["max_completion_tokens"]
+        ]
+    );
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_field_that_the_operator_adds_is_not_taken_back_and_the_servers_words_are_told() {
+    let model = Model::start().await;
+    model.refuses_field("max_tokens", NEWER_NAME);
+    let mut config = config(&model, ProviderName::Openai);
+    config
+        .openai
+        .options
+        .extra_body
+        .insert("max_tokens".to_owned(), json!(500));
+    let error = chat(&model_of(&config).unwrap(), false)
+        .get_response()
+        .await
+        .unwrap_err();
+    assert!(matches!(error, LlmError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains(NEWER_NAME), "{error}");
+    assert_eq!(bounds(&model), [["max_tokens"]]);
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_streams_is_asked_for_whole_replies_from_then_on() {
+    for provider in [ProviderName::Lmstudio, ProviderName::Openai] {
+        let model = Model::start().await;
+        model
+            .refuses("Unsupported value: 'stream' does not support true with this model.")
+            .done("Greeted.")
+            .done("Greeted again.");
+        let mut chat = chat(&llm(&model, provider), false);
+        chat.get_response().await.unwrap();
+        chat.send_user_message(&clean("Again."));
+        chat.get_response().await.unwrap();
+        let requests = model.requests();
+        let streamed: Vec<_> = requests.iter().map(|request| &request.body["stream"]).collect();
+        assert_eq!(streamed, [true, false, false], "{provider:?}");
         model.finish();
     }
 }

@@ -2,12 +2,26 @@
 
 use serde_json::json;
 
+use crate::fake::git_http::Late;
 use crate::world::World;
 use crate::world::scripts::{executes, greets, plan};
 
-/// Seconds in the place of minutes: a stall is declared before the pack begins.
+/// Seconds after which a push counts as stalled, in the place of minutes: long before its hook
+/// ends.
 const STALL: u64 = 3;
-const LATE: u32 = 7;
+const LATE: Late = Late {
+    seconds: 7,
+    keepalive: 1,
+};
+
+/// Seconds after which a fetch counts as stalled: it would be given up before the pack begins, if
+/// the server's signs of life did not count. They are packets of five bytes every five seconds, as
+/// git's own server sends them.
+const STALLED_FETCH: u64 = 8;
+const LATE_PACK: Late = Late {
+    seconds: 20,
+    keepalive: 5,
+};
 
 /// Enough seconds for all that git does in these stories but wait for a hook, on a busy machine.
 const HASTE: u32 = 10;
@@ -15,12 +29,21 @@ const HASTE: u32 = 10;
 #[tokio::test]
 async fn a_pack_that_begins_late_is_waited_for() {
     let mut world = World::start().await;
-    world.configure(|config| config["git"] = json!({ "stall_seconds": STALL }));
-    world.github.packs_late(LATE);
+    world.configure(|config| config["git"] = json!({ "stall_seconds": STALLED_FETCH }));
+    world.github.packs_late(LATE_PACK);
     greets(world.model.plans(plan()));
     let issue = world.github.open_issue("Greet").label("coding agent");
 
-    let ended = world.run().await;
+    let mut run = world.spawn(&["run"]);
+    // Meanwhile people see what the run does.
+    let is_told = issue.until(|issue| {
+        let comments = issue.comments();
+        comments
+            .iter()
+            .any(|comment| comment.body.contains("**Now:** the repository is being fetched: "))
+    });
+    run.until(&world, is_told).await;
+    let ended = run.ended().await;
 
     assert_eq!(
         ended.stdout,
@@ -29,7 +52,6 @@ async fn a_pack_that_begins_late_is_waited_for() {
         world.story()
     );
     assert_eq!(issue.labels(), ["coding agent done"]);
-    // Meanwhile people see what the run does.
     let journal = world.journal();
     let told = journal.iter().filter(|entry| entry["fact"] == "repository_arriving");
     assert!(told.count() >= 1, "{}", world.story());
@@ -66,7 +88,10 @@ async fn a_push_that_a_hook_looks_at_for_long_is_waited_for() {
 async fn a_push_that_takes_longer_than_its_time_names_the_setting_and_is_made_later() {
     let mut world = World::start().await;
     world.configure(|config| config["git"] = json!({ "timeout_seconds": HASTE }));
-    world.github.pushes_late(3 * HASTE);
+    world.github.pushes_late(Late {
+        seconds: 3 * HASTE,
+        keepalive: 1,
+    });
     greets(world.model.plans(plan()));
     let issue = world.github.open_issue("Greet").label("coding agent");
 

@@ -311,6 +311,39 @@ async fn a_check_beyond_the_first_hundred_is_seen_and_a_signature_is_for_people(
 }
 
 #[tokio::test]
+async fn a_status_beyond_the_first_hundred_is_seen() {
+    let mut world = World::start().await;
+    world.configure(|config| config["follow_up"] = json!({ "debounce_seconds": 0, "max_ci_rounds": 1 }));
+    greets(world.model.plans(plan()));
+    world.github.open_issue("Greet the reader").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let pull = world.github.pulls().remove(0);
+    for number in 0..100 {
+        pull.status(&format!("ci/legacy ({number})"), "success", "It builds.");
+    }
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+
+    pull.status("ci/legacy (100)", "failure", "3 tests failed");
+    world.make_checks_old().await;
+    world.model.plans(Plan::of(&["look"])).done("It cannot be mended.");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let task = world.model.requests().last().unwrap().first_user_message();
+    assert!(
+        task.contains("ci/legacy (100)") && task.contains("3 tests failed"),
+        "{task}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_user_in_the_place_of_a_group_is_told_what_to_write_instead() {
     let mut world = World::on_gitlab().await;
     world.configure(|config| config["gitlab"]["projects"] = json!(["alice/*"]));

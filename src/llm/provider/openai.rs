@@ -39,7 +39,8 @@ enum Kind {
     Other,
 }
 
-/// Changes to later requests, as a server's refusals demand them.
+/// Changes to later requests, as a server's refusals demand them. They are forgotten when the
+/// process ends.
 #[derive(Default)]
 struct Adaptations {
     no_stream: AtomicBool,
@@ -77,10 +78,7 @@ pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmErr
         max_tokens: config.max_tokens,
         options: SamplingOptions::of(config),
         kind,
-        adaptations: Adaptations {
-            max_completion_tokens: AtomicBool::new(matches!(kind, Kind::OpenAi | Kind::Azure)),
-            ..Adaptations::default()
-        },
+        adaptations: Adaptations::default(),
     };
     Ok((url, server))
 }
@@ -227,18 +225,22 @@ impl Provider for OpenAiServer {
         let learned = &self.adaptations;
         let words = refusal.to_lowercase();
         let is_unknown = |field: &str| body.get(field).is_some() && words.contains(field);
-        if is_unknown("stream_options") {
-            return !learned.no_stream_options.swap(true, Relaxed);
-        }
-        if is_unknown("max_completion_tokens") {
-            return learned.max_completion_tokens.swap(false, Relaxed);
-        }
-        if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
-            return !learned.max_completion_tokens.swap(true, Relaxed);
-        }
         let refuses_stream =
             words.contains("stream") && (words.contains("not support") || words.contains("unsupported"));
-        body["stream"] == true && refuses_stream && !learned.no_stream.swap(true, Relaxed)
+        // Requests that were sent at the same time are refused for the same reason. Each of them is
+        // sent again, whichever was the first to learn it.
+        if is_unknown("stream_options") {
+            learned.no_stream_options.store(true, Relaxed);
+        } else if is_unknown("max_completion_tokens") {
+            learned.max_completion_tokens.store(false, Relaxed);
+        } else if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
+            learned.max_completion_tokens.store(true, Relaxed);
+        } else if body["stream"] == true && refuses_stream {
+            learned.no_stream.store(true, Relaxed);
+        } else {
+            return false;
+        }
+        true
     }
 
     async fn takes_native_calls(&self, _transport: &Transport) -> bool {
@@ -412,23 +414,34 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_reply_is_named_as_the_server_knows_it() {
+    fn the_longest_reply_is_named_as_the_server_wants_it_and_not_as_its_host_is_called() {
         let prompt = Prompt {
             messages: &[],
             tools: None,
             form: None,
             is_repeating: false,
         };
-        let limit = |base_url: &str| {
+        for base_url in ["https://api.openai.com/v1/", "http://127.0.0.1:8080/v1"] {
             let config = ModelConfig {
                 max_tokens: Some(500),
                 ..at(ProviderName::Openai, base_url)
             };
-            let body = openai(&config).unwrap().1.body(&prompt);
-            ["max_tokens", "max_completion_tokens"].map(|key| body[key].as_u64())
-        };
-        assert_eq!(limit("https://api.openai.com/v1/"), [None, Some(500)]);
-        assert_eq!(limit("http://127.0.0.1:8080/v1"), [Some(500), None]);
+            let (_, server) = openai(&config).unwrap();
+            let limit = || {
+                let body = server.body(&prompt);
+                ["max_tokens", "max_completion_tokens"].map(|key| body[key].as_u64())
+            };
+            let older = server.body(&prompt);
+            assert_eq!(limit(), [Some(500), None]);
+            for refused in [&older, &older] {
+                assert!(server.adapt("Use 'max_completion_tokens' instead of 'max_tokens'.", refused));
+                assert_eq!(limit(), [None, Some(500)]);
+            }
+            let newer = server.body(&prompt);
+            assert!(server.adapt("Unrecognized request argument supplied: max_completion_tokens", &newer));
+            assert_eq!(limit(), [Some(500), None]);
+            assert!(!server.adapt("max_tokens is too large: 500", &older));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,10 +26,15 @@ use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS, SILENC
 use crate::repository::git::limits::{Effort, Limits};
 use crate::repository::git::process_group::ProcessGroup;
 use crate::repository::git::progress::{MAX_COMPLAINT, Told, tail};
+use crate::repository::git::silence::until_silent;
 use crate::repository::{Config, RepositoryError};
 
 /// Oldest supported git: 2.31 introduced configuration in the environment (`GIT_CONFIG_COUNT`).
 const OLDEST: (u32, u32) = (2, 31);
+
+/// The reason for which a transfer is ended.
+const STOOD_STILL: &str = "the server sent nothing for longer than `git.stall_seconds` allows";
+
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 
 /// A git command that is not started yet.
@@ -39,6 +45,8 @@ pub(in crate::repository) struct Git<'a> {
     input: Input<'a>,
     hidden: Vec<SecretString>,
     told: Option<Told<'a>>,
+    /// How long it may stand still.
+    patience: Option<Duration>,
 }
 
 /// The standard input of a git command.
@@ -113,12 +121,18 @@ impl<'a> Git<'a> {
             input: Input::Nothing,
             hidden: Vec::new(),
             told: None,
+            patience: None,
         }
     }
 
     /// Sets the limits for `effort`; the default are those of a look-up.
     pub(in crate::repository) fn with(mut self, effort: Effort, config: &Config) -> Self {
         self.limits = effort.limits(config);
+        if effort == Effort::Transfer {
+            // Silence is noticed here, since curl takes signs of life for it.
+            self.command.env("GIT_HTTP_LOW_SPEED_LIMIT", "0");
+            self.patience = Some(Duration::from_secs(config.stall_seconds));
+        }
         self
     }
 
@@ -244,10 +258,17 @@ impl<'a> Git<'a> {
             what: what.clone(),
             reason: format!("git was lost: {error}"),
         };
+        let patience = self.patience;
         let (mut child, mut group, input) = self.start()?;
+        let leader = group.leader();
+        let standing_still = async {
+            match patience {
+                Some(patience) => until_silent(leader, patience).await,
+                None => std::future::pending().await,
+            }
+        };
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {
-            let leader = group.leader();
             let end = || {
                 if let Some(pid) = leader {
                     let _ = kill_process_group(pid, Signal::KILL);
@@ -280,12 +301,20 @@ impl<'a> Git<'a> {
                 was_cut: was_cut?,
             })
         };
-        let ended = timeout(limits.time, work)
-            .await
-            .map_err(|_| RepositoryError::Unavailable {
-                what: what.clone(),
-                reason: limits.too_late(),
-            })?;
+        let working = timeout(limits.time, work);
+        let ended = tokio::select! {
+            ended = working => ended,
+            () = standing_still => {
+                return Err(RepositoryError::Unavailable {
+                    what,
+                    reason: STOOD_STILL.to_owned(),
+                });
+            }
+        };
+        let ended = ended.map_err(|_| RepositoryError::Unavailable {
+            what: what.clone(),
+            reason: limits.too_late(),
+        })?;
         group.is_over();
         ended.map_err(|error| lost(&error))
     }

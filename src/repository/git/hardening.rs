@@ -78,9 +78,8 @@ pub(super) const SETTINGS: [&str; 30] = [
     "color.ui=false",
 ];
 
-/// Bytes in a second below which a connection counts as silent. While a forge puts a large pack
-/// together it sends a few bytes every few seconds for minutes; any larger number would take that
-/// for a stall. How long a silence may last is configured (`stall_seconds`).
+/// Bytes in a second below which a connection counts as silent in a look-up. How long a silence may
+/// last is configured (`stall_seconds`). A transfer has another measure (`silence`).
 pub(super) const SILENCE: &str = "http.lowSpeedLimit=1";
 
 /// Faults, as `git fsck` names them, that old honest histories have and every forge serves. What

@@ -5,6 +5,7 @@ pub(in crate::repository) mod names; // commit ids and branch names
 pub(in crate::repository) mod failure; // reads git's messages
 pub(in crate::repository) mod hardening; // environment and settings of every git process
 pub(in crate::repository) mod limits; // time, processor time and memory
+mod silence; // notices a transfer that stands still
 pub(in crate::repository) mod process_group; // ends git with its children
 pub(in crate::repository) mod progress; // what git says while it works
 pub mod command; // a git process

@@ -165,6 +165,8 @@ async fn an_engine_without_the_controller_of_processors_is_worked_with_and_says_
 #[tokio::test]
 async fn limits_that_an_engine_refuses_without_a_warning_are_left_out() {
     let machine = Machine {
+        // Whether its file system was mounted with quotas, an engine does not tell.
+        info: json!({ "Driver": "overlay2", "DriverStatus": [["Backing Filesystem", "xfs"]] }),
         refuses: vec![
             NO_PROCESSORS,
             (
@@ -175,10 +177,14 @@ async fn limits_that_an_engine_refuses_without_a_warning_are_left_out() {
                 "Memory",
                 "crun: opening file `memory.max` for writing: No such file or directory",
             ),
+            (
+                "StorageOpt",
+                "--storage-opt is supported only for overlay over xfs with 'pquota' mount option",
+            ),
         ],
         ..Machine::default()
     };
-    is_worked_with_unlimited(machine, &["cpu_limit", "pids_limit", "memory_limit"]).await;
+    is_worked_with_unlimited(machine, &["cpu_limit", "pids_limit", "memory_limit", "disk_limit"]).await;
 }
 
 #[tokio::test]
@@ -240,6 +246,10 @@ async fn a_service_is_tried_beside_a_container_and_nothing_of_it_stays() {
 /// what `doctor` says.
 async fn is_worked_with_unlimited(machine: Machine, keys: &[&str]) -> String {
     let mut world = World::start().await;
+    if keys.contains(&"disk_limit") {
+        // The others have a default.
+        world.configure(|config| config["command_executor"]["resources"]["disk_limit"] = json!("20g"));
+    }
     let engine = Engine::on(machine, USUAL).await;
     world.sets("DOCKER_HOST", engine.address());
     greets(world.model.plans(plan()));

@@ -41,22 +41,31 @@ use crate::fake::lfs;
 /// File in the folder of the repositories with git's settings for all of them.
 const SETTINGS: &str = ".gitconfig";
 
-/// Has packs begin so many seconds late, like those of large repositories on a busy forge. Until
-/// then the server sends a byte or two every second, by which one knows that it is at work.
-pub fn packs_late(folder: &Path, seconds: u32) {
+/// How late something begins, and how a client knows until then that the server is at work.
+#[derive(Clone, Copy, Debug)]
+pub struct Late {
+    /// Seconds until it begins.
+    pub seconds: u32,
+    /// Seconds between two signs of life, each a packet of five bytes. Git's own default is five.
+    pub keepalive: u32,
+}
+
+/// Has packs begin late, like those of large repositories on a busy forge.
+pub fn packs_late(folder: &Path, late: Late) {
+    let Late { seconds, keepalive } = late;
     let hook = folder.join("packs-late");
     std::fs::write(&hook, format!("#!/bin/sh\nsleep {seconds}\nexec \"$@\"\n")).expect("a hook can be written");
     std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
     let settings = format!(
-        "[uploadpack]\n\tkeepAlive = 1\n\tpackObjectsHook = {}\n",
+        "[uploadpack]\n\tkeepAlive = {keepalive}\n\tpackObjectsHook = {}\n",
         hook.display()
     );
     std::fs::write(folder.join(SETTINGS), settings).expect("settings can be written");
 }
 
-/// Has every push of a branch wait so many seconds for a hook that looks at what came, as scanners of
-/// secrets do; meanwhile the server sends a few bytes every second.
-pub fn pushes_late(folder: &Path, seconds: u32) {
+/// Has every push of a branch wait for a hook that looks at what came, as scanners of secrets do.
+pub fn pushes_late(folder: &Path, late: Late) {
+    let Late { seconds, keepalive } = late;
     let hooks = folder.join("hooks-of-all");
     std::fs::create_dir_all(&hooks).expect("a folder for hooks can be made");
     let hook = hooks.join("pre-receive");
@@ -67,7 +76,7 @@ pub fn pushes_late(folder: &Path, seconds: u32) {
     .expect("a hook can be written");
     std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
     let settings = format!(
-        "[receive]\n\tkeepAlive = 1\n[core]\n\thooksPath = {}\n",
+        "[receive]\n\tkeepAlive = {keepalive}\n[core]\n\thooksPath = {}\n",
         hooks.display()
     );
     std::fs::write(folder.join(SETTINGS), settings).expect("settings can be written");

@@ -25,6 +25,7 @@ use std::time::Instant;
 use crate::fake::board::HUMAN;
 use crate::fake::forge::Forge;
 use crate::fake::git_http;
+use crate::fake::git_http::Late;
 use crate::fake::github::state::Allowance;
 use crate::fake::github::state::Place;
 use crate::fake::github::state::State;
@@ -351,14 +352,14 @@ impl GitHub {
             .await
     }
 
-    /// Has packs begin so many seconds late, with signs of life until then.
-    pub fn packs_late(&self, seconds: u32) {
-        git_http::packs_late(&self.forge.folder, seconds);
+    /// Has packs begin late, with signs of life until then.
+    pub fn packs_late(&self, late: Late) {
+        git_http::packs_late(&self.forge.folder, late);
     }
 
-    /// Has every push of a branch wait so many seconds for a hook, with signs of life until then.
-    pub fn pushes_late(&self, seconds: u32) {
-        git_http::pushes_late(&self.forge.folder, seconds);
+    /// Has every push of a branch wait for a hook, with signs of life until then.
+    pub fn pushes_late(&self, late: Late) {
+        git_http::pushes_late(&self.forge.folder, late);
     }
 
     /// Waits until a request hangs.

@@ -15,7 +15,6 @@ use serde_json::json;
 use crate::fake::answer::linked_body;
 use crate::fake::github::api::answer::Answer;
 use crate::fake::github::api::answer::Problem;
-use crate::fake::github::api::answer::ok;
 use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
 use crate::fake::github::api::hub::find;
@@ -35,7 +34,7 @@ pub async fn of_commit(hub: Shared<Hub>, viewer: Viewer, Path((owner, name, rest
     let place = (owner, name);
     match rest.rsplit_once('/') {
         Some((commit, "check-runs")) => check_runs(&hub, &viewer, &place, commit, &query),
-        Some((commit, "status")) => combined_status(&hub, &viewer, &place, commit),
+        Some((commit, "status")) => combined_status(&hub, &viewer, &place, commit, &query),
         _ => refs::commit(hub, viewer, Path((place.0, place.1, rest))).await,
     }
 }
@@ -83,11 +82,11 @@ fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {
     })
 }
 
-fn combined_status(hub: &Hub, viewer: &Viewer, place: &(String, String), commit: &str) -> Answer {
-    ok(hub.show(viewer, |view| {
+/// Answers with the newest status of each context, page by page. The state is that of all of them.
+fn combined_status(hub: &Hub, viewer: &Viewer, place: &(String, String), commit: &str, query: &Query) -> Answer {
+    let (mut combined, statuses) = hub.show(viewer, |view| {
         let place = find(view.state, viewer, place)?;
         let on_commit: Vec<_> = place.statuses.iter().filter(|status| status.commit == commit).collect();
-        // The newest of each context counts.
         let newest: Vec<_> = on_commit
             .iter()
             .filter(|status| {
@@ -105,13 +104,17 @@ fn combined_status(hub: &Hub, viewer: &Viewer, place: &(String, String), commit:
             "success"
         };
         let url = format!("{}/repos/{}/commits/{commit}", view.api, place.full_name());
-        let shown: Vec<_> = newest.iter().map(|status| told(&url, status)).collect();
-        Ok::<_, Problem>(json!({
-            "state": state, "statuses": shown, "sha": commit, "total_count": shown.len(),
-            "repository": view.repository(place),
+        let statuses: Vec<_> = newest.iter().map(|status| told(&url, status)).collect();
+        let combined = json!({
+            "state": state, "sha": commit, "repository": view.repository(place),
             "commit_url": url, "url": format!("{url}/status"),
-        }))
-    })?)
+        });
+        Ok::<_, Problem>((combined, statuses))
+    })?;
+    let page = query.page(statuses, 30);
+    combined["total_count"] = json!(page.total);
+    combined["statuses"] = json!(page.items);
+    Ok(linked_body(query, &hub.api(), &page, Json(combined)))
 }
 
 fn told(commit: &str, status: &Status) -> Value {
