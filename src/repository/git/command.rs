@@ -301,7 +301,8 @@ impl<'a> Git<'a> {
                 was_cut: was_cut?,
             })
         };
-        let working = timeout(limits.time, work);
+        // A future of several kilobytes, which every stage of a run would carry.
+        let working = Box::pin(timeout(limits.time, work));
         let ended = tokio::select! {
             ended = working => ended,
             () = standing_still => {
