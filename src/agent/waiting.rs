@@ -64,6 +64,9 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if !goes_on && run.claim.state.is_set_aside() && !run.reporter.is_shown(&run.claim, run.claim.state) {
         // The process that paused the run was killed before it could show that.
         open::remove_left_container(&run.claim).await;
+        if run.reporter.finds_it_finished(&run.claim).await {
+            return Visited::Ended(finishing::finish(run, Interruption::FinishedElsewhere).await);
+        }
         finishing::show_set_aside(&mut run).await;
     } else if !goes_on && run.claim.state.is_set_aside() {
         ask_anew(&mut run).await;

@@ -59,6 +59,13 @@ impl Labels {
         }
     }
 
+    /// Tells whether the labels that a task carries show that the work on it has ended.
+    pub fn show_an_end(&self, carried: &[String]) -> bool {
+        [&self.done, &self.failed, &self.stopped]
+            .into_iter()
+            .any(|label| carried.contains(label))
+    }
+
     /// Returns all labels this program sets, the trigger included.
     pub fn all(&self) -> [&str; 7] {
         [

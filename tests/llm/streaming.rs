@@ -123,6 +123,30 @@ async fn a_stream_that_breaks_off_or_fails_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_reply_that_breaks_off_twice_is_not_asked_for_a_third_time() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.breaks_off().breaks_off();
+        let mut chat = chat(&llm(&model, provider), true);
+        let error = chat.get_response().await.unwrap_err();
+        assert!(
+            matches!(error, LlmError::Unreachable { .. })
+                && error
+                    .to_string()
+                    .contains("such as a proxy or gateway with a limit on how long a whole response may take"),
+            "{provider:?}: {error}"
+        );
+        assert_eq!(model.requests().len(), 2, "{provider:?}");
+        // Each call has a second attempt of its own.
+        model.breaks_off().done("Greeted.");
+        let reply = chat.get_response().await.unwrap();
+        assert!(decode::turn(&reply).unwrap().done, "{provider:?}");
+        assert_eq!(model.requests().len(), 4, "{provider:?}");
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn an_error_in_a_stream_means_what_it_means_before_one() {
     for provider in PROVIDERS {
         let model = Model::start().await;
@@ -220,7 +244,7 @@ async fn a_reply_that_never_falls_silent_ends_at_its_bound() {
 
 #[tokio::test]
 async fn a_gateway_that_gives_up_waiting_is_named_and_nothing_is_paid_for_again() {
-    for status in [504, 524] {
+    for status in [408, 504, 524] {
         let model = Model::start().await;
         model.fails(status, 1);
         let mut chat = chat(&llm(&model, ProviderName::Openai), false);

@@ -279,3 +279,72 @@ async fn a_reply_that_a_gateway_does_not_wait_for_passes_it_as_a_stream() {
     assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
     world.finish().await;
 }
+
+/// Has the model begin a reply and halt in the middle, where a gateway loses its patience.
+fn begins_and_halts(world: &World) {
+    world.model.done(&"Greeted, at great length. ".repeat(100)).halts();
+}
+
+#[tokio::test]
+async fn a_gateway_that_cuts_every_reply_off_is_named_and_the_reply_is_paid_for_twice() {
+    let mut world = World::start().await;
+    let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
+    world.model.plans(Plan::of(&["greet"]));
+    begins_and_halts(&world);
+    begins_and_halts(&world);
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        told.contains(
+            "such as a proxy or gateway with a limit on how long a whole response may take, seems to cut replies off"
+        ) && told.contains("set in llm.openai an address that leads past it"),
+        "{told}"
+    );
+    // The plan, and the reply twice.
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 2));
+
+    // Later it is made and paid again.
+    world.model.done("Greeted.");
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (4, 2));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_a_gateway_cuts_off_once_comes_at_the_second_attempt() {
+    let mut world = World::start().await;
+    let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
+    world.model.plans(Plan::of(&["greet"]));
+    begins_and_halts(&world);
+    world.model.done("Greeted.");
+    let issue = world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
+    world.finish().await;
+}

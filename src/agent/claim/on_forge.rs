@@ -319,10 +319,8 @@ impl ClaimOnForge {
     /// that it has, and would have the item passed over for good.
     async fn shows_an_end(&self) -> Result<bool, ClaimError> {
         let item = self.forge.item(&self.asking.task).await?;
-        let carries = |label: &String| item.labels.contains(label);
-        let labels = &self.labels;
-        let is_ended = !item.is_open || [&labels.done, &labels.failed, &labels.stopped].into_iter().any(carries);
-        Ok(is_ended && !carries(&labels.trigger))
+        let is_ended = !item.is_open || self.labels.show_an_end(&item.labels);
+        Ok(is_ended && !item.labels.contains(&self.labels.trigger))
     }
 
     /// Says that a claim was not believed.

@@ -239,12 +239,12 @@ impl Reporter {
     }
 }
 
-/// Tells whether an item that this run works on has the label of a finished one although this run
-/// has not finished it: the run took that label off when it began.
+/// Tells whether an item that this run works on has a label of work that has ended, although this
+/// run has not ended: it took such labels off when it began.
 fn is_finished_elsewhere(claim: &Claim, item: &Item, labels: &Labels) -> bool {
     let thread = &claim.record.thread;
     let began = thread.shown.is_some();
-    began && item.labels.contains(&labels.done) && !thread.comments.contains_key(&claim.marker("final"))
+    began && labels.show_an_end(&item.labels) && !thread.comments.contains_key(&claim.marker("final"))
 }
 
 /// Action for a comment that exists already.

@@ -173,6 +173,10 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
 
 /// Suspends a run whose stage ended with a question to people.
 pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
+    // Nobody is asked about an item that another installation has finished, or works on.
+    if let Some(interruption) = Box::pin(elsewhere::came_before(&run)).await {
+        return finish(run, interruption).await;
+    }
     show_set_aside(&mut run).await;
     closing::leave(&mut run).await;
     release(&run.claim, None).await;

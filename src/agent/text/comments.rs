@@ -298,14 +298,14 @@ pub fn withdrawn(reason: &str, trigger: &str) -> Page {
     page
 }
 
-/// Returns the final comment of a run whose item another installation of the program finished.
+/// Returns the final comment of a run whose item another installation has ended its work on.
 pub fn finished_elsewhere() -> Page {
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
     page.own(
-        "Another installation of this program, which looks for the same label, has finished this. What this run did is not \
-         delivered, and the labels are left as they are. Where the forge takes no claims (`coding-agent doctor` tells), give \
-         each installation a label of its own (`labels.trigger`).",
+        "Another installation of this program, which looks for the same label, has ended its work on this. What this run did \
+         is not delivered, and the labels are left as they are. Where the forge takes no claims (`coding-agent doctor` \
+         tells), give each installation a label of its own (`labels.trigger`).",
     );
     page
 }

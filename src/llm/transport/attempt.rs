@@ -1,5 +1,7 @@
 //! Failures of attempts to get a reply, and whether another attempt is made.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -17,7 +19,10 @@ const UNKNOWN_RESET: Duration = Duration::from_mins(1);
 pub(super) enum AttemptFailure {
     NotLocal(LlmError),
     Answered(ErrorResponse),
+    /// The connection failed, or what came cannot be used.
     Broken(String),
+    /// A reply broke off after its first event had come.
+    CutOff(String),
     TooSlow(Duration),
     /// A stream that had begun stopped.
     Silent(Duration),
@@ -31,12 +36,31 @@ impl From<String> for AttemptFailure {
     }
 }
 
-/// Decides whether a call that failed is made again, and when.
-pub(super) fn after(failure: AttemptFailure, info: &ServerInfo, summary: RequestSummary) -> AttemptError<LlmError> {
+impl AttemptFailure {
+    /// Returns the failure as that of a reply that broke off, if its first event had come.
+    pub(super) fn midway(self, has_come: bool) -> Self {
+        match self {
+            Self::Broken(reason) if has_come => Self::CutOff(reason),
+            failure => failure,
+        }
+    }
+}
+
+/// Decides whether a call that failed is made again, and when. `was_cut_off` keeps whether a reply
+/// to the call broke off before: the second one that does is the last.
+pub(super) fn after(
+    failure: AttemptFailure,
+    info: &ServerInfo,
+    summary: RequestSummary,
+    was_cut_off: &AtomicBool,
+) -> AttemptError<LlmError> {
     let step = match failure {
         AttemptFailure::Answered(response) => response.next_step(info, summary, Utc::now()),
         AttemptFailure::NotLocal(error) => NextStep::Final(error),
-        AttemptFailure::Broken(reason) => NextStep::Again {
+        AttemptFailure::CutOff(reason) if was_cut_off.swap(true, Relaxed) => {
+            NextStep::Final(cut_off_again(info, &reason))
+        }
+        AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) => NextStep::Again {
             after: Duration::ZERO,
             reason,
         },
@@ -80,6 +104,19 @@ pub(super) fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, fou
         rule: network.rule.clone(),
         reason: found.to_string(),
     }
+}
+
+/// Returns the error for a call to which two replies broke off: a third one would most likely be
+/// made and paid in vain, too.
+fn cut_off_again(info: &ServerInfo, reason: &str) -> LlmError {
+    let reason = format!(
+        "a reply broke off after it had begun, and so did the one that was asked for in its place ({reason}): something between, \
+         such as a proxy or gateway with a limit on how long a whole response may take, seems to cut replies off; the reply is \
+         not asked for again at once, since it would be made and paid again. Raise that limit, or set in {} an address that \
+         leads past it",
+        info.section
+    );
+    unreachable(info, reason)
 }
 
 pub(super) fn unreachable(info: &ServerInfo, reason: String) -> LlmError {

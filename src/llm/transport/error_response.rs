@@ -83,7 +83,8 @@ impl ErrorResponse {
             404 | 405 | 300..=399 => refused(&info.address_hint),
             429 if words.contains("insufficient_quota") => refused("add credit to the account or choose another model"),
             429 => self.rate_limited(now),
-            504 | 524 => NextStep::Final(LlmError::Unreachable {
+            // Some gateways say with 408, too, that they do not wait any longer.
+            408 | 504 | 524 => NextStep::Final(LlmError::Unreachable {
                 address: info.address.clone(),
                 reason: format!(
                     "a proxy in front of it answered {} because the reply took longer than the proxy waits; the reply is not asked \
@@ -92,7 +93,7 @@ impl ErrorResponse {
                     self.status, info.section
                 ),
             }),
-            408 | 409 | 425 | 500..=599 => NextStep::Again {
+            409 | 425 | 500..=599 => NextStep::Again {
                 after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
                 reason: format!("it answered {}: {message}", self.status),
             },

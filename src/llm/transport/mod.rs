@@ -4,7 +4,8 @@
 //! A call to a model changes nothing on the server, so every transient failure may be tried again:
 //! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
 //! time is not asked for again, nor one that a gateway gave up waiting for: it would cost the same
-//! once more.
+//! once more. For the same reason a reply that broke off after it had begun is asked for only once
+//! more: what cuts two of them off cuts the third as well.
 
 pub(crate) mod server_info; // what is known of a server before anything is sent
 mod schema_order; // writes the fields of a schema in the order they are required in
@@ -16,6 +17,7 @@ pub(crate) mod event_stream; // the events of a streamed reply
 pub(crate) mod streaming; // reads streamed answers as they come
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -159,17 +161,18 @@ impl Transport {
         summary: RequestSummary,
     ) -> Result<R::Reply, LlmError> {
         let client = self.client().await?;
+        let was_cut_off = AtomicBool::new(false);
         let once = || async {
             for _ in 0..MOST_ADAPTATIONS {
                 let body = request.body();
                 match self.attempt_reply(info, client, url, request, &body).await {
                     Err(AttemptFailure::Answered(response)) if response.is_about_a_field() => {
                         if !request.adapt(&response.body, &body) {
-                            return Err(after(AttemptFailure::Answered(response), info, summary));
+                            return Err(after(AttemptFailure::Answered(response), info, summary, &was_cut_off));
                         }
                         tracing::debug!("the server refused a field of the request, which is sent without it");
                     }
-                    reply => return reply.map_err(|failure| after(failure, info, summary)),
+                    reply => return reply.map_err(|failure| after(failure, info, summary, &was_cut_off)),
                 }
             }
             let reason = "it refused one field of the request after the other".to_owned();
@@ -221,7 +224,7 @@ impl Transport {
         match self.attempt(info, client, request, limit).await {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
-            Err(AttemptFailure::Broken(reason)) => Err(unreachable(info, reason)),
+            Err(AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason)) => Err(unreachable(info, reason)),
             Err(AttemptFailure::TooSlow(limit) | AttemptFailure::Silent(limit) | AttemptFailure::Endless(limit)) => {
                 Err(unreachable(
                     info,

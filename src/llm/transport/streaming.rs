@@ -52,7 +52,7 @@ impl Transport {
                 Err(_) | Ok(Err(_)) if streamed.is_finished => return Ok(streamed.answer.into()),
                 Err(_) => return Err(AttemptFailure::Silent(silence)),
                 Ok(Err(error)) if error.is_timeout() => return Err(AttemptFailure::Endless(longest)),
-                Ok(Err(error)) => return Err(self.failure(info, &error, longest)),
+                Ok(Err(error)) => return Err(self.failure(info, &error, longest).midway(streamed.has_come)),
                 Ok(Ok(piece)) => piece,
             };
             bytes += piece.as_ref().map_or(0, Bytes::len);
@@ -61,17 +61,22 @@ impl Transport {
                     "the answer has more than {MAX_BODY_BYTES} bytes"
                 )));
             }
-            streamed.take(piece.as_deref(), |answer, event| {
+            let taken = streamed.take(piece.as_deref(), |answer, event| {
                 if let Some(response) = self.error_in(&event) {
                     return Err(AttemptFailure::Answered(response));
                 }
                 request.arrived();
                 Ok(request.add(answer, event)?)
-            })?;
+            });
             if piece.is_none() {
-                let answer = streamed.whole().map_err(AttemptFailure::Broken)?;
+                // The end may also have come in the middle of an event.
+                let has_come = streamed.has_come;
+                taken.map_err(|failure: AttemptFailure| failure.midway(has_come))?;
+                let answer = streamed.whole();
+                let answer = answer.map_err(|reason| AttemptFailure::Broken(reason).midway(has_come))?;
                 return Ok(answer.into());
             }
+            taken?;
             if let Some(repetition) = streamed.ended_for(request) {
                 return Ok(Received {
                     answer: streamed.answer,
@@ -118,7 +123,7 @@ impl Transport {
         }
         is_finished
             .then_some(answer)
-            .ok_or_else(|| AttemptFailure::Broken("the reply broke off in the middle".to_owned()))
+            .ok_or_else(|| AttemptFailure::CutOff("the reply broke off in the middle".to_owned()))
     }
 
     /// Returns the error that an event of a stream reports, as the answer it would have been if it

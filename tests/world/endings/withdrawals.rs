@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{greeting, greets, plan, told};
 use crate::fake::github::Item;
+use crate::fake::model::Script;
 use crate::world::{Ended, World};
 
 /// Lets people do something while the model thinks about its last reply.
@@ -124,35 +125,76 @@ async fn an_item_that_another_installation_finished_keeps_its_labels() {
     -----
     ### ⏹️ Stopped
 
-    Another installation of this program, which looks for the same label, has finished this. What this run did is not delivered, and the labels are left as they are. Where the forge takes no claims (`coding-agent doctor` tells), give each installation a label of its own (`labels.trigger`).
+    Another installation of this program, which looks for the same label, has ended its work on this. What this run did is not delivered, and the labels are left as they are. Where the forge takes no claims (`coding-agent doctor` tells), give each installation a label of its own (`labels.trigger`).
 
     <!-- coding-agent:<run>:final -->
     ");
     nothing_was_delivered(world).await;
 }
 
-#[tokio::test]
-async fn what_fails_where_another_installation_finished_has_no_second_label() {
-    let world = World::start().await;
-    let read = json!({"path": "README.md"});
-    let script = world.model.plans(plan()).calls("workspace/read_file", read).holds();
-    script.fails(401, 1);
+/// Has another installation end its work with this label while the model thinks, and expects that
+/// the run leaves it at that.
+async fn leaves_the_label(world: World, label: &str) {
     let issue = greeting(&world);
     let mut running = world.spawn(&["run"]);
     running.until(&world, world.model.until_held(1)).await;
     let other = world.github.bot();
-    issue
-        .label_by(other, "coding agent done")
-        .unlabel("coding agent processing");
+    issue.label_by(other, label).unlabel("coding agent processing");
     world.model.release();
 
     let ended = running.ended().await;
 
     assert_eq!(ended.stdout, "github:acme/widgets#1: stopped\n", "{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
-    let said = issue.comments_of(world.github.bot()).pop().unwrap_or_default();
+    assert_eq!(issue.labels(), [label], "{}", world.story());
+    let said = issue.comments_of(other).pop().unwrap_or_default();
     assert!(said.contains("Another installation of this program"), "{said}");
     nothing_was_delivered(world).await;
+}
+
+/// Has the model read a file, and think for longer before it does.
+fn reads(world: &World) -> Script<'_> {
+    let read = json!({"path": "README.md"});
+    world.model.plans(plan()).calls("workspace/read_file", read).holds()
+}
+
+#[tokio::test]
+async fn what_fails_where_another_installation_finished_has_no_second_label() {
+    let world = World::start().await;
+    reads(&world).fails(401, 1);
+    leaves_the_label(world, "coding agent done").await;
+}
+
+#[tokio::test]
+async fn what_reaches_a_limit_where_another_installation_finished_has_no_second_label() {
+    let mut world = World::start().await;
+    world.configure(|config| config["budget"] = json!({"tokens": 20_000}));
+    reads(&world).counts(30_000);
+    leaves_the_label(world, "coding agent done").await;
+}
+
+#[tokio::test]
+async fn what_has_to_wait_where_another_installation_finished_has_no_second_label() {
+    let world = World::start().await;
+    reads(&world).rate_limited(Some(7_200));
+    leaves_the_label(world, "coding agent done").await;
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_what_another_installation_finished() {
+    let world = World::start().await;
+    let question = json!({"question": "Whom?"});
+    let script = world.model.plans(plan()).calls("agent/ask_people", question);
+    script.holds();
+    leaves_the_label(world, "coding agent done").await;
+}
+
+#[tokio::test]
+async fn an_item_on_which_another_installation_failed_or_was_stopped_keeps_its_labels() {
+    for label in ["coding agent failed", "coding agent stopped"] {
+        let world = World::start().await;
+        greets(world.model.plans(plan())).holds();
+        leaves_the_label(world, label).await;
+    }
 }
 
 /// The same on GitLab, where the other installation finishes while the model thinks about what it

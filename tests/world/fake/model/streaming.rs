@@ -14,6 +14,9 @@ use super::conversation::{Protocol, Request};
 /// The time between two pieces of a slow stream.
 const PAUSE: Duration = Duration::from_millis(300);
 
+/// The time in which what comes before a break is sent.
+const SENDING: Duration = Duration::from_millis(50);
+
 /// An event in the middle of a stream.
 #[derive(Clone, Debug)]
 pub(super) enum Middle {
@@ -82,6 +85,8 @@ pub(super) fn respond(shared: &Arc<Shared>, request: &Request, whole: &Value, mi
                 Some(Middle::Waits) => client.shared.hold().await,
                 Some(Middle::BreaksOff) => {
                     client.has_all = true;
+                    // What was not sent yet would be lost with the connection, and nothing arrive.
+                    tokio::time::sleep(SENDING).await;
                     let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
                     return Some((Err(broken), (Vec::new().into_iter(), sent, None, client)));
                 }
