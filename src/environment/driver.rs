@@ -157,8 +157,8 @@ pub(crate) trait Driver: fmt::Debug + Send + Sync {
     /// Returns what the program may do; `None` if the engine knows no rights.
     async fn rights(&self) -> Result<Option<Rights>, EnvironmentError>;
 
-    /// Fails unless containers are cut off as configured. Returns what they reach all the same, which
-    /// nothing closes. An engine that gives them no network has nothing to try.
+    /// Fails unless containers are cut off as configured. Returns what they reach all the same,
+    /// which nothing closes. An engine that gives them no network has nothing to try.
     async fn try_network(&self) -> Result<Vec<String>, EnvironmentError>;
 
     /// Returns true if the removal of a container failed since [`Self::forget_leftovers`].

@@ -240,7 +240,7 @@ fn login(proxy: &http::Uri) -> Option<http::HeaderValue> {
 }
 
 /// Returns the proxy on the way to `server`: the one that the kubeconfig names, or else that of the
-/// variables. The library asks `NO_PROXY` about the proxy's own address, and not about the server's.
+/// variables. The library asks `NO_PROXY` about the proxy's own address instead of the server's.
 fn proxy(named: Option<&str>, server: &http::Uri, variables: &Matcher) -> Result<Option<http::Uri>, String> {
     if let Some(named) = named.map(str::trim).filter(|named| !named.is_empty()) {
         let parsed = named.parse();

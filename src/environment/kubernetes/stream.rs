@@ -74,7 +74,7 @@ pub(super) fn refusal(status: &Status) -> Option<String> {
 pub(super) struct Carried {
     pub(super) stdin: Held<DuplexStream>,
     pub(super) stdout: Held<DuplexStream>,
-    /// Resolves when the first word has come from the pod, and fails if the connection ended before.
+    /// Resolves when the first word has come from the pod; fails if the connection ended before.
     pub(super) begun: oneshot::Receiver<()>,
     /// Resolves to the ending, or to what was cut before it came.
     pub(super) ending: HeldEnding,

@@ -1,5 +1,5 @@
-//! What the first container of a pod brings: the executor and certificates; and the pods of a trial,
-//! in which nothing else runs.
+//! What the first container of a pod brings: the executor and certificates; and the pods of a
+//! trial, in which nothing else runs.
 
 use super::*;
 use crate::certificates::Trust;
