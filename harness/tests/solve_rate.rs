@@ -166,7 +166,8 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
     assert_eq!(code, Some(0), "{text}{complaints}");
     let compared = [
         "Round after/auto/plan beside round before/auto/plan: 2 and 1 of 2 tasks solved.",
-        "2 tasks: 1 that only the former solved, 0 that only the latter did; by chance as unlike in 100 of 100 times.",
+        "2 tasks: 1 that only the former solved, 0 that only the latter did; by chance as unlike in 100.0 of 100 times, no loss \
+         that is significant at 5 %.",
         "- only after/auto/plan: python/leap_year",
     ];
     assert_shown(
