@@ -25,7 +25,7 @@ use crate::repository::git::failure::classify;
 use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS, SILENCE};
 use crate::repository::git::limits::{Effort, Limits};
 use crate::repository::git::process_group::ProcessGroup;
-use crate::repository::git::progress::{MAX_COMPLAINT, Told, tail};
+use crate::repository::git::progress::{MAX_COMPLAINT, Told, drain, tail, without};
 use crate::repository::git::silence::until_silent;
 use crate::repository::{Config, RepositoryError};
 
@@ -394,30 +394,4 @@ pub(in crate::repository) async fn feed(stdin: Option<ChildStdin>, feed: Pending
             }
         }
     }
-}
-
-/// Reads to the end, or until `take` breaks; returns whether it did.
-async fn drain(
-    output: Option<impl AsyncRead + Unpin>,
-    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
-) -> std::io::Result<bool> {
-    let Some(mut output) = output else { return Ok(false) };
-    let mut chunk = vec![0; 64 * 1024];
-    loop {
-        let length = output.read(&mut chunk).await?;
-        if length == 0 {
-            return Ok(false);
-        }
-        if take(&chunk[..length]).is_break() {
-            return Ok(true);
-        }
-    }
-}
-
-fn without(text: &str, hidden: &[SecretString]) -> String {
-    hidden
-        .iter()
-        .map(ExposeSecret::expose_secret)
-        .filter(|secret| !secret.is_empty())
-        .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
 }

@@ -1,5 +1,8 @@
-//! Git's standard error: lines about the progress, and complaints.
+//! What git says: its output, lines about the progress, and complaints.
 
+use std::ops::ControlFlow;
+
+use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Receives lines about the progress, many in a second.
@@ -62,6 +65,33 @@ fn take(line: &[u8], kept: &mut Vec<u8>, told: Option<Told<'_>>) {
         let end = kept[surplus..].iter().position(|byte| *byte == b'\n');
         kept.drain(..surplus + end.map_or(0, |end| end + 1));
     }
+}
+
+/// Reads to the end, or until `take` breaks; returns whether it did.
+pub(in crate::repository) async fn drain(
+    output: Option<impl AsyncRead + Unpin>,
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> std::io::Result<bool> {
+    let Some(mut output) = output else { return Ok(false) };
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let length = output.read(&mut chunk).await?;
+        if length == 0 {
+            return Ok(false);
+        }
+        if take(&chunk[..length]).is_break() {
+            return Ok(true);
+        }
+    }
+}
+
+/// Returns a text without secrets.
+pub(in crate::repository) fn without(text: &str, hidden: &[SecretString]) -> String {
+    hidden
+        .iter()
+        .map(ExposeSecret::expose_secret)
+        .filter(|secret| !secret.is_empty())
+        .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
 }
 
 #[cfg(test)]
