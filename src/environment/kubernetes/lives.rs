@@ -92,8 +92,8 @@ impl Cluster {
         }
     }
 
-    /// Removes the pods of a run and purpose, and waits until they are gone: the next one has the
-    /// same name.
+    /// Removes the pods of a run and purpose, and waits until they are gone, so that the next one
+    /// finds their room.
     pub(super) async fn make_room(&self, run: RunId, purpose: Purpose) -> Result<(), EnvironmentError> {
         for found in self.listed(Listed::All).await? {
             if found.run == Some(run) && found.purpose == purpose {

@@ -43,9 +43,15 @@ pub(super) fn installation(instance: &str) -> String {
 /// The purpose of a pod with which the network policy is tried.
 pub(super) const TRIAL: &str = "trial";
 
-/// Returns the name of a run's pod.
+/// Returns a new name for a pod of a run.
+///
+/// Each pod has one of its own: with the name of the run alone, a pod that took the place of a lost
+/// one could not be told from it, and a process that was started meanwhile took it over for ready.
 pub(super) fn pod_of(run: RunId, purpose: Purpose) -> String {
-    container_name(run, purpose)
+    let own = Uuid::now_v7().simple().to_string();
+    // The end is random.
+    let (_, own) = own.split_at(own.len() - 6);
+    format!("{}-{own}", container_name(run, purpose))
 }
 
 /// Returns the name of a service's container.
@@ -113,4 +119,20 @@ pub(super) fn selector(instance: &str) -> String {
 
 fn owned<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pod_of_a_run_has_a_name_of_its_own_that_a_cluster_takes() {
+        let run = RunId::new();
+        let (one, other) = (pod_of(run, Purpose::Checks), pod_of(run, Purpose::Checks));
+        assert_ne!(one, other);
+        assert!(
+            one.starts_with(&container_name(run, Purpose::Checks)) && one.len() <= 63,
+            "{one}"
+        );
+    }
 }
