@@ -77,7 +77,7 @@ impl Cluster {
             reason,
         };
         let namespace = &choice.namespace;
-        let access = access(choice, kubeconfig).await.map_err(|reason| {
+        let (access, login) = access(choice, kubeconfig).await.map_err(|reason| {
             let mend =
                 "name a kubeconfig in environment.kubernetes.kubeconfig, or run in the cluster with a service account";
             unavailable(&format!("of namespace {namespace}"), format!("{reason}; {mend}"))
@@ -85,7 +85,11 @@ impl Cluster {
         let server = access.cluster_url.clone();
         let place = place(&server, namespace);
         // A program that the kubeconfig names for credentials is run meanwhile.
-        let made = timeout(CONNECT_LIMIT, tokio::task::spawn_blocking(move || client(access))).await;
+        let made = timeout(
+            CONNECT_LIMIT,
+            tokio::task::spawn_blocking(move || client(access, login)),
+        )
+        .await;
         let client = match made {
             Ok(Ok(Ok(client))) => client,
             Ok(Ok(Err(error))) => return Err(unavailable(&place, failure::all_causes(&error))),
@@ -178,11 +182,18 @@ impl Cluster {
     }
 }
 
+/// A proxy on the way to the API server.
+struct Proxy {
+    address: http::Uri,
+    /// The header with which it lets the program through.
+    login: Option<http::HeaderValue>,
+}
+
 /// Returns a client whose packets are sent at once.
 ///
 /// The library's own connections wait for the other end's word about the last packet before they
 /// send the next small one, which costs a call over a kept stream 40 ms now and then.
-fn client(access: Access) -> kube::Result<Client> {
+fn client(access: Access, login: Option<http::HeaderValue>) -> kube::Result<Client> {
     let mut direct = HttpConnector::new();
     direct.enforce_http(false);
     direct.set_nodelay(true);
@@ -190,7 +201,6 @@ fn client(access: Access) -> kube::Result<Client> {
     let Some(proxy) = access.proxy_url.clone() else {
         return over(&access, direct);
     };
-    let login = login(&proxy);
     let tunnel = |proxy| Tunnel::new(proxy, direct.clone());
     match proxy.scheme_str() {
         Some("http") => match login {
@@ -241,24 +251,24 @@ fn login(proxy: &http::Uri) -> Option<http::HeaderValue> {
 
 /// Returns the proxy on the way to `server`: the one that the kubeconfig names, or else that of the
 /// variables. The library asks `NO_PROXY` about the proxy's own address instead of the server's.
-fn proxy(named: Option<&str>, server: &http::Uri, variables: &Matcher) -> Result<Option<http::Uri>, String> {
+fn proxy(named: Option<&str>, server: &http::Uri, variables: &Matcher) -> Result<Option<Proxy>, String> {
     if let Some(named) = named.map(str::trim).filter(|named| !named.is_empty()) {
-        let parsed = named.parse();
+        let parsed = named.parse::<http::Uri>();
+        let named_one = |address| Proxy {
+            login: login(&address),
+            address,
+        };
         return parsed
-            .map(Some)
+            .map(|address| Some(named_one(address)))
             .map_err(|error| format!("its proxy-url '{named}' is no address: {error}"));
     }
     let Some(found) = variables.intercept(server) else {
         return Ok(None);
     };
-    let mut parts = found.uri().clone().into_parts();
-    if let (Some((user, password)), Some(authority)) = (found.raw_auth(), &parts.authority) {
-        let encode =
-            |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
-        let authority = format!("{}:{}@{authority}", encode(user), encode(password));
-        parts.authority = authority.parse().ok();
-    }
-    Ok(http::Uri::from_parts(parts).ok())
+    Ok(Some(Proxy {
+        address: found.uri().clone(),
+        login: found.basic_auth().cloned(),
+    }))
 }
 
 fn place(server: &http::Uri, namespace: &str) -> String {
@@ -266,7 +276,10 @@ fn place(server: &http::Uri, namespace: &str) -> String {
 }
 
 /// Returns how the cluster is reached, or why that is not known.
-async fn access(choice: &Kubernetes, kubeconfig: Option<PathBuf>) -> Result<Access, String> {
+async fn access(
+    choice: &Kubernetes,
+    kubeconfig: Option<PathBuf>,
+) -> Result<(Access, Option<http::HeaderValue>), String> {
     let options = KubeConfigOptions {
         context: choice.context.clone(),
         ..KubeConfigOptions::default()
@@ -287,15 +300,17 @@ async fn access(choice: &Kubernetes, kubeconfig: Option<PathBuf>) -> Result<Acce
         }
         None => Access::incluster().map_err(|error| error.to_string())?,
     };
-    access.proxy_url = if is_inside {
+    let found = if is_inside {
         None
     } else {
         proxy(named.as_deref(), &access.cluster_url, &Matcher::from_env())?
     };
+    let (address, login) = found.map(|proxy| (proxy.address, proxy.login)).unzip();
+    access.proxy_url = address;
     access.connect_timeout = Some(CONNECT_LIMIT);
     access.write_timeout = None;
     access.read_timeout = None;
-    Ok(access)
+    Ok((access, login.flatten()))
 }
 
 /// Returns the `proxy-url` of the cluster in a context of a kubeconfig, or in its current one.
@@ -319,19 +334,15 @@ mod tests {
             .build();
         let way = |named, server: &str| {
             let found = proxy(named, &server.parse().unwrap(), &variables).unwrap();
-            found.map(|uri| uri.to_string())
+            found.map(|proxy| (proxy.address.to_string(), proxy.login))
         };
         assert_eq!(way(None, "https://10.0.0.1:6443"), None);
         assert_eq!(way(None, "https://api.internal.example:6443"), None);
-        let elsewhere = way(None, "https://api.example.com:6443").unwrap();
-        assert!(elsewhere.contains("10.1.2.3:3128"), "{elsewhere}");
-        let header = login(&elsewhere.parse().unwrap()).unwrap();
-        assert_eq!(header, format!("Basic {}", BASE64_STANDARD.encode("me:a/b")));
-        assert_eq!(
-            way(Some("socks5://127.0.0.1:1080"), "https://10.0.0.1:6443").as_deref(),
-            Some("socks5://127.0.0.1:1080/"),
-            "what the kubeconfig names is meant"
-        );
+        let header = |text: &str| http::HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(text))).ok();
+        let elsewhere = way(None, "https://api.example.com:6443");
+        assert_eq!(elsewhere, Some(("http://10.1.2.3:3128/".to_owned(), header("me:a/b"))));
+        let named = way(Some("http://you:c@proxy.example:3128"), "https://10.0.0.1:6443").unwrap();
+        assert_eq!(named.1, header("you:c"), "what the kubeconfig names is meant");
         assert!(proxy(Some("no address"), &"https://10.0.0.1".parse().unwrap(), &variables).is_err());
     }
 }

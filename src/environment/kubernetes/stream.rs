@@ -203,8 +203,10 @@ async fn converse(
             }
         };
         tokio::select! {
-            ended = hearing => ended,
+            // What is asked for is said before its answer is heard.
+            biased;
             never = feeding => match never {},
+            ended = hearing => ended,
         }
     };
     drop(to_caller);
