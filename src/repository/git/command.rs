@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
-use crate::repository::git::failure::classify;
+use crate::repository::git::failure::{STALLED, classify};
 use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS, SILENCE};
 use crate::repository::git::limits::{Effort, Limits};
 use crate::repository::git::process_group::ProcessGroup;
@@ -31,10 +31,6 @@ use crate::repository::{Config, RepositoryError};
 
 /// Oldest supported git: 2.31 introduced configuration in the environment (`GIT_CONFIG_COUNT`).
 const OLDEST: (u32, u32) = (2, 31);
-
-/// The reason for which a transfer is ended.
-const STOOD_STILL: &str = "the server sent nothing for longer than `git.stall_seconds` allows";
-
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 
 /// A git command that is not started yet.
@@ -308,7 +304,7 @@ impl<'a> Git<'a> {
             () = standing_still => {
                 return Err(RepositoryError::Unavailable {
                     what,
-                    reason: STOOD_STILL.to_owned(),
+                    reason: STALLED.to_owned(),
                 });
             }
         };

@@ -4,6 +4,9 @@
 
 use crate::repository::RepositoryError;
 
+/// The reason for which a connection or a whole transfer is given up.
+pub(in crate::repository) const STALLED: &str = "the server sent nothing for longer than `git.stall_seconds` allows";
+
 /// Git's messages for failed authentication.
 const UNAUTHENTICATED: [&str; 5] = [
     "authentication failed",
@@ -131,7 +134,7 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
         return RepositoryError::Refused { what, reason };
     }
     if says(&["too slow"]) {
-        let reason = format!("{reason}; the server sent nothing for longer than `git.stall_seconds` allows");
+        let reason = format!("{reason}; {STALLED}");
         return RepositoryError::Unavailable { what, reason };
     }
     if says(&UNAVAILABLE) {

@@ -14,7 +14,6 @@ use crate::agent::prompt::second_look;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::settings::AskTwice;
-use crate::evidence::check::Excuse;
 use crate::evidence::demands::Demands;
 use crate::evidence::difference;
 use crate::journal::fact::Fact;
@@ -56,11 +55,7 @@ fn is_due(claim: &Claim) -> bool {
         .as_ref()
         .is_some_and(|plan| !plan.goal_understanding.success_criteria.is_empty());
     let is_judged = has_criteria || settings.review.config.result.enabled;
-    let fails_as_before = record
-        .verified
-        .checks
-        .iter()
-        .any(|check| check.excuse == Some(Excuse::FailedBefore));
+    let fails_as_before = record.verified.checks.iter().any(super::fails_as_before);
     // What a later round is asked for stands in comments on the request.
     let is_first_round = record.request.round.is_none();
     let was_asked = record.verified.asked_twice_at.is_some();
