@@ -64,12 +64,13 @@ bench-index: ## measure the code index: what it finds, how fast, how large (ISSU
 	scripts/setup bench-index
 	@ISSUES="$(ISSUES)" REPOS="$(REPOS)" DOCUMENTED="$(DOCUMENTED)" EMBEDDINGS="$(EMBEDDINGS)" MODEL="$(MODEL)" MOST="$(MOST)" cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench_index
 
+chaos soak: PROFILE ?= dev
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3", or CLUSTER=3 machines)
-	@CLUSTER=$(CLUSTER) scripts/setup chaos
-	$(BUILD_HARNESS) --bin chaos
-	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) CLUSTER=$(CLUSTER) scripts/with-docker "$(TARGET_DIR)/debug/chaos" $(ONLY)
+	@PROFILE=$(PROFILE) CLUSTER=$(CLUSTER) scripts/setup chaos
+	$(BUILD_HARNESS) --bin chaos --profile $(PROFILE)
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) SOAK=$(SOAK) KILLS=$(KILLS) CLUSTER=$(CLUSTER) scripts/with-docker "$(TARGET_DIR)/$(PROFILE:dev=debug)/chaos" $(ONLY)
 
-soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n)
+soak: ## work on many tasks in one long-running program while things go wrong (SOAK=100 SEED=n PROFILE=release; KILLS=0: in one process)
 	@$(MAKE) --no-print-directory chaos SOAK=$(or $(SOAK),100)
 
 fuzz: ## feed strangers' bytes to whatever reads them, and count what falls over (SECONDS=60 READERS="reply plan")

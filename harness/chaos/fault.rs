@@ -11,6 +11,10 @@ use crate::fake::traffic::Fault as Trouble;
 use crate::job::Job;
 use crate::site::Site;
 
+/// The losses of its container that a run survives; one more ends it, as documented, and is no
+/// fault of the program.
+const SURVIVED_LOSSES: u32 = 3;
+
 /// The interval at which requests and facts are counted.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -146,13 +150,15 @@ async fn restart_engine() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for a container to be there, unless the program ends before.
+/// Kills a container whose run survives it; waits for one, unless the program ends before.
 async fn kill_container(site: &Site, program: &mut Child) -> anyhow::Result<()> {
     let docker = Docker::connect_with_defaults()?;
     while program.try_wait()?.is_none() {
         for name in site.containers().await? {
+            let losses = site.losses().get(&name).copied().unwrap_or(0);
             // One that is being made or removed cannot be killed.
-            if docker.kill_container(&name, None).await.is_ok() {
+            if losses < SURVIVED_LOSSES && docker.kill_container(&name, None).await.is_ok() {
+                site.losses().insert(name, losses + 1);
                 return Ok(());
             }
         }

@@ -9,7 +9,7 @@
 //!
 //! `make chaos ROUNDS=12 SEED=7 ONLY="kill clock:3"` plays the rounds with KILL and the
 //! third jump of the clock; `SOAK=100` works on a hundred tasks in one long-running program
-//! instead, and `CLUSTER=3` on as many tasks as ROUNDS on three machines with one store.
+//! instead, with `KILLS=0` in one process, and `CLUSTER=3` on as many tasks as ROUNDS on three machines with one store.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,
@@ -62,8 +62,9 @@ fn chaos() -> anyhow::Result<usize> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new()?;
     if let Some(tasks) = variable("SOAK")? {
-        println!("soak: SEED={seed} SOAK={tasks}");
-        return runtime.block_on(soak::soak(tasks, seed));
+        let killed = variable("KILLS")?.unwrap_or(1_u8) != 0;
+        println!("soak: SEED={seed} SOAK={tasks} KILLS={}", u8::from(killed));
+        return runtime.block_on(soak::soak(tasks, seed, killed));
     }
     println!("chaos: SEED={seed} ROUNDS={rounds}");
     if let Some(machines) = variable("CLUSTER")? {

@@ -1,9 +1,10 @@
 //! The program, configured for the fakes in a folder of its own.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use coding_agent_harness::installation::{self, Installation, scripted};
@@ -31,6 +32,7 @@ pub struct Site {
     pub allowed: Arc<AtomicUsize>,
     /// How often the model was asked to work before anybody had allowed its plan.
     pub unallowed: Arc<AtomicUsize>,
+    losses: Mutex<HashMap<String, u32>>,
     installation: Installation,
     needs: Needs,
 }
@@ -108,6 +110,7 @@ impl Site {
             pace,
             allowed,
             unallowed,
+            losses: Mutex::default(),
             installation,
             needs,
         };
@@ -165,6 +168,12 @@ impl Site {
             command.envs(clock.variables());
         }
         self.installation.start(command)
+    }
+
+    /// Returns how often the container of each name was killed; the one that takes its place has the
+    /// same name.
+    pub fn losses(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how many facts the journal holds.

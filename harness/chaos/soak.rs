@@ -1,9 +1,10 @@
 //! Many tasks in one long-running `serve` with eight consumers, on the real engine, while things go
 //! wrong; and how much memory the program has meanwhile.
 //!
-//! The first half is disturbed by KILL as well. The program that works on the second half is never
-//! killed, so that its memory can be compared at different ages. Memory that goes on growing once
-//! its caches are full is a violation like any other.
+//! The first half is disturbed by KILL as well, unless one process is to work on all of it. The
+//! program that works on the second half is never killed, so that its memory can be compared at
+//! different ages. Memory that goes on growing once its caches are full is a violation like any
+//! other.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -49,8 +50,9 @@ struct Tally {
     own: Vec<Sample>,
 }
 
-/// Works on `count` tasks; returns how many things are wrong afterwards.
-pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
+/// Works on `count` tasks, all of them in one process unless it may be `killed`; returns how many
+/// things are wrong afterwards.
+pub async fn soak(count: usize, seed: u64, killed: bool) -> anyhow::Result<usize> {
     let begun = Instant::now();
     let mut random = Rng::with_seed(seed);
     let site = Site::new(Needs {
@@ -66,7 +68,7 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
     // is the subject of other rounds; here no task would end any more.
     site.github.rate_limited(REQUESTS, Duration::from_hours(24));
     let mut tally = Tally::default();
-    let (jobs, mut wrong) = match worked(&site, count, &mut random, &mut tally).await {
+    let (jobs, mut wrong) = match worked(&site, count, killed, &mut random, &mut tally).await {
         Ok(jobs) => (jobs, Vec::new()),
         Err(error) => (Vec::new(), vec![format!("{error:#}")]),
     };
@@ -85,7 +87,13 @@ pub async fn soak(count: usize, seed: u64) -> anyhow::Result<usize> {
     Ok(wrong.len())
 }
 
-async fn worked(site: &Site, count: usize, random: &mut Rng, tally: &mut Tally) -> anyhow::Result<Vec<Job>> {
+async fn worked(
+    site: &Site,
+    count: usize,
+    killed: bool,
+    random: &mut Rng,
+    tally: &mut Tally,
+) -> anyhow::Result<Vec<Job>> {
     let mut jobs: Vec<Job> = Vec::new();
     let mut program = site.start(&["serve"])?;
     let (mut finished, mut changed) = (0, Instant::now());
@@ -111,7 +119,7 @@ async fn worked(site: &Site, count: usize, random: &mut Rng, tally: &mut Tally) 
         );
         // About one thing goes wrong for every three tasks.
         if random.u8(0..6) == 0 {
-            let may_kill = finished < count / 2;
+            let may_kill = killed && finished < count / 2;
             let fault = fault(random, may_kill);
             let job = random.choice(&jobs).context("there are tasks")?;
             eprintln!("soak: {finished}/{count} {fault:?}");
