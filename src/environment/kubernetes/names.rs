@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
+use crate::environment::config::engine_choice::LABEL_MANAGER;
 use crate::environment::container::name::{
     LABEL_INSTANCE, LABEL_NETWORK, LABEL_RUN, LABEL_TASK, LABEL_WARM, Purpose, container_name,
 };
@@ -13,8 +14,7 @@ use crate::task::id::{RunId, TaskId};
 
 /// Label with what a run uses its pod for.
 pub(super) const LABEL_PURPOSE: &str = "coding-agent.purpose";
-/// Label by which everything of the program's is found in a namespace.
-const LABEL_MANAGER: &str = "app.kubernetes.io/managed-by";
+/// What [`LABEL_MANAGER`] says of everything that the program made.
 pub(super) const MANAGER: &str = "coding-agent";
 
 /// Container of the executor, in which a run works.
@@ -124,6 +124,24 @@ fn owned<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::config::engine_choice::LABEL_PREFIX;
+
+    #[test]
+    fn no_configured_label_or_annotation_can_take_the_place_of_an_own_one() {
+        let task: TaskId = "github:owner/repo#12".parse().unwrap();
+        for holder in [
+            Holder::Run(&task, RunId::new(), Purpose::Work),
+            Holder::Pool(Uuid::now_v7()),
+            Holder::Trial,
+        ] {
+            let labels = labels("here", "none", holder);
+            assert!(labels.contains_key(LABEL_MANAGER), "{labels:?}");
+            let names = labels.into_keys().chain(annotations(holder).into_keys());
+            for name in names {
+                assert!(name.starts_with(LABEL_PREFIX) || name == LABEL_MANAGER, "{name}");
+            }
+        }
+    }
 
     #[test]
     fn each_pod_of_a_run_has_a_name_of_its_own_that_a_cluster_takes() {

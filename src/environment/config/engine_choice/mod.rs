@@ -19,11 +19,11 @@ const LONGEST_INSTALLATION: usize = 40;
 /// The highest number of a user or group in a cluster.
 const HIGHEST_NUMBER: u32 = i32::MAX.unsigned_abs();
 
-/// Prefix of the program's own labels and annotations.
-const OWN: &str = "coding-agent.";
+/// Prefix of the program's own labels and annotations, which no configured one may have.
+pub(crate) const LABEL_PREFIX: &str = "coding-agent.";
 
-/// The label that says that the program has made an object.
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label that says which program made an object; no configured label may have its name.
+pub(crate) const LABEL_MANAGER: &str = "app.kubernetes.io/managed-by";
 
 /// The engine that runs the containers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -255,7 +255,7 @@ impl Kubernetes {
             if !is_qualified(label) || !is_label_value(value) {
                 let reason = format!("'{label}: {value}' is not a label; write one such as cost-center: agents");
                 faults.push(("labels", reason));
-            } else if label.starts_with(OWN) || label == MANAGED_BY {
+            } else if label.starts_with(LABEL_PREFIX) || label == LABEL_MANAGER {
                 let reason = format!("'{label}' is the program's own; write another name");
                 faults.push(("labels", reason));
             }
@@ -265,7 +265,7 @@ impl Kubernetes {
             if !is_qualified(&name.to_ascii_lowercase()) {
                 let reason = format!("'{name}' is not the name of an annotation; write one such as example.com/team");
                 faults.push(("annotations", reason));
-            } else if name.starts_with(OWN) {
+            } else if name.starts_with(LABEL_PREFIX) {
                 let reason = format!("'{name}' is the program's own; write another name");
                 faults.push(("annotations", reason));
             }
