@@ -75,27 +75,15 @@ fn row(name: &str, what: &str, outcomes: &[&Outcome]) -> Value {
     })
 }
 
-/// Returns a description of the machine.
+/// Returns the machine and the build as every report tells them, and the engine's version.
 pub fn machine() -> Value {
-    let processors = std::thread::available_parallelism().map_or(0, usize::from);
-    let field = |file: &str, key: &str| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix(key));
-        line.unwrap_or_default()
-            .trim_matches([' ', '\t', ':', '=', '"'])
-            .to_owned()
-    };
     let docker = Command::new("docker")
         .args(["version", "--format", "{{.Server.Version}}"])
         .output();
     let docker = docker.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    json!({
-        "date": chrono::Utc::now().format("%Y-%m-%d %H:%M UTC").to_string(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "processor": format!("{processors} x {}", field("/proc/cpuinfo", "model name")),
-        "system": field("/etc/os-release", "PRETTY_NAME"),
-        "docker": docker.unwrap_or_default(),
-    })
+    let mut machine = coding_agent_harness::machine::described();
+    machine["docker"] = json!(docker.unwrap_or_default());
+    machine
 }
 
 /// Writes a report beside the builds of all profiles.

@@ -143,9 +143,10 @@ impl Report {
                 println!("| {kind} | {times} | {reason} | `{}` |", example.replace('|', "\\|"));
             }
         }
-        println!("\n{}", machine::sentence());
+        let described = machine::described();
+        println!("\n{}", machine::sentence(&described));
         let report = json!({
-            "machine": machine::described(),
+            "machine": described,
             "recordings": self.rows, "median_milliseconds": median,
             "not_played": self.not_played,
             "same_differences": sums.same_differences, "differences": sums.differences,

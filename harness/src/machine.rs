@@ -26,9 +26,8 @@ pub fn described() -> Value {
     })
 }
 
-/// Returns one sentence of it, for the foot of a report.
-pub fn sentence() -> String {
-    let machine = described();
+/// Returns one sentence of a machine as it was [`described`], for the foot of a report.
+pub fn sentence(machine: &Value) -> String {
     let text = |key: &str| machine[key].as_str().unwrap_or_default().to_owned();
     format!(
         "{}, version {} ({}), {}, {}, load {}, {}",

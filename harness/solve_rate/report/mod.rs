@@ -70,9 +70,10 @@ impl Report<'_> {
         let causes = causes::of(&outcomes);
         causes::show(&causes);
         let dishonest = of_program(&outcomes).filter(|outcome| outcome.is_dishonest()).count();
-        println!("\n{}", machine::sentence());
+        let described = machine::described();
+        println!("\n{}", machine::sentence(&described));
         let report = json!({
-            "machine": machine::described(), "against": against,
+            "machine": described, "against": against,
             "model": self.model, "setting": self.setting, "outcomes": outcomes, "dishonest": dishonest,
             "causes": causes, "not_measured": self.not_measured,
         });
