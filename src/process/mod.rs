@@ -12,6 +12,7 @@ pub mod descent;
 pub mod ending;
 pub mod framed;
 pub mod init;
+pub mod stat;
 
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, WaitOptions, getpid, set_child_subreaper, set_dumpable_behavior, wait};

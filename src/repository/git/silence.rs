@@ -8,9 +8,11 @@
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use crate::process::descent::descendants;
+use crate::process::stat::Stat;
 
 /// Longest time between two looks.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -36,7 +38,8 @@ pub(super) async fn until_silent(leader: Option<Pid>, limit: Duration) {
     };
     let (mut last, mut since) = (None, Instant::now());
     loop {
-        let work = work_of(leader);
+        // It looks at every process of the machine.
+        let work = spawn_blocking(move || work_of(leader)).await.ok().flatten();
         if work != last || work.is_none() {
             (last, since) = (work, Instant::now());
         } else if since.elapsed() >= limit {
@@ -49,17 +52,13 @@ pub(super) async fn until_silent(leader: Option<Pid>, limit: Duration) {
 /// Returns what a process and its descendants have done; `None` if that is not known of any. It may
 /// be less than before: a process that has ended takes its part with it.
 fn work_of(leader: u32) -> Option<Work> {
-    let others = descendants(leader)
-        .into_iter()
-        .map(|process| (process.id, process.name));
-    let known = std::iter::once((leader, String::new()))
-        .chain(others)
-        .filter_map(|(id, name)| {
-            let bytes = bytes_of(&std::fs::read_to_string(format!("/proc/{id}/io")).ok()?)?;
-            let ticks = ticks_of(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)?;
-            let ticks = if name.starts_with(HELPER) { 0 } else { ticks };
-            Some(Work { bytes, ticks })
-        });
+    let others = descendants(leader).into_iter().map(|process| process.id);
+    let known = std::iter::once(leader).chain(others).filter_map(|id| {
+        let bytes = bytes_of(&std::fs::read_to_string(format!("/proc/{id}/io")).ok()?)?;
+        let stat = Stat::of(id)?;
+        let ticks = if stat.name.starts_with(HELPER) { 0 } else { stat.ticks };
+        Some(Work { bytes, ticks })
+    });
     known.reduce(|one, other| Work {
         bytes: one.bytes.wrapping_add(other.bytes),
         ticks: one.ticks.wrapping_add(other.ticks),
@@ -75,26 +74,15 @@ fn bytes_of(io: &str) -> Option<u64> {
     Some(field("rchar:")?.wrapping_add(field("wchar:")?))
 }
 
-/// Returns the clock ticks of a process and of the children that it has waited for, by its
-/// `/proc/ID/stat`.
-fn ticks_of(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(11).take(4);
-    fields.try_fold(0_u64, |sum, field| Some(sum.wrapping_add(field.parse::<u64>().ok()?)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_a_process_has_done_is_read() {
+    fn the_bytes_of_a_process_are_read() {
         let io = "rchar: 1200\nwchar: 34\nsyscr: 5\nsyscw: 6\nread_bytes: 7\n";
         assert_eq!(bytes_of(io), Some(1234));
         assert_eq!(bytes_of("rchar: 1200\n"), None);
-        let stat = "7 (a (b) c) S 1 7 7 0 -1 4194560 900 0 0 0 11 22 33 44 20 0 1 0 5 0 0";
-        assert_eq!(ticks_of(stat), Some(110));
-        assert_eq!(ticks_of("7 (git) S 1"), Some(0));
     }
 
     #[tokio::test]
