@@ -21,7 +21,7 @@ use super::cluster::Cluster;
 use super::names::Holder;
 use super::pod::Names;
 use super::stream::Carried;
-use super::verdict::{Known, Verdict};
+use super::verdict::{Known, Reached, TargetKind, Verdict};
 use crate::environment::config::NetworkMode;
 use crate::environment::container::Container;
 use crate::environment::error::EnvironmentError;
@@ -49,15 +49,11 @@ const OUTSIDE: [&str; 3] = ["1.1.1.1:443", "8.8.8.8:443", "[2606:4700:4700::1111
 /// The addresses at which clouds tell a machine its credentials.
 const METADATA: [&str; 2] = ["169.254.169.254:80", "[fd00:ec2::254]:80"];
 
-/// The pod's own node, as people know it.
-const OWN_NODE: &str = "its own node";
-
-/// A place that no pod may reach.
+/// One address, or several that are found where it is tried.
 struct Target {
     /// As `coding-agent-executor reach` takes it.
     word: String,
-    /// As people know it.
-    name: &'static str,
+    kind: TargetKind,
 }
 
 /// Where the two pods of a trial are.
@@ -171,8 +167,7 @@ impl Cluster {
         }
         neighbour?;
         prober?;
-        let (tolerated, reached) = tried?.into_iter().partition(|place| place.starts_with(OWN_NODE));
-        Ok(Verdict::now(state, reached, tolerated))
+        Ok(Verdict::now(state, tried?))
     }
 
     /// Tries until nothing is reached, for at most [`SETTLING`]: a plugin learns of a new pod a
@@ -182,11 +177,11 @@ impl Cluster {
         neighbour: &Container,
         prober: &Container,
         places: &Places,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<Vec<Reached>, EnvironmentError> {
         let begun = Instant::now();
         loop {
             let reached = self.try_between(neighbour, prober, places).await?;
-            if reached.iter().all(|place| place.starts_with(OWN_NODE)) || begun.elapsed() > SETTLING {
+            if reached.iter().all(Reached::is_tolerated) || begun.elapsed() > SETTLING {
                 return Ok(reached);
             }
             sleep(TRY_PAUSE).await;
@@ -198,7 +193,7 @@ impl Cluster {
         neighbour: &Container,
         prober: &Container,
         places: &Places,
-    ) -> Result<Vec<String>, EnvironmentError> {
+    ) -> Result<Vec<Reached>, EnvironmentError> {
         let what = "trying the network policy";
         let broken = |reason: &str| self.error_of(what, Failure::Silent(reason.to_owned()));
         let listening = self.carried(neighbour.id(), &[EXECUTOR, "listen"], &[]).await;
@@ -212,28 +207,28 @@ impl Cluster {
         let port: u16 = port
             .and_then(|port| port.trim().parse().ok())
             .ok_or_else(|| broken("the neighbour does not listen"))?;
-        let outside = OUTSIDE.map(|address| Target::at(address, "the internet"));
-        let metadata = METADATA.map(|address| Target::at(address, "the cloud's metadata"));
+        let outside = OUTSIDE.map(|address| Target::at(address, TargetKind::Internet));
+        let metadata = METADATA.map(|address| Target::at(address, TargetKind::Metadata));
         let mut targets: Vec<Target> = outside.into_iter().chain(metadata).collect();
         let neighbours = places.neighbour.iter();
-        targets.extend(neighbours.map(|address| Target::tcp(SocketAddr::new(*address, port), "another pod")));
+        targets.extend(neighbours.map(|address| Target::tcp(SocketAddr::new(*address, port), TargetKind::OtherPod)));
         targets.extend(
             places
                 .node
-                .map(|node| Target::tcp(SocketAddr::new(node, KUBELET), "another node")),
+                .map(|node| Target::tcp(SocketAddr::new(node, KUBELET), TargetKind::OtherNode)),
         );
         targets.extend(
             places
                 .own_node
-                .map(|node| Target::tcp(SocketAddr::new(node, KUBELET), OWN_NODE)),
+                .map(|node| Target::tcp(SocketAddr::new(node, KUBELET), TargetKind::OwnNode)),
         );
         targets.extend(self.api_servers().await);
         // A listener that nobody could reach would prove nothing.
         let address = places.neighbour.first();
-        let own = address.map(|address| Target::tcp(SocketAddr::new(*address, port), "itself"));
+        let own = address.map(|address| Target::tcp(SocketAddr::new(*address, port), TargetKind::Itself));
         let name_servers = Target {
             word: "names".to_owned(),
-            name: "the name servers",
+            kind: TargetKind::NameServers,
         };
         let (from_prober, from_neighbour) = tokio::join!(
             self.try_from(prober, targets),
@@ -241,8 +236,7 @@ impl Cluster {
         );
         drop(stdin);
         let (mut reached, from_neighbour) = (from_prober?, from_neighbour?);
-        let listens = address.is_some() && from_neighbour.iter().any(|reached| reached.starts_with("itself"));
-        if !listens {
+        if !from_neighbour.iter().any(|reached| reached.kind == TargetKind::Itself) {
             return Err(broken(
                 "the neighbour cannot be reached even by itself, so nothing is proven",
             ));
@@ -250,13 +244,13 @@ impl Cluster {
         reached.extend(
             from_neighbour
                 .into_iter()
-                .filter(|reached| !reached.starts_with("itself")),
+                .filter(|reached| reached.kind != TargetKind::Itself),
         );
         Ok(reached)
     }
 
     /// Returns what is reached of `targets` from a pod.
-    async fn try_from(&self, pod: &Container, targets: Vec<Target>) -> Result<Vec<String>, EnvironmentError> {
+    async fn try_from(&self, pod: &Container, targets: Vec<Target>) -> Result<Vec<Reached>, EnvironmentError> {
         let what = "trying the network policy";
         let mut command = vec![EXECUTOR, "reach"];
         command.extend(targets.iter().map(|target| target.word.as_str()));
@@ -291,7 +285,10 @@ impl Cluster {
         }
         let reached = targets.iter().zip(&attempts).filter(|(_, attempt)| attempt.is_reached);
         Ok(reached
-            .map(|(target, attempt)| format!("{} ({})", target.name, attempt.detail))
+            .map(|(target, attempt)| Reached {
+                kind: target.kind,
+                detail: attempt.detail.clone(),
+            })
             .collect())
     }
 
@@ -317,28 +314,30 @@ impl Cluster {
         let found = timeout(Duration::from_secs(5), lookup_host((host, port))).await;
         let found = found.ok().and_then(Result::ok).into_iter().flatten();
         let found = found.filter(|address| !address.ip().is_loopback()).take(4);
-        let mut targets: Vec<Target> = found.map(|address| Target::tcp(address, "the API server")).collect();
+        let mut targets: Vec<Target> = found
+            .map(|address| Target::tcp(address, TargetKind::ApiServer))
+            .collect();
         // As every pod is told it.
         targets.push(Target {
             word: "server".to_owned(),
-            name: "the API server",
+            kind: TargetKind::ApiServer,
         });
         targets
     }
 }
 
 impl Target {
-    fn tcp(address: SocketAddr, name: &'static str) -> Self {
+    fn tcp(address: SocketAddr, kind: TargetKind) -> Self {
         Self {
             word: format!("tcp:{address}"),
-            name,
+            kind,
         }
     }
 
-    fn at(address: &str, name: &'static str) -> Self {
+    fn at(address: &str, kind: TargetKind) -> Self {
         Self {
             word: format!("tcp:{address}"),
-            name,
+            kind,
         }
     }
 }

@@ -48,6 +48,57 @@ impl PolicyState {
     }
 }
 
+/// What a pod tries to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TargetKind {
+    Internet,
+    /// What a cloud tells a machine about itself, its credentials included.
+    Metadata,
+    OtherPod,
+    OtherNode,
+    /// The node that the pod runs on.
+    OwnNode,
+    ApiServer,
+    NameServers,
+    /// The pod itself, which may reach itself: so it is known to listen.
+    Itself,
+}
+
+/// A target that was reached.
+pub(super) struct Reached {
+    pub(super) kind: TargetKind,
+    /// By which address.
+    pub(super) detail: String,
+}
+
+impl TargetKind {
+    /// Returns what people call it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Internet => "the internet",
+            Self::Metadata => "the cloud's metadata",
+            Self::OtherPod => "another pod",
+            Self::OtherNode => "another node",
+            Self::OwnNode => "its own node",
+            Self::ApiServer => "the API server",
+            Self::NameServers => "the name servers",
+            Self::Itself => "itself",
+        }
+    }
+}
+
+impl Reached {
+    /// Returns true if it may be reached although the policy holds.
+    pub(super) fn is_tolerated(&self) -> bool {
+        self.kind == TargetKind::OwnNode
+    }
+
+    /// Returns it for people.
+    fn told(&self) -> String {
+        format!("{} ({})", self.kind.name(), self.detail)
+    }
+}
+
 /// The verdict of one trial.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
@@ -61,12 +112,15 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn now(of: PolicyState, reached: Vec<String>, tolerated: Vec<String>) -> Self {
+    /// Returns the verdict on the policy `of`, which was tried just now, by all that was reached.
+    pub(super) fn now(of: PolicyState, found: Vec<Reached>) -> Self {
+        let (tolerated, reached): (Vec<_>, Vec<_>) = found.into_iter().partition(Reached::is_tolerated);
+        let told = |found: &[Reached]| -> Vec<String> { found.iter().map(Reached::told).collect() };
         Self {
             at: Instant::now(),
             of,
-            reached,
-            tolerated,
+            reached: told(&reached),
+            tolerated: told(&tolerated),
         }
     }
 
@@ -91,6 +145,17 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn its_own_node_alone_says_nothing_about_the_policy() {
+        let found = [TargetKind::OwnNode, TargetKind::OtherNode].map(|kind| Reached {
+            kind,
+            detail: "10.0.0.3:10250".to_owned(),
+        });
+        let verdict = Verdict::now(PolicyState::default(), found.into());
+        assert_eq!(verdict.reached, ["another node (10.0.0.3:10250)"]);
+        assert_eq!(verdict.tolerated(), ["its own node (10.0.0.3:10250)"]);
+    }
 
     #[test]
     fn a_verdict_is_tried_again_now_and_then() {
