@@ -46,18 +46,19 @@ pub(crate) struct ContainerSummary {
     pub(crate) created: i64,
 }
 
-/// The answer about containers, none of which is between two states.
-enum Settled<T> {
-    Answer(T),
-    /// One was, for too long.
-    Not(Failure),
+/// How the engine answered a question about containers.
+enum Answered<T> {
+    With(T),
+    /// For all of [`LONGEST_STOP`] the process of one of them had ended without the container having
+    /// done so, and podman's word for that is not one that the client reads.
+    StillStopping(Failure),
 }
 
-impl<T> Settled<T> {
+impl<T> Answered<T> {
     fn or_failure(self) -> Result<T, Failure> {
         match self {
-            Self::Answer(answer) => Ok(answer),
-            Self::Not(failure) => Err(failure),
+            Self::With(answer) => Ok(answer),
+            Self::StillStopping(failure) => Err(failure),
         }
     }
 }
@@ -114,11 +115,11 @@ impl Client {
 
     pub(crate) async fn state(&self, container: &str) -> Result<ContainerState, Failure> {
         let inspected = self
-            .ask_settled(|| self.docker.inspect_container(container, None))
+            .ask_past_stopping(|| self.docker.inspect_container(container, None))
             .await?;
         let state = match inspected {
-            Settled::Answer(inspected) => inspected.state.unwrap_or_default(),
-            Settled::Not(_) => return Ok(ContainerState::Ended("its process has ended".to_owned())),
+            Answered::With(inspected) => inspected.state.unwrap_or_default(),
+            Answered::StillStopping(_) => return Ok(ContainerState::Ended("its process has ended".to_owned())),
         };
         Ok(match (state.running, state.oom_killed) {
             (Some(true), _) => ContainerState::Running,
@@ -130,7 +131,7 @@ impl Client {
     /// Asks again, for at most [`LONGEST_STOP`], while podman says that a container is `stopped`:
     /// its process has ended, and what it leaves is not put away yet. Docker knows no such state,
     /// and its client does not read it.
-    async fn ask_settled<T, F>(&self, call: impl Fn() -> F) -> Result<Settled<T>, Failure>
+    async fn ask_past_stopping<T, F>(&self, call: impl Fn() -> F) -> Result<Answered<T>, Failure>
     where
         F: Future<Output = Result<T, Error>>,
     {
@@ -142,11 +143,11 @@ impl Client {
             match asked {
                 Err(error @ Error::JsonDataError { .. }) if error.to_string().contains("unknown variant `stopped`") => {
                     if Instant::now() >= deadline {
-                        return Ok(Settled::Not(error.into()));
+                        return Ok(Answered::StillStopping(error.into()));
                     }
                     sleep(STOP_PAUSE).await;
                 }
-                answered => return answered.map(Settled::Answer).map_err(Failure::from),
+                answered => return answered.map(Answered::With).map_err(Failure::from),
             }
         }
     }
@@ -155,7 +156,7 @@ impl Client {
     pub(crate) async fn size(&self, container: &str) -> Result<Option<u64>, Failure> {
         let options = InspectContainerOptionsBuilder::default().size(true).build();
         let inspected = self
-            .ask_settled(|| self.docker.inspect_container(container, Some(options.clone())))
+            .ask_past_stopping(|| self.docker.inspect_container(container, Some(options.clone())))
             .await?
             .or_failure()?;
         Ok(inspected.size_rw.and_then(|size| u64::try_from(size).ok()))
@@ -172,7 +173,7 @@ impl Client {
             .filters(&filters)
             .build();
         let listed = self
-            .ask_settled(|| self.docker.list_containers(Some(options.clone())))
+            .ask_past_stopping(|| self.docker.list_containers(Some(options.clone())))
             .await?
             .or_failure()?;
         let summaries = listed.into_iter().filter_map(|summary| {
