@@ -1,0 +1,183 @@
+//! Files that are changed whole: by calls, and by what stands in a text.
+
+use serde_json::json;
+
+use super::{ADDS_WRONGLY, writing_whole_files};
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+#[tokio::test]
+async fn after_two_misses_the_whole_file_is_proposed() {
+    let world = World::start().await;
+    let misses = |old: &str| json!({ "path": "README.md", "old": old, "new": "Hello" });
+    let script = world
+        .model
+        .plans(plan())
+        .calls("workspace/str_replace", misses("# Gadgets"))
+        .calls("workspace/str_replace", misses("Gadgets"));
+    greets(script);
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("The closest lines, with their numbers:\\n1: # widgets"),
+        "{told}"
+    );
+    let told = requests[3].last_user_message();
+    assert!(
+        told.contains("Write the whole file with write_file, mode overwrite, instead. It is now:\\n# widgets"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_with_native_calls_that_only_writes_whole_files_has_fewer_tools() {
+    let mut world = World::start().await;
+    world.configure(|config| {
+        config["llm"]["edits"] = json!("whole");
+        config["llm"]["function_calling"] = json!(true);
+    });
+    world
+        .model
+        .plans(plan())
+        .calls(
+            "workspace/write_file",
+            json!({ "path": "README.md", "content": "Hello\n" }),
+        )
+        .calls("workspace/write_file", json!({ "path": "new.md", "content": "New\n" }))
+        .done("Greeted.");
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let offered = requests[1].offered.join(" ");
+    assert!(
+        offered.contains("write_file") && !offered.contains("str_replace") && !offered.contains("undo_edit"),
+        "{offered}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+    assert_eq!(pull.file("new.md").as_deref(), Some("New\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
+    let world = writing_whole_files().await;
+    world
+        .model
+        .says("I look at it first.\n```bash\ncat sums.py\n```")
+        .says("The sign is wrong.\n\n**sums.py**\n```python\ndef add(one, other):\n    return other - one\n```\nThat is all.")
+        .says("It has to be a sum.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let system = requests[0].system();
+    assert!(
+        system.contains("a line with its path, then its content between two lines ```")
+            && !system.contains("str_replace"),
+        "{system}"
+    );
+    let task = requests[0].first_user_message();
+    assert!(task.contains("return one - other"), "{task}");
+    let output = requests[1].last_user_message();
+    assert!(
+        output.starts_with("bash cat sums.py:\ndef add(one, other):\n"),
+        "{output}"
+    );
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("These checks failed before you changed anything, and still fail:")
+            && told.contains("$ python3 -m unittest discover -q -s tests -t .")
+            && told.contains("AssertionError: 1 != 5"),
+        "{told}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert!(!pull.is_draft());
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one + other\n")
+    );
+    assert!(pull.text().contains("It has to be a sum."), "{}", pull.text());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() {
+    let world = writing_whole_files().await;
+    let replies = ["other - one", "one * other", "one + other"]
+        .map(|sum| format!("It has to be {sum}.\n\nsums.py\n```python\ndef add(one, other):\n    return {sum}\n```"));
+    let script = world.model.says(&replies[0]);
+    script.says(&replies[1]).says(&replies[2]);
+    let issue = world
+        .github
+        .open_issue("add(2, 3) in sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains(
+            "\nWhat the tests expect there:\n\ntests/test_sums.py, lines 7 to 8, of which line 8 failed\n```\n    def test_add(self):\n        \
+             self.assertEqual(add(2, 3), 5)\n```\n\nIf the task is about one of these failures"
+        ),
+        "{told}"
+    );
+    // It has them before it.
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("AssertionError: 6 != 5") && !told.contains("What the tests expect there"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_function_alone_takes_the_place_of_its_namesake() {
+    let world = writing_whole_files().await;
+    let two = format!(
+        "LIMIT = 9\n\n\ndef less(one, other):\n    return one - other\n\n\n{}",
+        ADDS_WRONGLY[0].1
+    );
+    world.github.default_repository().commit(
+        "main",
+        "Less",
+        &[("lib/sums.py", &two), ("sums.py", "from lib.sums import add\n")],
+    );
+    world
+        .model
+        .says("The sign is wrong.\n\n```python\ndef add(one, other):\n    return one + other\n```");
+    world
+        .github
+        .open_issue("add(2, 3) in lib/sums.py is wrong")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let pull = &world.github.pulls()[0];
+    let expected = two.replace(
+        "add(one, other):\n    return one - other",
+        "add(one, other):\n    return one + other",
+    );
+    assert_eq!(pull.file("lib/sums.py").as_deref(), Some(expected.as_str()));
+    world.finish().await;
+}

@@ -1,0 +1,146 @@
+//! What the task asks for is shown once more to a model that says done.
+
+use serde_json::json;
+
+use super::writing_whole_files;
+use crate::fake::github::Item;
+use crate::reading::count;
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+/// An issue that asks for two things, of which the visible test holds one.
+fn asking_for_two_things(world: &World) -> Item {
+    world
+        .github
+        .open_issue("The sum of two numbers is wrong")
+        .body("`add(2, 3)` in `sums.py` should be 5. With one number alone it should return that number.\n\nThanks!")
+        .label("coding agent")
+}
+
+#[tokio::test]
+async fn a_model_that_says_done_is_shown_once_more_what_the_task_asks_for() {
+    let world = writing_whole_files().await;
+    world
+        .model
+        .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```")
+        .says("One number counts, too.\n\nsums.py\n```python\ndef add(one, other=0):\n    return one + other\n```");
+    let issue = asking_for_two_things(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&world, "asked_twice"), 1);
+    let requests = world.model.requests();
+    assert_eq!(requests.len(), 2);
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains("\n\nNo check fails. Before this is delivered, hold it against the task once more.")
+            && told.contains(
+                ">\n1. The sum of two numbers is wrong\n2. `add(2, 3)` in `sums.py` should be 5.\n\
+                 3. With one number alone it should return that number.\n</data-"
+            )
+            && told.contains(">\nsums.py +1 -1\n</data-"),
+        "{told}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other=0):\n    return one + other\n")
+    );
+    let text = pull.text();
+    assert!(
+        text.contains("The sign was wrong.") && text.contains("One number counts, too."),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_was_finished_stays_so_when_the_second_look_changes_nothing() {
+    let world = writing_whole_files().await;
+    let reply = "The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```";
+    world
+        .model
+        .says(reply)
+        .says(&reply.replace("The sign was", "Nothing is"));
+    let issue = asking_for_two_things(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "asked_twice")), (2, 1));
+    let text = world.github.pulls()[0].text();
+    assert!(
+        text.contains("The sign was wrong.") && !text.contains("Nothing is wrong."),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn finished_work_does_not_fail_because_no_reply_to_the_second_look_can_be_read() {
+    let world = writing_whole_files().await;
+    let mut script = world
+        .model
+        .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+    for number in 0..6 {
+        script = script.says(&format!("```python\nprint({number})\n```"));
+    }
+    let issue = asking_for_two_things(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert!(
+        !pull.is_draft() && pull.text().contains("The sign was wrong."),
+        "{}",
+        pull.text()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_configuration_says_who_looks_twice() {
+    let mut world = writing_whole_files().await;
+    world.configure(|config| config["planning"]["verification"] = json!({ "ask_twice": "never" }));
+    world
+        .model
+        .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+    let issue = asking_for_two_things(&world);
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "asked_twice")), (1, 0));
+    world.finish().await;
+
+    for (criteria, requests) in [(json!([]), 4), (json!(["The reader feels welcome"]), 3)] {
+        let mut world = World::start().await;
+        world.configure(|config| config["planning"] = json!({ "verification": { "ask_twice": "always" } }));
+        let script = greets(
+            world
+                .model
+                .plans(plan().with("goal_understanding", json!({ "success_criteria": criteria }))),
+        );
+        if requests == 4 {
+            script.done("Nothing is missing.");
+        }
+        let issue = world
+            .github
+            .open_issue("Greet the reader")
+            .body("- The README should greet the reader.\n- Nothing else should be in it.\n")
+            .label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent done"]);
+        assert_eq!(world.model.requests().len(), requests, "{}", world.story());
+        let text = world.github.pulls()[0].text();
+        assert!(text.contains("The README greets its reader now."), "{text}");
+        world.finish().await;
+    }
+}
