@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use crate::approval::difference::{Difference, Unreadable, read_raw, read_removed};
 use crate::repository::git::failure::classify;
 use crate::repository::mirror::Mirror;
+use crate::repository::reading::files::whole_lines;
 use crate::repository::{CommitId, RepositoryError};
 
 impl Mirror {
@@ -38,34 +39,13 @@ impl Mirror {
         path: &str,
         max_bytes: usize,
     ) -> Result<(String, bool), RepositoryError> {
-        let mut difference = Vec::new();
-        let what = format!("comparing a file of {from} and {to}");
-        let ended = self
-            .git(&what)
+        let comparison = self
+            .git(format!("comparing a file of {from} and {to}"))
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"])
-            .args([from.as_str(), to.as_str(), "--", path])
-            .each(|chunk| {
-                difference.extend_from_slice(chunk);
-                if difference.len() > max_bytes {
-                    return ControlFlow::Break(());
-                }
-                ControlFlow::Continue(())
-            })
-            .await?;
-        if !ended.was_cut && ended.code != Some(0) {
-            return Err(classify(&what, &ended.complaint));
-        }
-        let is_cut = difference.len() > max_bytes;
-        if is_cut {
-            difference.truncate(max_bytes);
-            let end = difference
-                .iter()
-                .rposition(|byte| *byte == b'\n')
-                .map_or(0, |end| end + 1);
-            difference.truncate(end);
-        }
-        Ok((without_ids(&String::from_utf8_lossy(&difference)), is_cut))
+            .args([from.as_str(), to.as_str(), "--", path]);
+        let (difference, is_cut) = whole_lines(comparison, max_bytes).await?;
+        Ok((without_ids(&difference), is_cut))
     }
 
     /// Returns what `base..head` does to files, as a whole and in each of its commits.

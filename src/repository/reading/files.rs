@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::repository::git::command::Git;
 use crate::repository::git::failure::classify;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, NotACommitId, RepositoryError};
@@ -142,30 +143,11 @@ impl Mirror {
         to: &CommitId,
         max_bytes: usize,
     ) -> Result<(String, bool), RepositoryError> {
-        let mut diff = Vec::new();
-        let what = format!("comparing {from} with {to}");
-        let ended = self
-            .git(&what)
+        let comparison = self
+            .git(format!("comparing {from} with {to}"))
             .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"])
-            .args([from.as_str(), to.as_str(), "--"])
-            .each(|chunk| {
-                diff.extend_from_slice(chunk);
-                if diff.len() > max_bytes {
-                    return ControlFlow::Break(());
-                }
-                ControlFlow::Continue(())
-            })
-            .await?;
-        if !ended.was_cut && ended.code != Some(0) {
-            return Err(classify(&what, &ended.complaint));
-        }
-        let cut = diff.len() > max_bytes;
-        if cut {
-            diff.truncate(max_bytes);
-            let end = diff.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-            diff.truncate(end);
-        }
-        Ok((String::from_utf8_lossy(&diff).into_owned(), cut))
+            .args([from.as_str(), to.as_str(), "--"]);
+        whole_lines(comparison, max_bytes).await
     }
 }
 
@@ -186,7 +168,7 @@ fn entry(line: &[u8]) -> Option<TreeEntry> {
 
 /// Calls `take` with each separated part of git's output; returns whether `take` broke early.
 async fn split(
-    git: crate::repository::git::command::Git<'_>,
+    git: Git<'_>,
     separator: u8,
     mut take: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
 ) -> Result<bool, RepositoryError> {
@@ -214,4 +196,29 @@ async fn split(
         return Err(classify(&what, &ended.complaint));
     }
     Ok(ended.was_cut)
+}
+
+/// Returns git's output, at most `max_bytes` of whole lines, and whether it was cut.
+pub(super) async fn whole_lines(git: Git<'_>, max_bytes: usize) -> Result<(String, bool), RepositoryError> {
+    let mut output = Vec::new();
+    let what = git.what().to_owned();
+    let ended = git
+        .each(|chunk| {
+            output.extend_from_slice(chunk);
+            if output.len() > max_bytes {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })
+        .await?;
+    if !ended.was_cut && ended.code != Some(0) {
+        return Err(classify(&what, &ended.complaint));
+    }
+    let is_cut = output.len() > max_bytes;
+    if is_cut {
+        output.truncate(max_bytes);
+        let end = output.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        output.truncate(end);
+    }
+    Ok((String::from_utf8_lossy(&output).into_owned(), is_cut))
 }
