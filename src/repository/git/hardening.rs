@@ -78,6 +78,15 @@ pub(super) const SETTINGS: [&str; 30] = [
     "color.ui=false",
 ];
 
+/// Arguments of every push: no hook is run, and nothing goes along with the refs that are named.
+pub(in crate::repository) const PUSH: [&str; 5] = [
+    "push",
+    "--porcelain",
+    "--no-verify",
+    "--no-follow-tags",
+    "--no-recurse-submodules",
+];
+
 /// Bytes in a second below which a connection counts as silent in a look-up. How long a silence may
 /// last is configured (`stall_seconds`). A transfer has another measure (`silence`).
 pub(super) const SILENCE: &str = "http.lowSpeedLimit=1";

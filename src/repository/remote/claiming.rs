@@ -12,6 +12,7 @@ use chrono::Utc;
 use uuid::Uuid;
 
 use crate::repository::git::address::{Login, Remote};
+use crate::repository::git::hardening::PUSH;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, Config, RepositoryError};
 
@@ -286,15 +287,7 @@ impl Mirror {
         let push = || {
             let git = self.git(format!("claiming an item in {}", address.url()));
             let git = address.reach(git, login)?;
-            Ok(git
-                .args([
-                    "push",
-                    "--porcelain",
-                    "--no-verify",
-                    "--no-follow-tags",
-                    "--no-recurse-submodules",
-                ])
-                .args([&lease, "--", address.url(), &what]))
+            Ok(git.args(PUSH).args([&lease, "--", address.url(), &what]))
         };
         self.retried(login, push).await.map(drop)
     }

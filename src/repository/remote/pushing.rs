@@ -1,6 +1,7 @@
 //! Pushes accepted commits, each only to the repository that it was accepted for.
 
 use crate::repository::git::address::{Address, Login};
+use crate::repository::git::hardening::PUSH;
 use crate::repository::git::limits::Effort;
 use crate::repository::mirror::Mirror;
 use crate::repository::remote::claiming::Fence;
@@ -65,13 +66,7 @@ impl Mirror {
                 let intention = format!("pushing to {branch} of {}", address.url());
                 let git = address.reach(self.git(intention).with(Effort::Transfer, self.config()), login)?;
                 Ok(git
-                    .args([
-                        "push",
-                        "--porcelain",
-                        "--no-verify",
-                        "--no-follow-tags",
-                        "--no-recurse-submodules",
-                    ])
+                    .args(PUSH)
                     .args(&lease)
                     .args(together.iter().flatten())
                     .args(["--", address.url()])
