@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScope, MergeRequestState, MergeRequests};
 use http::StatusCode;
 
-use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::http::endpoints::Below;
 use crate::forge::gitlab::item::comments::{self, LONGEST_BODY};
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
@@ -66,7 +66,7 @@ impl ChangeApi for Api {
     /// A draft is a merge request whose title says so.
     async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure> {
         let title = titled(without_draft_mark(title), is_draft);
-        let request = OfItem::put(at, "").with("title", &title);
+        let request = Below::put(at, "").with("title", &title);
         self.client.order(request.build()).await?;
         Ok(title)
     }
@@ -92,14 +92,14 @@ impl ChangeApi for Api {
         thread: CommentKey,
         post: &Post<'_>,
     ) -> Result<CommentId, Failure> {
-        let all: Vec<schema::Discussion> = self.client.list(OfItem::get(at, "/discussions").build()).await?;
+        let all: Vec<schema::Discussion> = self.client.list(Below::get(at, "/discussions").build()).await?;
         let has_it = |discussion: &schema::Discussion| discussion.notes.iter().any(|note| note.id == thread.number);
         let discussion = all.into_iter().find(has_it).ok_or_else(|| Failure::Answered {
             status: StatusCode::NOT_FOUND,
             message: "the thread is not there any more".to_owned(),
         })?;
         let body = comments::body(post);
-        let note = OfItem::post(at, format!("/discussions/{}/notes", discussion.id)).with("body", &body);
+        let note = Below::post(at, format!("/discussions/{}/notes", discussion.id)).with("body", &body);
         let note: schema::Note = self.client.ask(note.build()).await?;
         Ok(CommentId(note.id))
     }
@@ -113,7 +113,7 @@ impl ChangeApi for Api {
             .body
             .as_ref()
             .map(|body| shortened(&disarmed(body.as_str()), LONGEST_BODY));
-        let mut request = OfItem::put(at, "");
+        let mut request = Below::put(at, "");
         if let Some(title) = &title {
             request = request.with("title", title);
         }
@@ -184,7 +184,7 @@ impl Api {
         }
         let request = ids
             .iter()
-            .fold(OfItem::put(at, ""), |request, id| request.with(field, id));
+            .fold(Below::put(at, ""), |request, id| request.with(field, id));
         self.client.ask(request.build()).await
     }
 }

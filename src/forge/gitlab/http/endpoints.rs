@@ -10,39 +10,59 @@ use gitlab::api::endpoint_prelude::{BodyError, Endpoint, FormParams, Method, Pag
 use crate::forge::item::address::ItemAddress;
 use crate::task::id::ItemKind;
 
-/// A request for something that issues and merge requests both have, at the same path below the
-/// item and with the same parameters. The crate has two types for each, without a common trait.
-pub(crate) struct OfItem<'a> {
+/// A request for something below a project or one of its items. The crate has a type of its own for
+/// each such endpoint, and two, without a common trait, where issues and merge requests have the
+/// same at the same path below the item and with the same parameters.
+pub(crate) struct Below<'a> {
     method: Method,
-    item: ItemAddress<'a>,
-    /// Path below the item, with a leading `/`; empty for the item itself.
+    place: Place<'a>,
+    /// The path below the place, with a leading `/`; empty for the place itself.
     part: String,
     parameters: Vec<(&'static str, &'a str)>,
 }
 
-impl<'a> OfItem<'a> {
-    pub(crate) fn get(item: ItemAddress<'a>, part: impl Into<String>) -> Self {
+/// The project or the item that a request is for something below.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    Project(&'a str),
+    Item(ItemAddress<'a>),
+}
+
+impl<'a> From<&'a str> for Place<'a> {
+    fn from(project: &'a str) -> Self {
+        Self::Project(project)
+    }
+}
+
+impl<'a> From<ItemAddress<'a>> for Place<'a> {
+    fn from(item: ItemAddress<'a>) -> Self {
+        Self::Item(item)
+    }
+}
+
+impl<'a> Below<'a> {
+    pub(crate) fn get(place: impl Into<Place<'a>>, part: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
-            item,
+            place: place.into(),
             part: part.into(),
             parameters: Vec::new(),
         }
     }
 
-    pub(crate) fn post(item: ItemAddress<'a>, part: impl Into<String>) -> Self {
+    pub(crate) fn post(place: impl Into<Place<'a>>, part: impl Into<String>) -> Self {
         let method = Method::POST;
         Self {
             method,
-            ..Self::get(item, part)
+            ..Self::get(place, part)
         }
     }
 
-    pub(crate) fn put(item: ItemAddress<'a>, part: impl Into<String>) -> Self {
+    pub(crate) fn put(place: impl Into<Place<'a>>, part: impl Into<String>) -> Self {
         let method = Method::PUT;
         Self {
             method,
-            ..Self::get(item, part)
+            ..Self::get(place, part)
         }
     }
 
@@ -60,18 +80,23 @@ impl<'a> OfItem<'a> {
     }
 }
 
-impl Endpoint for OfItem<'_> {
+impl Endpoint for Below<'_> {
     fn method(&self) -> Method {
         self.method.clone()
     }
 
     fn endpoint(&self) -> Cow<'static, str> {
-        let items = match self.item.kind {
+        let part = &self.part;
+        let item = match self.place {
+            Place::Project(project) => return format!("projects/{}{part}", NameOrId::from(project)).into(),
+            Place::Item(item) => item,
+        };
+        let items = match item.kind {
             ItemKind::Issue => "issues",
             ItemKind::MergeRequest => "merge_requests",
         };
-        let project = NameOrId::from(self.item.repository);
-        format!("projects/{project}/{items}/{}{}", self.item.number, self.part).into()
+        let project = NameOrId::from(item.repository);
+        format!("projects/{project}/{items}/{}{part}", item.number).into()
     }
 
     fn parameters(&self) -> QueryParams<'_> {
@@ -92,74 +117,7 @@ impl Endpoint for OfItem<'_> {
     }
 }
 
-impl Pageable for OfItem<'_> {}
-
-/// A request for something below a project. The crate has a type of its own for each such endpoint.
-pub(crate) struct OfProject<'a> {
-    method: Method,
-    project: &'a str,
-    /// The path below the project, with the `/` before it.
-    part: &'static str,
-    parameters: Vec<(&'static str, &'a str)>,
-}
-
-impl<'a> OfProject<'a> {
-    pub(crate) fn get(project: &'a str, part: &'static str) -> Self {
-        Self {
-            method: Method::GET,
-            project,
-            part,
-            parameters: Vec::new(),
-        }
-    }
-
-    pub(crate) fn post(project: &'a str, part: &'static str) -> Self {
-        let method = Method::POST;
-        Self {
-            method,
-            ..Self::get(project, part)
-        }
-    }
-
-    /// Adds a parameter: to the query of a GET, to the form of a write.
-    pub(crate) fn with(mut self, name: &'static str, value: &'a str) -> Self {
-        self.parameters.push((name, value));
-        self
-    }
-
-    /// Returns the endpoint as a builder of the crate does.
-    #[expect(clippy::unnecessary_wraps, reason = "the client's calls take what builders return")]
-    pub(crate) fn build(self) -> Result<Self, Infallible> {
-        Ok(self)
-    }
-}
-
-impl Endpoint for OfProject<'_> {
-    fn method(&self) -> Method {
-        self.method.clone()
-    }
-
-    fn endpoint(&self) -> Cow<'static, str> {
-        format!("projects/{}{}", NameOrId::from(self.project), self.part).into()
-    }
-
-    fn parameters(&self) -> QueryParams<'_> {
-        let mut parameters = QueryParams::default();
-        if self.method == Method::GET {
-            parameters.extend(self.parameters.iter().copied());
-        }
-        parameters
-    }
-
-    fn body(&self) -> Result<Option<(&'static str, Vec<u8>)>, BodyError> {
-        if self.method == Method::GET {
-            return Ok(None);
-        }
-        let mut parameters = FormParams::default();
-        parameters.extend(self.parameters.iter().copied());
-        parameters.into_body()
-    }
-}
+impl Pageable for Below<'_> {}
 
 /// Stands between the parts of a body, and in no picture that the program wrote.
 macro_rules! boundary {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::http::endpoints::Below;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::once;
@@ -68,7 +68,7 @@ impl CommentApi for Api {
         let body = body(post);
         let find = || self.find_note(address, post.marker);
         let make = || async {
-            let note = OfItem::post(address, "/notes").with("body", &body);
+            let note = Below::post(address, "/notes").with("body", &body);
             let note: schema::Note = self.client.ask(note.build()).await?;
             Ok(CommentId(note.id))
         };
@@ -82,7 +82,7 @@ impl CommentApi for Api {
         post: &Post<'_>,
     ) -> Result<(), Failure> {
         let body = body(post);
-        let note = OfItem::put(address, format!("/notes/{}", comment.0)).with("body", &body);
+        let note = Below::put(address, format!("/notes/{}", comment.0)).with("body", &body);
         self.client.order(note.build()).await
     }
 
@@ -102,7 +102,7 @@ impl CommentApi for Api {
 
 impl Api {
     pub(crate) async fn notes(&self, address: ItemAddress<'_>) -> Result<Vec<schema::Note>, Failure> {
-        let notes = OfItem::get(address, "/notes")
+        let notes = Below::get(address, "/notes")
             .with("order_by", "created_at")
             .with("sort", "asc");
         self.client.list(notes.build()).await

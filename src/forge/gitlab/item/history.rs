@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};
 use serde_json::{Value, json};
 
-use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::http::endpoints::Below;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
@@ -39,7 +39,7 @@ const LAST_EDIT: &str = "query($project: ID!, $iid: String!) { project(fullPath:
 #[async_trait]
 impl HistoryApi for Api {
     async fn find_trigger(&self, address: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure> {
-        let events = OfItem::get(address, "/resource_label_events");
+        let events = Below::get(address, "/resource_label_events");
         let events: Vec<schema::LabelEvent> = self.client.list(events.build()).await?;
         let named = |event: &schema::LabelEvent| {
             let label = event.label.as_ref();

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use gitlab::api::projects::labels::{CreateLabel, Labels};
 use http::StatusCode;
 
-use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::http::endpoints::Below;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::once;
@@ -43,12 +43,12 @@ impl LabelApi for Api {
     }
 
     async fn put_label(&self, address: ItemAddress<'_>, label: &str) -> Result<(), Failure> {
-        let edit = OfItem::put(address, "").with("add_labels", label);
+        let edit = Below::put(address, "").with("add_labels", label);
         self.client.order(edit.build()).await
     }
 
     async fn take_label(&self, address: ItemAddress<'_>, label: &str) -> Result<(), Failure> {
-        let edit = OfItem::put(address, "").with("remove_labels", label);
+        let edit = Below::put(address, "").with("remove_labels", label);
         self.client.order(edit.build()).await
     }
 }

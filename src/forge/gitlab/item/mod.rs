@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::forge::gitlab::http::endpoints::{OfItem, OfProject};
+use crate::forge::gitlab::http::endpoints::Below;
 use crate::forge::gitlab::item::comments::body;
 use crate::forge::gitlab::{Api, ConfidentialIssues, schema};
 use crate::forge::http::failure::Failure;
@@ -62,7 +62,7 @@ impl ItemApi for Api {
     async fn post_issue(&self, repository: &str, issue: &NewIssue<'_>) -> Result<(u64, String), Failure> {
         let post = &issue.post;
         let find = || async move {
-            let newest = OfProject::get(repository, "/issues")
+            let newest = Below::get(repository, "/issues")
                 .with("order_by", "created_at")
                 .with("sort", "desc")
                 .with("scope", "all")
@@ -81,7 +81,7 @@ impl ItemApi for Api {
         };
         let text = &body(post);
         let make = || async move {
-            let new = OfProject::post(repository, "/issues")
+            let new = Below::post(repository, "/issues")
                 .with("title", issue.title.as_str())
                 .with("description", text);
             let made: schema::Item = self.client.ask(new.build()).await?;
@@ -114,7 +114,7 @@ impl Api {
     }
 
     pub(crate) async fn ask_item(&self, address: ItemAddress<'_>) -> Result<schema::Item, Failure> {
-        self.client.ask(OfItem::get(address, "").build()).await
+        self.client.ask(Below::get(address, "").build()).await
     }
 
     async fn change_head(&self, item: &schema::Item, project: &schema::Project) -> Result<ChangeHead, Failure> {

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use crate::forge::gitlab::Api;
-use crate::forge::gitlab::http::endpoints::OfItem;
+use crate::forge::gitlab::http::endpoints::Below;
 use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::once;
 use crate::forge::item::address::ItemAddress;
@@ -33,7 +33,7 @@ impl Api {
     }
 
     async fn post_award(&self, address: ItemAddress<'_>, note: u64, name: &str) -> Result<(), Failure> {
-        let award = OfItem::post(address, format!("/notes/{note}/award_emoji")).with("name", name);
+        let award = Below::post(address, format!("/notes/{note}/award_emoji")).with("name", name);
         self.client.order(award.build()).await
     }
 
