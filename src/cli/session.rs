@@ -197,6 +197,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// Opens the session of a command that works for a forge; prints what went wrong.
+    pub async fn for_forge(config: Option<&Path>) -> Result<Self, ExitCode> {
+        Self::open(forge_configuration(config)?).await
+    }
+
     /// Opens logs and journal, then the service; prints what went wrong.
     pub async fn open(config: Config) -> Result<Self, ExitCode> {
         close_to_others(&config);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::cli::arguments::AutoApprove;
 use crate::cli::exit;
-use crate::cli::session::{Session, complain, forge_configuration, print};
+use crate::cli::session::{Session, complain, print};
 use crate::service::automatic_approval::NotStarted;
 
 /// The name under which the command line acts.
@@ -13,11 +13,7 @@ const OPERATOR: &str = "the operator";
 
 /// Switches automatic approval, or prints whether it is on.
 pub async fn switch(config: Option<&Path>, asked: AutoApprove) -> ExitCode {
-    let config = match forge_configuration(config) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let session = match Session::open(config).await {
+    let session = match Session::for_forge(config).await {
         Ok(session) => session,
         Err(code) => return code,
     };

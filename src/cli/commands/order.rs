@@ -27,11 +27,7 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
             return crate::cli::arguments::WRONG_USAGE.into();
         }
     };
-    let config = match forge_configuration(config) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let session = match Session::open(config).await {
+    let session = match Session::for_forge(config).await {
         Ok(session) => session,
         Err(code) => return code,
     };

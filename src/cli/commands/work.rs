@@ -95,11 +95,7 @@ pub async fn consume(config: Option<&Path>) -> ExitCode {
 }
 
 async fn until_stopped(config: Option<&Path>, work: Work) -> ExitCode {
-    let config = match forge_configuration(config) {
-        Ok(config) => config,
-        Err(code) => return code,
-    };
-    let session = match Session::open(config).await {
+    let session = match Session::for_forge(config).await {
         Ok(session) => session,
         Err(code) => return code,
     };
