@@ -78,7 +78,7 @@ pub struct OpsCommand {
     /// A description of the command, for people.
     pub description: String,
     /// Its environment variables; it gets no others.
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[schemars(with = "BTreeMap<String, String>", extend("default" = {}))]
     pub env: BTreeMap<String, SecretString>,
     /// Time limit of the command, in seconds.
     pub timeout_seconds: u64,

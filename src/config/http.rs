@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// The HTTP server of `serve` and `dashboard`.
@@ -39,7 +39,7 @@ pub struct User {
 }
 
 /// The rights of a user.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum May {
     Approve,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::repository::protected_paths;
 
@@ -13,6 +13,7 @@ use crate::repository::protected_paths;
 pub struct Config {
     /// Author and committer of delivered commits.
     pub author_name: String,
+    /// E-mail address of author and committer.
     pub author_email: String,
     /// File with the SSH private key that signs delivered commits; if left out, they are not
     /// signed.
@@ -39,7 +40,7 @@ pub struct Config {
 }
 
 /// The submodules whose contents the container gets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Submodules {
     /// None: their folders are empty.

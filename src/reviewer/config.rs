@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::review::Mode;
 
@@ -30,6 +30,7 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanReview {
+    /// Whether plans are reviewed.
     pub enabled: bool,
     /// The least score, from 0 to 10, with which a plan passes.
     pub target_score: f64,
@@ -44,6 +45,7 @@ pub struct PlanReview {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResultReview {
+    /// Whether results are reviewed.
     pub enabled: bool,
     /// The least score, from 0 to 10, with which a result passes.
     pub target_score: f64,
@@ -55,7 +57,7 @@ pub struct ResultReview {
 }
 
 /// The action after a plan that did not pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnreadyPlan {
     /// People are asked.
@@ -67,7 +69,7 @@ pub enum OnUnreadyPlan {
 }
 
 /// The action after a result that did not pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnUnreadyResult {
     /// It is delivered as a draft that says so.

@@ -32,7 +32,7 @@ pub struct McpServerConfig {
     pub command: Vec<String>,
     /// The server's environment variables; besides these it gets PATH, HOME, LANG and TMPDIR.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[schemars(with = "BTreeMap<String, String>", extend("default" = {}))]
     pub env: BTreeMap<String, secrecy::SecretString>,
     /// Text that is added to the system prompt.
     #[serde(default)]

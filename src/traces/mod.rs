@@ -43,7 +43,7 @@ pub struct Config {
     /// path. Without it no traces are made.
     pub endpoint: Option<String>,
     /// Headers of each request, such as one with a key.
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[schemars(with = "BTreeMap<String, String>", extend("default" = {}))]
     pub headers: BTreeMap<String, SecretString>,
     /// Whom the connection trusts, when the top-level `ca_file` was read.
     #[serde(skip)]

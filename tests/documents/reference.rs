@@ -125,31 +125,56 @@ fn cell(text: &str) -> String {
         .replace('|', "\\|")
 }
 
+/// Tells whether `section` cannot be without `key`.
+fn requires(section: &Value, key: &str) -> bool {
+    section["required"]
+        .as_array()
+        .is_some_and(|keys| keys.iter().any(|one| one == key))
+}
+
+/// Tells whether the schema has a key be left empty.
+fn may_be_empty(node: &Value) -> bool {
+    let alternatives = node["anyOf"].as_array().into_iter().flatten();
+    alternatives.chain([node]).any(|one| match &one["type"] {
+        Value::Array(types) => types.iter().any(|name| name == "null"),
+        name => name == "null",
+    })
+}
+
+/// Returns what counts where a key is left out. Fails for a key whose default the schema leaves
+/// out, which happens where its type cannot be serialized.
+fn default(node: &Value, path: &str, is_required: bool) -> String {
+    match node.get("default") {
+        Some(value) if !value.is_null() => format!("`{value}`"),
+        _ if is_required => "*required*".to_owned(),
+        _ => {
+            assert!(may_be_empty(node), "the schema does not say the default of {path}");
+            "*none*".to_owned()
+        }
+    }
+}
+
 /// Writes a row for each key below `node` that holds no section.
-fn rows(schema: &Value, node: &Value, path: &str, depth: usize, page: &mut String) {
-    let node = resolved(schema, node);
-    assert!(depth < DEEPEST, "{path} is too deep");
-    if let Some(keys) = node["properties"].as_object() {
+fn rows(schema: &Value, node: &Value, path: &str, is_required: bool, page: &mut String) {
+    assert!(path.split('.').count() < DEEPEST, "{path} is too deep");
+    let found = resolved(schema, node);
+    if let Some(keys) = found["properties"].as_object() {
         for (key, inner) in keys {
-            rows(schema, inner, &format!("{path}.{key}"), depth + 1, page);
+            rows(schema, inner, &format!("{path}.{key}"), requires(&found, key), page);
         }
         return;
     }
-    for (inner, name) in [(&node["items"], "[]"), (&node["additionalProperties"], ".NAME")] {
+    for (inner, name) in [(&found["items"], "[]"), (&found["additionalProperties"], ".NAME")] {
         if inner.is_object() && resolved(schema, inner)["properties"].is_object() {
-            return rows(schema, inner, &format!("{path}{name}"), depth + 1, page);
+            return rows(schema, inner, &format!("{path}{name}"), is_required, page);
         }
     }
-    let default = match node.get("default") {
-        None | Some(Value::Null) => String::new(),
-        Some(value) => format!("`{value}`"),
-    };
-    let description = node["description"].as_str().unwrap_or_default();
+    let description = found["description"].as_str().unwrap_or_default();
     writeln!(
         page,
         "| `{path}` | {} | {} | {} |",
-        cell(&kind(schema, &node)),
-        cell(&default),
+        cell(&kind(schema, &found)),
+        cell(&default(node, path, is_required)),
         cell(description)
     )
     .unwrap();
@@ -159,6 +184,8 @@ fn rows(schema: &Value, node: &Value, path: &str, depth: usize, page: &mut Strin
 fn the_reference_of_keys_is_the_schema() {
     let schema = Config::schema();
     let mut page = "# Keys of config.yaml\n\nWhat `coding-agent config schema` prints, as tables. `[]` stands for each entry of a list, `NAME` for a name of your own.\n\
+        A key that is left out has its default. *none*: it then has no value, and where that means more than doing without, the description\n\
+        says so. *required*: its section cannot be written without it.\n\
         [Configuration](../configuration.md) explains the sections, and [`config.yaml.example`](../../config.yaml.example) has them all in one file.\n"
         .to_owned();
     for (key, node) in schema["properties"].as_object().unwrap() {
@@ -167,8 +194,8 @@ fn the_reference_of_keys_is_the_schema() {
         if found["properties"].is_object() {
             writeln!(page, "{}\n", cell(found["description"].as_str().unwrap_or_default())).unwrap();
         }
-        page.push_str("| key | values | default | |\n|---|---|---|---|\n");
-        rows(&schema, node, key, 0, &mut page);
+        page.push_str("| key | values | default | meaning |\n|---|---|---|---|\n");
+        rows(&schema, node, key, requires(&schema, key), &mut page);
     }
     compare("docs/reference/keys.md", &page);
 }

@@ -122,6 +122,7 @@ impl Default for ByRules {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
+    /// The hosts that containers may reach: the listed ones alone, none, or all without any limit.
     pub mode: NetworkMode,
     /// When containers may reach the listed hosts.
     pub during: During,

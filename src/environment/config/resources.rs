@@ -14,6 +14,7 @@ pub struct Resources {
     pub cpu_limit: f64,
     /// Memory, e.g. `4g`, `512m`; there is no swap beyond it.
     pub memory_limit: String,
+    /// Most processes and threads at a time, at least 8.
     pub pids_limit: i64,
     /// Size of the container's writable layer, e.g. `20g`, if the storage driver can limit it;
     /// empty for no limit.

@@ -63,7 +63,7 @@ pub struct Config {
     pub roles: Roles,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderName {
     Ollama,
@@ -85,7 +85,7 @@ pub enum NamedProvider {
 }
 
 /// The form in which the model changes files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Edits {
     /// Exact edits; after two in a row that found nothing to edit, whole files are proposed.
@@ -121,8 +121,11 @@ pub struct Ollama {
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct LmStudio {
+    /// Address of the server; `/v1` is added where it is missing.
     pub base_url: String,
+    /// Name of the model, as the server knows it.
     pub model: String,
+    /// Window in tokens.
     pub context_length: u64,
     /// Requests that are made at once; further ones wait.
     pub parallel_requests: usize,
@@ -135,10 +138,14 @@ pub struct LmStudio {
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct OpenAi {
+    /// Address of the server.
     pub base_url: String,
+    /// The key that the server asks for.
     #[schemars(with = "Option<String>")]
     pub api_key: Option<SecretString>,
+    /// Name of the model, as the server knows it.
     pub model: String,
+    /// Window in tokens.
     pub context_length: u64,
     /// Longest reply in tokens; left to the server when empty.
     pub max_tokens: Option<u64>,
@@ -153,11 +160,16 @@ pub struct OpenAi {
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct Anthropic {
+    /// Address of the server.
     pub base_url: String,
+    /// The key that the server asks for.
     #[schemars(with = "Option<String>")]
     pub api_key: Option<SecretString>,
+    /// Name of the model, as the server knows it.
     pub model: String,
+    /// Window in tokens.
     pub context_length: u64,
+    /// Longest reply in tokens.
     pub max_tokens: u64,
     /// Requests that are made at once; no limit when empty.
     pub parallel_requests: Option<usize>,
@@ -170,10 +182,11 @@ pub struct Anthropic {
 #[schemars(extend("additionalProperties" = false))]
 pub struct NamedModel {
     pub provider: NamedProvider,
-    /// Address of an Ollama server.
+    /// Address of an Ollama server; the default of the provider's section when empty.
     pub endpoint: Option<String>,
-    /// Address of any other server.
+    /// Address of any other server; the default of the provider's section when empty.
     pub base_url: Option<String>,
+    /// The key that the server asks for.
     #[schemars(with = "Option<String>")]
     pub api_key: Option<SecretString>,
     /// Name of the model, as the server knows it.
@@ -185,18 +198,21 @@ pub struct NamedModel {
     pub command: Vec<String>,
     /// All variables that the program of `command` gets.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[schemars(with = "BTreeMap<String, String>", extend("default" = {}))]
     pub env: BTreeMap<String, SecretString>,
     /// For `command`: the program sends what it reads to no other machine, so it may judge
     /// confidential work.
     pub local: Option<bool>,
     /// Window in tokens; the default of the provider's section when empty.
     pub context_length: Option<u64>,
-    /// Longest reply in tokens, for `openai` and `anthropic`.
+    /// Longest reply in tokens, for `openai` and `anthropic`; the default of the provider's section
+    /// when empty.
     pub max_tokens: Option<u64>,
-    /// How long the model stays loaded after a call, for `ollama`.
+    /// How long the model stays loaded after a call, for `ollama`; the default of the provider's
+    /// section when empty.
     pub keep_alive: Option<String>,
-    /// Requests that are made at once; further ones wait.
+    /// Requests that are made at once; further ones wait. The default of the provider's section when
+    /// empty.
     pub parallel_requests: Option<usize>,
     #[serde(flatten)]
     pub options: ModelOptions,
@@ -219,7 +235,7 @@ pub struct ModelOptions {
     /// How much a reasoning model thinks, in the provider's own words, such as `low`.
     pub reasoning_effort: Option<String>,
     /// Headers of each request, such as those that a gateway wants.
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[schemars(with = "BTreeMap<String, String>", extend("default" = {}))]
     pub headers: BTreeMap<String, SecretString>,
     /// Further fields of each request for a reply; they replace those of the program.
     pub extra_body: Map<String, Value>,
@@ -239,7 +255,9 @@ pub struct ModelOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
+    /// Price of input tokens.
     pub input: f64,
+    /// Price of output tokens.
     pub output: f64,
     /// Price of input tokens from the provider's cache; `input` when left out.
     #[serde(default)]
