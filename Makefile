@@ -133,7 +133,7 @@ test-dist: ## try what dist and deb make on clean containers, and that two build
 reference: ## write the reference of commands and configuration anew, from the program itself
 	UPDATE_REFERENCE=1 cargo test --quiet --locked --test documents reference
 
-site: ## build the site of the documents with mdBook
+site: ## build the site of the documents with mdBook, and check every link in it
 	@scripts/setup site
 	scripts/site
 

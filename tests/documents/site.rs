@@ -1,9 +1,10 @@
 //! The site of the documents: every page has its place in the table of contents, and every link
-//! leads to something that the site has. mdBook itself is not needed to see that.
+//! leads to something that the site has. mdBook itself is not needed to see that; the check of what
+//! it built, which `make site` ends with, is tried on pages with and without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
@@ -154,4 +155,87 @@ fn every_link_to_a_heading_leads_to_one() {
         }
     }
     assert!(followed > 50, "{followed}");
+}
+
+/// Runs the check of built pages on a folder with these files.
+fn check_links(files: &[(&str, &str)]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut script = Command::new(root().join("scripts/check-links"));
+    script.arg(folder.path()).output().unwrap()
+}
+
+#[test]
+fn the_check_of_the_built_site_follows_every_link_within_it() {
+    let output = check_links(&[
+        (
+            "index.html",
+            "<h1 id=top-page>1</h1> <a href=\"docs/two.html#%E4%BA%8C\">2</a> <a href=\"#top-page\">1</a>\n\
+             <img src=\"docs/picture.svg\"> <a href=\"https://example.com/not-asked\">elsewhere</a>",
+        ),
+        (
+            "docs/two.html",
+            "<h2 id=二>2</h2> <a href=\"../index.html#top-page\">1</a> <a href=\"../\">1</a>",
+        ),
+        ("docs/picture.svg", "<svg/>"),
+        // Shown for any address, so its links begin at the site.
+        ("404.html", "<base href=\"/\"> <a href=\"docs/two.html#二\">2</a>"),
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.ends_with(": 3 pages, all 6 links within the site lead somewhere\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_check_of_the_built_site_names_each_broken_link_and_fails() {
+    let broken = [
+        ("missing.html", "leads to missing.html, which is not there"),
+        ("docs/", "leads to docs/index.html, which is not there"),
+        (
+            "docs/two.html#three",
+            "leads to a place in docs/two.html that is not there",
+        ),
+        ("#two", "leads to a place in index.html that is not there"),
+        ("../docs/two.html", "leads out of the site"),
+        ("/docs/two.html", "leads out of the site"),
+    ];
+    for (link, reason) in broken {
+        let page = format!("<h1 id=one>1</h1> <a href=\"docs/two.html\">2</a>\n<a href=\"{link}\">x</a>");
+        let output = check_links(&[("index.html", page.as_str()), ("docs/two.html", "<h2 id=two>2</h2>")]);
+        assert_eq!(output.status.code(), Some(1), "{link}: {output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(said, format!("index.html:2: '{link}' {reason}\n"));
+    }
+    let output = check_links(&[("index.html", "<img src=\"gone.png\">")]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn the_check_of_the_built_site_fails_where_there_is_nothing_to_check() {
+    let empty: [&[(&str, &str)]; 3] = [
+        &[],
+        &[("docs/picture.svg", "<svg/>")],
+        &[("index.html", "<a href=\"https://example.com/\">elsewhere</a>")],
+    ];
+    for files in empty {
+        let output = check_links(files);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("nothing was checked"), "{said}");
+    }
+}
+
+#[test]
+fn the_site_is_checked_once_it_is_built() {
+    let script = read("scripts/site");
+    let at = |line: &str| script.lines().position(|one| one.contains(line));
+    let (built, checked) = (at("mdbook build"), at("scripts/check-links \"$SITE/book\""));
+    assert!(built.is_some() && built < checked, "{built:?} {checked:?}");
 }
