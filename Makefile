@@ -114,7 +114,7 @@ advisories: ## check the dependencies against the database of known faults, whic
 images: ## build the images of all five environments
 	scripts/setup images
 
-images-all: ## build all images that are given away: the service, the service with MCP runtimes, five environments; each with its SBOM
+images-all: ## build all images that are given away: the service, the service with MCP runtimes, five environments; each with its SBOM and the digest of its contents
 	@scripts/setup dist
 	scripts/with-docker scripts/images
 
@@ -126,7 +126,7 @@ deb: ## build a Debian package for this machine's release
 	@scripts/setup dist
 	scripts/package-debian
 
-test-dist: ## try what dist and deb make on clean containers, and that two builds give the same bytes (SHORT=1: the Debian package alone, of what `make test` built; PROFILE=release of that build)
+test-dist: ## try each way of installing on clean containers, and that two builds give the same bytes (SHORT=1: the Debian package and `make install`, of what `make test` built; PROFILE=release of that build)
 	@SHORT=$(SHORT) PROFILE=$(PROFILE) scripts/setup test-dist
 	SHORT=$(SHORT) PROFILE=$(PROFILE) scripts/with-docker scripts/test-dist
 
@@ -143,11 +143,14 @@ build: ## build the program and its static executor; with TARGET an executor for
 PREFIX ?= /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 # The build is never root's: sudo would hide the toolchain.
-AS_ROOT = $(shell mkdir -p $(BIN) 2>/dev/null && test -w $(BIN) || echo sudo)
+AS_ROOT = $(shell umask 022; mkdir -p "$(BIN)" 2>/dev/null && test -w "$(BIN)" || echo sudo)
+INSTALLED = $(or $(PROGRAMS),$(TARGET_DIR)/release)
 
-install: ## build a release and install both programs, manual pages and completions below PREFIX (/usr/local)
+install: ## build a release and install both programs, manual pages and completions below PREFIX (/usr/local); PROGRAMS=folder takes those in there
+ifndef PROGRAMS
 	cargo build --release --locked --bin coding-agent
 	cargo rustc --release --locked --bin coding-agent-executor -- -C target-feature=+crt-static
-	$(AS_ROOT) install -D "$(TARGET_DIR)/release/coding-agent" $(BIN)/coding-agent
-	$(AS_ROOT) install -D "$(TARGET_DIR)/release/coding-agent-executor" $(BIN)/coding-agent-executor
-	$(AS_ROOT) scripts/shipped "$(TARGET_DIR)/release/coding-agent" "$(DESTDIR)$(PREFIX)/share"
+endif
+	$(AS_ROOT) install -D "$(INSTALLED)/coding-agent" "$(BIN)/coding-agent"
+	$(AS_ROOT) install -D "$(INSTALLED)/coding-agent-executor" "$(BIN)/coding-agent-executor"
+	$(AS_ROOT) scripts/shipped "$(INSTALLED)/coding-agent" "$(DESTDIR)$(PREFIX)/share"

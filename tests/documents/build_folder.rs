@@ -51,6 +51,48 @@ fn no_command_of_make_names_the_build_folder_itself() {
     }
 }
 
+/// What `make` would do with these words.
+fn dry_run(words: &[&str]) -> String {
+    let mut make = Command::new("make");
+    let output = make
+        .arg("--dry-run")
+        .args(words)
+        .current_dir(root())
+        .env_remove("PROGRAMS")
+        .env_remove("CARGO_TARGET_DIR")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// `make test-dist` installs programs that are built; a release is too long for a test.
+#[test]
+fn an_installation_takes_what_it_has_built_unless_programs_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let destination = format!("DESTDIR={}", folder.path().display());
+    let target = target_dir(None);
+    let expected = [
+        "cargo build --release --locked --bin coding-agent\n".to_owned(),
+        "cargo rustc --release --locked --bin coding-agent-executor -- -C target-feature=+crt-static\n".to_owned(),
+        format!("install -D \"{target}/release/coding-agent\" "),
+        format!("install -D \"{target}/release/coding-agent-executor\" "),
+        format!("scripts/shipped \"{target}/release/coding-agent\" "),
+    ];
+
+    let does = dry_run(&["install", &destination]);
+    let named = dry_run(&["install", &destination, "PROGRAMS=/built"]);
+
+    for step in expected {
+        assert!(does.contains(&step), "{step:?} is not in\n{does}");
+    }
+    assert!(
+        !named.contains("cargo build") && !named.contains("cargo rustc"),
+        "{named}"
+    );
+    assert!(named.contains("install -D \"/built/coding-agent\" "), "{named}");
+}
+
 /// The message about an executor for another processor names a command; so does the documentation.
 #[test]
 fn the_command_that_builds_for_another_processor_is_one_that_make_has() {
@@ -59,12 +101,9 @@ fn the_command_that_builds_for_another_processor_is_one_that_make_has() {
     let command = "make build TARGET=aarch64-unknown-linux-musl";
     assert!(read("docs/configuration.md").contains(&format!("`{command}`")));
 
-    let mut words = command.split(' ');
-    let mut make = Command::new(words.next().unwrap());
-    let output = make.arg("--dry-run").args(words).current_dir(root()).output().unwrap();
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let does = dry_run(&words);
 
-    assert!(output.status.success(), "{output:?}");
-    let does = String::from_utf8(output.stdout).unwrap();
     assert!(
         does.contains("TARGET_TRIPLE=aarch64-unknown-linux-musl scripts/setup executor"),
         "{does}"
