@@ -1,6 +1,7 @@
-# Where the Debian package is installed in its test: what it asks for is there, so that nothing is fetched.
+# Where the Debian package and what `make install` installs are tried: what they ask for is there, so that nothing is fetched.
+# systemd reads units, users and folders in there; it does not run as the first process.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
 RUN apt-get update \
- && apt-get install -y --no-install-recommends systemd-standalone-sysusers systemd-standalone-tmpfiles man-db bash-completion \
+ && apt-get install -y --no-install-recommends systemd man-db bash-completion \
  && rm -rf /var/lib/apt/lists/*

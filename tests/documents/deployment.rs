@@ -25,14 +25,6 @@ fn seconds(text: &str) -> u64 {
     text.trim_end_matches('s').parse().unwrap()
 }
 
-/// Tells whether a program is on this machine.
-fn is_here(program: &str) -> bool {
-    Command::new("sh")
-        .args(["-c", &format!("command -v {program}")])
-        .output()
-        .is_ok_and(|found| found.status.success())
-}
-
 fn succeeds(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(
@@ -171,8 +163,9 @@ fn the_crontab_line_has_five_times_and_a_command() {
     assert!(operations.contains("/srv/coding-agent/config.yaml"));
 }
 
+/// Whether systemd understands them, `make test-dist` asks in a container that has it.
 #[test]
-fn the_systemd_units_are_understood_and_fit_the_program() {
+fn the_systemd_units_fit_the_program() {
     let operations = read("docs/operations.md");
     let units: Vec<_> = blocks(&operations)
         .into_iter()
@@ -192,21 +185,6 @@ fn the_systemd_units_are_understood_and_fit_the_program() {
     let grace = of(service, "TimeoutStopSec").parse::<u64>().unwrap();
     assert!(grace >= Config::default().shutdown_grace_seconds + MARGIN, "{grace} s");
     assert_eq!(of(timer, "WantedBy"), "timers.target");
-
-    if is_here("systemd-analyze") {
-        let folder = tempfile::tempdir().unwrap();
-        let program = env!("CARGO_BIN_EXE_coding-agent");
-        let installed = service.replace("/usr/local/bin/coding-agent", program);
-        std::fs::write(folder.path().join("coding-agent.service"), installed).unwrap();
-        std::fs::write(folder.path().join("coding-agent.timer"), timer).unwrap();
-        let mut verify = Command::new("systemd-analyze");
-        verify.args(["verify", "--man=no", "./coding-agent.service", "./coding-agent.timer"]);
-        let output = verify.current_dir(folder.path()).output().unwrap();
-        // It looks at units of the machine, too: only what it says of ours counts.
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let ours: Vec<_> = said.lines().filter(|line| line.contains("coding-agent.")).collect();
-        assert_eq!(ours, Vec::<&str>::new());
-    }
 }
 
 #[test]
