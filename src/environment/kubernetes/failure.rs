@@ -51,6 +51,14 @@ pub(super) fn may_pass(failure: &Failure) -> bool {
 /// Its words where it does not reach a pod's node.
 const NO_NODE: &str = "error dialing backend";
 
+/// Returns the node that the cluster does not have any more, by the API server's words where it was
+/// to ask it.
+pub(super) fn missing_node(failure: &Failure) -> Option<&str> {
+    let message = failure.complaint().filter(|_| failure.is_absent())?;
+    let (node, _) = message.strip_prefix("nodes \"")?.split_once("\" not found")?;
+    Some(node)
+}
+
 /// Returns true if a quota is reached.
 pub(super) fn is_of_quota(failure: &Failure) -> bool {
     failure.complaint().is_some_and(|message| message.contains(QUOTA))
@@ -226,6 +234,24 @@ mod tests {
             message: message.to_owned(),
         };
         error("https://10.0.0.1:6443, namespace agents", "creating a pod", failure).to_string()
+    }
+
+    #[test]
+    fn a_node_that_is_gone_is_told_from_anything_else_that_is_not_there() {
+        let refused = |status: u16, message: &str| Failure::Refused {
+            status,
+            message: message.to_owned(),
+        };
+        let of = |failure: Failure| missing_node(&failure).map(str::to_owned);
+        assert_eq!(
+            of(refused(404, r#"nodes "node-1" not found"#)),
+            Some("node-1".to_owned())
+        );
+        assert_eq!(of(refused(404, r#"pods "coding-agent-x" not found"#)), None);
+        assert_eq!(of(refused(403, r#"nodes "node-1" not found"#)), None);
+        let away = "error dialing backend: dial tcp 10.0.0.2:10250: connect: connection refused";
+        assert_eq!(of(refused(500, away)), None, "it may come back");
+        assert_eq!(of(Failure::Silent(r#"nodes "node-1" not found"#.to_owned())), None);
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use chrono::Utc;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, LogParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::cluster::Cluster;
+use super::failure;
 use super::names::{self, BRINGER, Holder, LABEL_PURPOSE, TRIAL, WORK};
 use super::pod::TRIAL_LIMIT;
 use super::standing::{self, Standing};
@@ -140,14 +141,23 @@ impl Cluster {
         removed
     }
 
+    /// Waits until a pod that is being removed is gone, and has the cluster forget one whose node
+    /// does not remove it: at once if the cluster has no such node any more.
     pub(super) async fn until_removed(&self, name: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + REMOVAL_LIMIT;
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut is_asked) = (FIRST_PAUSE, false);
         while Instant::now() < deadline {
             match self.ask(self.pods().get(name)).await {
                 Ok(_) => {}
                 Err(failure) if failure.is_absent() => return Ok(()),
                 Err(failure) => return Err(failure),
+            }
+            // Most are gone before.
+            if pause == LONGEST_PAUSE && !is_asked {
+                is_asked = true;
+                if self.missing_node(name).await.is_some() {
+                    break;
+                }
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -155,10 +165,26 @@ impl Cluster {
         self.give_up(name).await
     }
 
+    /// Returns the node of a pod, if the cluster does not have it any more.
+    ///
+    /// The account may not look at nodes, so it asks for something that only the pod's node knows.
+    async fn missing_node(&self, pod: &str) -> Option<String> {
+        let params = LogParams {
+            container: Some(WORK.to_owned()),
+            limit_bytes: Some(1),
+            ..LogParams::default()
+        };
+        let failure = self.ask(self.pods().logs(pod, &params)).await.err()?;
+        failure::missing_node(&failure).map(str::to_owned)
+    }
+
     /// Has the cluster forget a pod whose node does not remove it. Nothing of it goes on working:
     /// its executor ends without a worker.
     async fn give_up(&self, name: &str) -> Result<(), Failure> {
-        tracing::warn!(pod = name, "its node did not remove the pod in time, so it is given up");
+        tracing::warn!(
+            pod = name,
+            "its node is gone or did not remove the pod in time, so it is given up"
+        );
         match self
             .ask(self.pods().delete(name, &DeleteParams::default().grace_period(0)))
             .await
@@ -191,6 +217,11 @@ fn is_overdue(pod: &Pod) -> bool {
 /// Returns what is said of a pod whose node is away.
 pub(super) fn away(node: &str) -> String {
     format!("is on the node {node}, which does not answer")
+}
+
+/// Returns what is said of a pod whose node is gone.
+pub(super) fn without_node(node: &str) -> String {
+    format!("is on the node {node}, which the cluster does not have any more")
 }
 
 pub(super) fn lost(pod: &str, reason: &str) -> EnvironmentError {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::cluster::Cluster;
 use super::failure;
-use super::lives::away;
+use super::lives::{away, without_node};
 use super::names::{self, BRINGER};
 use super::standing::{self, Standing};
 use super::stream::{self, BUFFER, Carried, Cut, STREAM_LIMIT};
@@ -64,6 +64,7 @@ impl Cluster {
             if let Ok(ContainerState::Ended(reason)) = self.state(id).await {
                 return Err(gone(reason));
             }
+            let failure = of_the_node(failure);
             let may_pass = matches!(failure, Failure::Silent(_) | Failure::Refused { status: 500.., .. });
             if !may_pass || tries >= MOST_TRIES {
                 return Err(failure);
@@ -113,6 +114,22 @@ async fn begin(mut carried: Carried) -> Result<Carried, Cut> {
 /// Returns the failure that the API server did not get through to the pod.
 fn way(message: String) -> Failure {
     Failure::Refused { status: 500, message }
+}
+
+/// Returns what it means that there is nothing to open a stream into, although the cluster has the
+/// pod: its node is gone, and the pod with it, or the node has just been started and does not know
+/// its pods yet.
+fn of_the_node(failure: Failure) -> Failure {
+    if let Some(node) = failure::missing_node(&failure) {
+        return gone(format!("the pod {}", without_node(node)));
+    }
+    match failure {
+        Failure::Refused { status: 404, message } => Failure::Refused {
+            status: 503,
+            message: format!("the node of the pod does not know it yet ({})", message.trim()),
+        },
+        failure => failure,
+    }
 }
 
 fn gone(reason: String) -> Failure {
@@ -185,5 +202,56 @@ impl Processes for Cluster {
 
     fn error(&self, what: &str, failure: Failure) -> EnvironmentError {
         self.error_of(what, failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// Returns what comes of a stream that the server answers with 404 and `said`, while it has the
+    /// pod.
+    async fn refused(said: &'static str) -> Failure {
+        let answer = move |request: Request<Body>| async move {
+            let (status, body) = if request.uri().path().ends_with("/exec") {
+                (404_u16, said.as_bytes().to_vec())
+            } else {
+                let state = json!({ "running": { "startedAt": "2026-11-25T18:00:00Z" } });
+                let work = json!({
+                    "name": "work", "image": "python:3", "imageID": "", "ready": true, "restartCount": 0, "state": state,
+                });
+                let pod = json!({
+                    "metadata": { "name": "coding-agent-x" },
+                    "spec": { "nodeName": "node-1", "containers": [{ "name": "work", "image": "python:3" }] },
+                    "status": { "phase": "Running", "containerStatuses": [work] },
+                });
+                (200, serde_json::to_vec(&pod).unwrap())
+            };
+            Ok::<_, Infallible>(Response::builder().status(status).body(Body::from(body)).unwrap())
+        };
+        let cluster = Cluster::over(Client::new(service_fn(answer), "coding-agent"));
+        let carried = cluster.carried("coding-agent-x", &[EXECUTOR], &[]).await;
+        carried.err().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pod_is_lost_with_its_node_but_not_where_its_node_does_not_know_it_yet() {
+        let of_server = r#"{"kind":"Status","status":"Failure","message":"nodes \"node-1\" not found","reason":"NotFound","code":404}"#;
+        let lost = refused(of_server).await;
+        assert!(lost.is_conflict(), "{lost:?}");
+        let words = "the pod is on the node node-1, which the cluster does not have any more";
+        assert_eq!(lost.complaint(), Some(words));
+        let unknown = refused("pod does not exist\n").await;
+        assert!(!unknown.is_conflict() && !unknown.is_absent(), "{unknown:?}");
+        let words = "the node of the pod does not know it yet (pod does not exist)";
+        assert_eq!(unknown.complaint(), Some(words));
     }
 }

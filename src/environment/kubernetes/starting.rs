@@ -284,9 +284,13 @@ impl Cluster {
             ..AttachParams::default()
         };
         let opened = timeout(STREAM_LIMIT, Box::pin(self.pods().attach(name, &params))).await;
-        let mut attached = opened
-            .map_err(|_| cut("no stream was opened in time".to_owned()))?
-            .map_err(|error| self.error_of(what, failure::of(error)))?;
+        let opened = opened.map_err(|_| cut("no stream was opened in time".to_owned()))?;
+        let mut attached = match opened.map_err(failure::of) {
+            Ok(attached) => attached,
+            // Its node, or the pod itself, has just been removed: the next look at the pod tells.
+            Err(failure) if failure.is_absent() => return Ok(false),
+            Err(failure) => return Err(self.error_of(what, failure)),
+        };
         let (Some(stdin), Some(status)) = (attached.stdin(), attached.take_status()) else {
             return Err(cut("the stream has no input".to_owned()));
         };
