@@ -6,8 +6,11 @@ use serde_json::json;
 
 use super::{is_done, runs};
 use crate::fake::github::Item;
+use crate::fake::model::Request;
+use crate::processes;
 use crate::reading::{facts, output};
-use crate::world::clusters::{Mended, control};
+use crate::world::clusters::{Mended, control, kubectl};
+use crate::world::scripts::executes;
 use crate::world::{Program, World};
 
 /// Longer than the program goes on trying to reach the executor.
@@ -134,5 +137,64 @@ async fn a_node_that_does_not_answer_is_named() {
     world.model.allows_restarts();
     issue.label("coding agent");
     is_done(&world, &issue).await;
+    world.finish().await;
+}
+
+/// The controllers are away meanwhile: after a minute they would remove every pod of that node, and
+/// so the neighbour that other tests need. Nobody but the program removes what the node has left.
+#[tokio::test]
+async fn a_node_that_is_gone_for_good_is_named_and_its_run_waits_for_another_and_loses_nothing() {
+    let mut world = World::start().await;
+    let _mended = Mended::when_dropped();
+    world.model.allows_restarts();
+    world.configure(|config| {
+        config["command_executor"]["timeout_seconds"] = json!(900);
+        config["environment"]["kubernetes"]["start_seconds"] = json!(30);
+    });
+    let nap = processes::mark();
+    let (script, issue) = runs(&world, &["echo 1 > 1.txt && git add -A && git commit -qm One"]);
+    let script = (2..=10).fold(script, |script, number| {
+        executes(script, &format!("echo {number} > {number}.txt"))
+    });
+    executes(executes(script, &format!("sleep {nap}")), "ls *.txt | wc -l").done("Counted.");
+    let program = world.spawn(&["run"]);
+    processes::until_some(&nap).await;
+    world.until_kept().await;
+
+    control(&["kill", "controllers"]).await;
+    control(&["kill", "kubelet"]).await;
+    // As whoever looks after a cloud's machines does.
+    kubectl(&["delete", "node", "node"]).await;
+    let ended = program.ended().await;
+
+    assert_eq!(issue.labels(), ["coding agent paused"], "{ended:?}\n{}", world.story());
+    let comment = issue.comments().pop().unwrap().body;
+    assert!(comment.contains("no node took the pod"), "{comment}");
+    let gone = "is on the node node, which the cluster does not have any more";
+    assert!(world.story().contains(gone), "{}", world.story());
+    let instance = coding_agent::service::instance(&world.state_dir());
+    let selector = format!("coding-agent.instance={instance}");
+    let left = kubectl(&["get", "pods", "--selector", &selector, "--output", "name"]).await;
+    assert_eq!(left, "", "no pod waits for a node that does not come back");
+
+    control(&["start", "kubelet"]).await;
+    control(&["start", "controllers"]).await;
+    world.configure(|config| config["environment"]["kubernetes"]["start_seconds"] = json!(300));
+    issue.label("coding agent");
+    is_done(&world, &issue).await;
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1, "{}", world.story());
+    for number in 1..=10 {
+        let file = pulls[0].file(&format!("{number}.txt"));
+        assert_eq!(file, Some(format!("{number}\n")), "{}", world.story());
+    }
+    let told: Vec<String> = world.model.requests().iter().map(Request::last_user_message).collect();
+    assert!(
+        told.iter()
+            .any(|text| text.contains("A new container has taken the place")),
+        "{told:?}"
+    );
+    // The node ends what went on without it, once it is back.
+    processes::until(&nap, 0).await;
     world.finish().await;
 }
