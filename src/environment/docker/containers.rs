@@ -49,8 +49,8 @@ pub(crate) struct ContainerSummary {
 /// How the engine answered a question about containers.
 enum Answered<T> {
     With(T),
-    /// For all of [`LONGEST_STOP`] the process of one of them had ended without the container having
-    /// done so, and podman's word for that is not one that the client reads.
+    /// For all of [`LONGEST_STOP`] the process of one of them had ended without the container
+    /// having done so, and podman's word for that is not one that the client reads.
     StillStopping(Failure),
 }
 

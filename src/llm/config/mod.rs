@@ -1,6 +1,7 @@
 //! The section `llm` of the configuration.
 
 pub mod function_calling; // whether native tool calls are used
+mod prices; // what tokens cost
 pub mod role; // what a model is asked for
 pub mod health; // how servers of local models are kept ready
 pub mod model_config; // each model with all of its settings
@@ -14,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::certificates::Trust;
-use crate::conversation::Usage;
 use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::health::Health;
 use crate::llm::config::role::Role;
+
+pub use prices::Prices;
 
 /// The models that are used, and the ways of using them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -211,8 +213,8 @@ pub struct NamedModel {
     /// How long the model stays loaded after a call, for `ollama`; the default of the provider's
     /// section when empty.
     pub keep_alive: Option<String>,
-    /// Requests that are made at once; further ones wait. The default of the provider's section when
-    /// empty.
+    /// Requests that are made at once; further ones wait. The default of the provider's section
+    /// when empty.
     pub parallel_requests: Option<usize>,
     #[serde(flatten)]
     pub options: ModelOptions,
@@ -249,19 +251,6 @@ pub struct ModelOptions {
     pub fallback: Option<String>,
     /// For the cost of its replies.
     pub prices: Option<Prices>,
-}
-
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Prices {
-    /// Price of input tokens.
-    pub input: f64,
-    /// Price of output tokens.
-    pub output: f64,
-    /// Price of input tokens from the provider's cache; `input` when left out.
-    #[serde(default)]
-    pub cached: Option<f64>,
 }
 
 /// The name of the model that has each role.
@@ -322,18 +311,6 @@ impl Roles {
             Role::LocalOnly => &self.local_only,
         };
         name.as_deref()
-    }
-}
-
-impl Prices {
-    /// Returns the cost of `usage` in US dollars.
-    pub fn cost(&self, usage: &Usage) -> f64 {
-        let fresh = usage.input.saturating_sub(usage.cached);
-        #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
-        let millions = |tokens: u64| tokens as f64 / 1_000_000.0;
-        millions(fresh) * self.input
-            + millions(usage.cached) * self.cached.unwrap_or(self.input)
-            + millions(usage.output) * self.output
     }
 }
 
