@@ -113,24 +113,34 @@ async fn pass(State(passing): State<Arc<Passing>>, request: Request) -> Response
     }
 }
 
-/// Returns an answer that came as one document, or the ending and the counts of a streamed one.
+/// Returns an answer that came as one document, or a streamed one put together: its text, its
+/// ending and its counts.
 fn whole(bytes: &[u8]) -> Value {
     if let Ok(answer) = serde_json::from_slice(bytes) {
         return answer;
     }
     let text = String::from_utf8_lossy(bytes);
     let events = text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line));
-    let mut answer = json!({});
+    let (mut answer, mut reason, mut content) = (json!({}), Value::Null, String::new());
     for event in events.filter_map(|event| serde_json::from_str::<Value>(event).ok()) {
-        let reason = &event["choices"][0]["finish_reason"];
-        if reason.is_string() {
-            answer["choices"] = json!([{ "finish_reason": reason }]);
+        let choice = &event["choices"][0];
+        if choice["finish_reason"].is_string() {
+            reason = choice["finish_reason"].clone();
         }
+        // Ollama's pieces have the form of a whole message.
+        let piece = choice["delta"]["content"].as_str();
+        content += piece.or(event["message"]["content"].as_str()).unwrap_or_default();
         for (key, value) in event.as_object().into_iter().flatten() {
             if key != "choices" && !value.is_null() {
                 answer[key] = value.clone();
             }
         }
+    }
+    let message = json!({ "role": "assistant", "content": content });
+    if answer["message"].is_object() {
+        answer["message"] = message;
+    } else {
+        answer["choices"] = json!([{ "finish_reason": reason, "message": message }]);
     }
     answer
 }
