@@ -52,11 +52,15 @@ pub(super) fn may_pass(failure: &Failure) -> bool {
 const NO_NODE: &str = "error dialing backend";
 
 /// Returns the node that the cluster does not have any more, by the API server's words where it was
-/// to ask it.
-pub(super) fn missing_node(failure: &Failure) -> Option<&str> {
+/// to ask the node of `pod`.
+///
+/// Whatever it looks for, its words name the kind that it was asked about: `pods "node-1" not
+/// found`. So only the name tells.
+pub(super) fn missing_node<'a>(failure: &'a Failure, pod: &str) -> Option<&'a str> {
     let message = failure.complaint().filter(|_| failure.is_absent())?;
-    let (node, _) = message.strip_prefix("nodes \"")?.split_once("\" not found")?;
-    Some(node)
+    let (_, named) = message.split_once('"')?;
+    let (name, _) = named.split_once("\" not found")?;
+    (name != pod).then_some(name)
 }
 
 /// Returns true if a quota is reached.
@@ -242,12 +246,12 @@ mod tests {
             status,
             message: message.to_owned(),
         };
-        let of = |failure: Failure| missing_node(&failure).map(str::to_owned);
-        assert_eq!(
-            of(refused(404, r#"nodes "node-1" not found"#)),
-            Some("node-1".to_owned())
-        );
+        let of = |failure: Failure| missing_node(&failure, "coding-agent-x").map(str::to_owned);
+        for message in [r#"pods "node-1" not found"#, r#"nodes "node-1" not found"#] {
+            assert_eq!(of(refused(404, message)), Some("node-1".to_owned()));
+        }
         assert_eq!(of(refused(404, r#"pods "coding-agent-x" not found"#)), None);
+        assert_eq!(of(refused(404, "pod does not exist")), None);
         assert_eq!(of(refused(403, r#"nodes "node-1" not found"#)), None);
         let away = "error dialing backend: dial tcp 10.0.0.2:10250: connect: connection refused";
         assert_eq!(of(refused(500, away)), None, "it may come back");

@@ -175,7 +175,7 @@ impl Cluster {
             ..LogParams::default()
         };
         let failure = self.ask(self.pods().logs(pod, &params)).await.err()?;
-        failure::missing_node(&failure).map(str::to_owned)
+        failure::missing_node(&failure, pod).map(str::to_owned)
     }
 
     /// Has the cluster forget a pod whose node does not remove it. Nothing of it goes on working:

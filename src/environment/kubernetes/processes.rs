@@ -64,7 +64,7 @@ impl Cluster {
             if let Ok(ContainerState::Ended(reason)) = self.state(id).await {
                 return Err(gone(reason));
             }
-            let failure = of_the_node(failure);
+            let failure = of_the_node(failure, id);
             let may_pass = matches!(failure, Failure::Silent(_) | Failure::Refused { status: 500.., .. });
             if !may_pass || tries >= MOST_TRIES {
                 return Err(failure);
@@ -119,8 +119,8 @@ fn way(message: String) -> Failure {
 /// Returns what it means that there is nothing to open a stream into, although the cluster has the
 /// pod: its node is gone, and the pod with it, or the node has just been started and does not know
 /// its pods yet.
-fn of_the_node(failure: Failure) -> Failure {
-    if let Some(node) = failure::missing_node(&failure) {
+fn of_the_node(failure: Failure, pod: &str) -> Failure {
+    if let Some(node) = failure::missing_node(&failure, pod) {
         return gone(format!("the pod {}", without_node(node)));
     }
     match failure {
@@ -244,7 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pod_is_lost_with_its_node_but_not_where_its_node_does_not_know_it_yet() {
-        let of_server = r#"{"kind":"Status","status":"Failure","message":"nodes \"node-1\" not found","reason":"NotFound","code":404}"#;
+        let of_server = r#"{"kind":"Status","status":"Failure","message":"pods \"node-1\" not found","reason":"NotFound","code":404}"#;
         let lost = refused(of_server).await;
         assert!(lost.is_conflict(), "{lost:?}");
         let words = "the pod is on the node node-1, which the cluster does not have any more";
