@@ -128,6 +128,21 @@ impl Job {
         }
     }
 
+    /// Merges what was delivered and closes the item, as people do who are content with it.
+    pub fn is_accepted(&self, site: &Site) {
+        for change in self.changes(site) {
+            match &change.item {
+                Item::GitHub(item) => drop(item.merges()),
+                Item::GitLab(item) => drop(item.merges()),
+            }
+        }
+        match &self.item {
+            Item::GitHub(item) if self.kind.is_issue() => drop(item.close()),
+            Item::GitLab(item) if self.kind.is_issue() => drop(item.close()),
+            Item::GitHub(_) | Item::GitLab(_) => {}
+        }
+    }
+
     /// Returns the branches that the program made for the task.
     pub fn branches(&self, site: &Site) -> Vec<String> {
         let all = match &self.item {

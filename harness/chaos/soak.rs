@@ -4,8 +4,10 @@
 //! The first half is disturbed by KILL as well, unless one process is to work on all of it. The
 //! program that works on the second half is never killed, so that its memory can be compared at
 //! different ages. Memory that goes on growing once its caches are full is a violation like any
-//! other.
+//! other. People merge what is delivered: of a world in which ever more requests stay open a
+//! program has ever more to follow.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -97,6 +99,7 @@ async fn worked(
     let mut jobs: Vec<Job> = Vec::new();
     let mut program = site.start(&["serve"])?;
     let (mut finished, mut changed) = (0, Instant::now());
+    let mut accepted = HashSet::new();
     while finished < count {
         while jobs.len() < count && jobs.len() < finished + OPEN_AT_ONCE {
             let kind = Kind::ALL[random.usize(0..4)];
@@ -106,7 +109,13 @@ async fn worked(
         if let Some(ended) = program.try_wait()? {
             anyhow::bail!("the program ended by itself: {ended}");
         }
-        let now = settle(site).await.unwrap_or(finished);
+        let done = settle(site).await.unwrap_or_default();
+        for job in &jobs {
+            if done.contains(&job.task()) && accepted.insert(job.task()) {
+                job.is_accepted(site);
+            }
+        }
+        let now = done.len().max(finished);
         if now > finished {
             changed = Instant::now();
             sample(tally, &program, finished, now, count)?;
@@ -157,14 +166,15 @@ fn fault(random: &mut Rng, may_kill: bool) -> Fault {
     }
 }
 
-/// Lets pass what runs wait for, and returns how many are finished.
-async fn settle(site: &Site) -> anyhow::Result<usize> {
+/// Lets pass what runs wait for, and returns the tasks that are finished.
+async fn settle(site: &Site) -> anyhow::Result<HashSet<String>> {
     let store = Store::open(site).await?;
     let runs = store.runs().await;
     let due = store.make_everything_due().await;
     store.close().await;
     due?;
-    Ok(runs?.iter().filter(|run| run.is_finished).count())
+    let finished = runs?.into_iter().filter(|run| run.is_finished);
+    Ok(finished.map(|run| run.task).collect())
 }
 
 /// Notes the memory down when another tenth of the tasks is finished.
