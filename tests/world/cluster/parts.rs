@@ -161,6 +161,11 @@ async fn a_node_that_is_gone_for_good_is_named_and_its_run_waits_for_another_and
     processes::until_some(&nap).await;
     world.until_kept().await;
 
+    let instance = coding_agent::service::instance(&world.state_dir());
+    let own = format!("coding-agent.instance={instance}");
+    // The node is still at removing them, and would leave them behind; this waits for it.
+    let of_the_trial = format!("{own},coding-agent.purpose=trial");
+    kubectl(&["delete", "pods", "--ignore-not-found", "--selector", &of_the_trial]).await;
     control(&["kill", "controllers"]).await;
     control(&["kill", "kubelet"]).await;
     // As whoever looks after a cloud's machines does.
@@ -172,9 +177,7 @@ async fn a_node_that_is_gone_for_good_is_named_and_its_run_waits_for_another_and
     assert!(comment.contains("no node took the pod"), "{comment}");
     let gone = "is on the node node, which the cluster does not have any more";
     assert!(world.story().contains(gone), "{}", world.story());
-    let instance = coding_agent::service::instance(&world.state_dir());
-    let selector = format!("coding-agent.instance={instance}");
-    let left = kubectl(&["get", "pods", "--selector", &selector, "--output", "name"]).await;
+    let left = kubectl(&["get", "pods", "--selector", &own, "--output", "name"]).await;
     assert_eq!(left, "", "no pod waits for a node that does not come back");
 
     control(&["start", "kubelet"]).await;
