@@ -32,7 +32,6 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(world.model.requests().len(), 10);
     assert_eq!(issue.labels(), ["coding agent done"]);
-    assert!(world.github.requests().len() <= 25);
     // The progress comment is edited at the end, and before by the clock: a slow machine edits more
     // often.
     let mut requests: Vec<String> = lines(&world.github.requests()).lines().map(str::to_owned).collect();
@@ -40,6 +39,7 @@ async fn a_ten_turn_run_costs_at_most_25_requests() {
     let is_early = |place: usize, line: &str| place < last_edit && line.starts_with("PATCH");
     let mut place = 0..;
     requests.retain(|line| !is_early(place.next().unwrap(), line));
+    assert!(requests.len() <= 25, "{requests:?}");
     insta::assert_snapshot!(requests.join("\n"), @"
     GET /repos/acme/widgets/issues?labels=coding%20agent&state=open&sort=created&direction=asc&per_page=100 200
     GET /repos/acme/widgets 200
