@@ -224,7 +224,7 @@ fn judged(samples: &[Sample]) -> (String, bool) {
         Course::Grows(from, to) => (format!("memory grows: {}", over(from, to)), true),
         Course::Unknown(tasks) => (
             format!(
-                "memory was NOT judged: the last process finished {tasks} tasks, and {} are needed (SOAK=500)",
+                "memory was NOT judged: the last process finished {tasks} tasks, and {} are needed (SOAK=500 KILLS=0)",
                 memory::SETTLED_AFTER + memory::JUDGED_OVER
             ),
             false,
