@@ -22,7 +22,7 @@ pub(super) const WORK: &str = "work";
 /// Container that brings the executor into the pod.
 pub(super) const BRINGER: &str = "executor";
 /// Prefix of the containers of services.
-const SERVICE: &str = "service-";
+pub(super) const SERVICE: &str = "service-";
 
 /// Whom a pod is for.
 #[derive(Debug, Clone, Copy)]

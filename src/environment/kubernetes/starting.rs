@@ -126,6 +126,9 @@ impl Cluster {
             let waits_for = match standing::judge(&pod, BRINGER) {
                 Standing::Running => return Ok(pod),
                 Standing::Ended(ending) => {
+                    if let Some(not_ready) = self.ended_service(&pod).await {
+                        return Err(not_ready);
+                    }
                     let words = self.last_words_of_services(&pod).await;
                     return Err(self.never_ran(name, ending, &words));
                 }
@@ -205,6 +208,28 @@ impl Cluster {
             Ok(_) => false,
             Err(failure) => failure.is_absent(),
         }
+    }
+
+    /// Returns what is said of a service that ended before its pod ran, if nothing else in the pod
+    /// has ended.
+    async fn ended_service(&self, pod: &Pod) -> Option<EnvironmentError> {
+        let status = pod.status.as_ref()?;
+        let ended = |container: &ContainerStatus| Some(container.state.as_ref()?.terminated.as_ref()?.exit_code);
+        let containers = status.container_statuses.iter().flatten();
+        let ended: Vec<(&str, i32)> = containers
+            .filter_map(|container| Some((container.name.as_str(), ended(container)?)))
+            .collect();
+        // Of a pod that was evicted everything has ended.
+        if status.reason.is_some() || !ended.iter().all(|(name, _)| names::is_service(name)) {
+            return None;
+        }
+        let (container, code) = *ended.first()?;
+        let pod = pod.metadata.name.as_deref().unwrap_or_default();
+        Some(EnvironmentError::ServiceNotReady {
+            service: container.strip_prefix(names::SERVICE).unwrap_or(container).to_owned(),
+            reason: format!("it has ended with exit code {code}"),
+            said: self.last_words(pod, container).await,
+        })
     }
 
     /// Returns the last words of services that have ended.
