@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What the kernel says of a process.
+/// A process, as the kernel describes it in `/proc/ID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The program's short name, as the kernel keeps it.

@@ -54,8 +54,8 @@ const NO_NODE: &str = "error dialing backend";
 /// Returns the node that the cluster does not have any more, by the API server's words where it was
 /// to ask the node of `pod`.
 ///
-/// Whatever it looks for, its words name the kind that it was asked about: `pods "node-1" not
-/// found`. So only the name tells.
+/// Only the name tells: the server's words have the kind that it was asked about, also where it is
+/// the node that is missing (`pods "node-1" not found`).
 pub(super) fn missing_node<'a>(failure: &'a Failure, pod: &str) -> Option<&'a str> {
     let message = failure.complaint().filter(|_| failure.is_absent())?;
     let (_, named) = message.split_once('"')?;

@@ -14,7 +14,7 @@ use crate::task::id::{RunId, TaskId};
 
 /// Label with what a run uses its pod for.
 pub(super) const LABEL_PURPOSE: &str = "coding-agent.purpose";
-/// What [`LABEL_MANAGER`] says of everything that the program made.
+/// The value of [`LABEL_MANAGER`] on everything that the program made.
 pub(super) const MANAGER: &str = "coding-agent";
 
 /// Container of the executor, in which a run works.
@@ -22,7 +22,7 @@ pub(super) const WORK: &str = "work";
 /// Container that brings the executor into the pod.
 pub(super) const BRINGER: &str = "executor";
 /// Prefix of the containers of services.
-pub(super) const SERVICE: &str = "service-";
+const SERVICE: &str = "service-";
 
 /// Whom a pod is for.
 #[derive(Debug, Clone, Copy)]
@@ -59,9 +59,9 @@ pub(super) fn service(name: &str) -> String {
     format!("{SERVICE}{name}")
 }
 
-/// Returns true if this is the container of a service.
-pub(super) fn is_service(container: &str) -> bool {
-    container.starts_with(SERVICE)
+/// Returns the service that this is the container of.
+pub(super) fn service_of(container: &str) -> Option<&str> {
+    container.strip_prefix(SERVICE)
 }
 
 /// Splits the id of a container into its pod and its container there.

@@ -213,20 +213,16 @@ impl Cluster {
     /// Returns what is said of a service that ended before its pod ran, if nothing else in the pod
     /// has ended.
     async fn ended_service(&self, pod: &Pod) -> Option<EnvironmentError> {
-        let status = pod.status.as_ref()?;
-        let ended = |container: &ContainerStatus| Some(container.state.as_ref()?.terminated.as_ref()?.exit_code);
-        let containers = status.container_statuses.iter().flatten();
-        let ended: Vec<(&str, i32)> = containers
-            .filter_map(|container| Some((container.name.as_str(), ended(container)?)))
-            .collect();
+        let ended = ended_containers(pod);
+        let is_evicted = pod.status.as_ref().is_some_and(|status| status.reason.is_some());
         // Of a pod that was evicted everything has ended.
-        if status.reason.is_some() || !ended.iter().all(|(name, _)| names::is_service(name)) {
+        if is_evicted || !ended.iter().all(|(name, _)| names::service_of(name).is_some()) {
             return None;
         }
         let (container, code) = *ended.first()?;
         let pod = pod.metadata.name.as_deref().unwrap_or_default();
         Some(EnvironmentError::ServiceNotReady {
-            service: container.strip_prefix(names::SERVICE).unwrap_or(container).to_owned(),
+            service: names::service_of(container)?.to_owned(),
             reason: format!("it has ended with exit code {code}"),
             said: self.last_words(pod, container).await,
         })
@@ -236,8 +232,9 @@ impl Cluster {
     async fn last_words_of_services(&self, pod: &Pod) -> String {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         let mut words = String::new();
-        for service in ended_services(pod) {
-            let said = self.last_words(name, &service).await;
+        let ended = ended_containers(pod).into_iter().map(|(name, _)| name);
+        for service in ended.filter(|name| names::service_of(name).is_some()) {
+            let said = self.last_words(name, service).await;
             if !said.is_empty() {
                 words = format!("{words}; {service} said: {said}");
             }
@@ -359,12 +356,15 @@ async fn write(stdin: &mut (impl AsyncWrite + Unpin), piece: &[u8]) -> Result<()
         .map_err(|error| error.to_string())
 }
 
-fn ended_services(pod: &Pod) -> Vec<String> {
+/// Returns the containers of a pod that have ended, with their exit codes; not the init containers.
+fn ended_containers(pod: &Pod) -> Vec<(&str, i32)> {
     let status = pod.status.as_ref();
     let containers = status.and_then(|status| status.container_statuses.as_ref()).into_iter();
-    let has_ended = |status: &&ContainerStatus| status.state.as_ref().is_some_and(|state| state.terminated.is_some());
-    let ended = containers.flatten().filter(has_ended).map(|status| status.name.clone());
-    ended.filter(|name| names::is_service(name)).collect()
+    let code = |status: &ContainerStatus| Some(status.state.as_ref()?.terminated.as_ref()?.exit_code);
+    let ended = containers
+        .flatten()
+        .filter_map(|status| Some((status.name.as_str(), code(status)?)));
+    ended.collect()
 }
 
 fn no_image(image: &str, reason: &str) -> EnvironmentError {

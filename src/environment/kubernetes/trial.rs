@@ -49,7 +49,7 @@ const OUTSIDE: [&str; 3] = ["1.1.1.1:443", "8.8.8.8:443", "[2606:4700:4700::1111
 /// The addresses at which clouds tell a machine its credentials.
 const METADATA: [&str; 2] = ["169.254.169.254:80", "[fd00:ec2::254]:80"];
 
-/// One address, or several that are found where it is tried.
+/// A place that a pod tries to reach: one address, or several that are found in the pod.
 struct Target {
     /// As `coding-agent-executor reach` takes it.
     word: String,

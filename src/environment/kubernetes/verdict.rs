@@ -48,11 +48,11 @@ impl PolicyState {
     }
 }
 
-/// What a pod tries to reach.
+/// The kind of a place that a pod tries to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TargetKind {
     Internet,
-    /// What a cloud tells a machine about itself, its credentials included.
+    /// The server that tells a machine of a cloud about itself, its credentials included.
     Metadata,
     OtherPod,
     OtherNode,
