@@ -64,7 +64,7 @@ bench-index: ## measure the code index: what it finds, how fast, how large (ISSU
 	scripts/setup bench-index
 	@ISSUES="$(ISSUES)" REPOS="$(REPOS)" DOCUMENTED="$(DOCUMENTED)" EMBEDDINGS="$(EMBEDDINGS)" MODEL="$(MODEL)" MOST="$(MOST)" cargo run --quiet --locked --profile $(PROFILE) --package coding-agent-harness --bin bench_index
 
-chaos soak: PROFILE ?= dev
+chaos: PROFILE ?= dev
 chaos: ## kill and disturb the program in many ways, and count what was lost (ROUNDS=200 SEED=n ONLY="kill clock:3", or CLUSTER=3 machines)
 	@PROFILE=$(PROFILE) CLUSTER=$(CLUSTER) scripts/setup chaos
 	$(BUILD_HARNESS) --bin chaos --profile $(PROFILE)

@@ -129,7 +129,7 @@ impl Job {
     }
 
     /// Merges what was delivered and closes the item, as people do who are content with it.
-    pub fn is_accepted(&self, site: &Site) {
+    pub fn accept(&self, site: &Site) {
         for change in self.changes(site) {
             match &change.item {
                 Item::GitHub(item) => drop(item.merges()),

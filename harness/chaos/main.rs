@@ -9,7 +9,8 @@
 //!
 //! `make chaos ROUNDS=12 SEED=7 ONLY="kill clock:3"` plays the rounds with KILL and the
 //! third jump of the clock; `SOAK=100` works on a hundred tasks in one long-running program
-//! instead, with `KILLS=0` in one process, and `CLUSTER=3` on as many tasks as ROUNDS on three machines with one store.
+//! instead, with `KILLS=0` in one process, and `CLUSTER=3` on as many tasks as ROUNDS on three
+//! machines with one store.
 #![allow(
     clippy::allow_attributes,
     clippy::disallowed_methods,

@@ -112,7 +112,7 @@ async fn worked(
         let done = settle(site).await.unwrap_or_default();
         for job in &jobs {
             if done.contains(&job.task()) && accepted.insert(job.task()) {
-                job.is_accepted(site);
+                job.accept(site);
             }
         }
         let now = done.len().max(finished);

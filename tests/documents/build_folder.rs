@@ -51,7 +51,7 @@ fn no_command_of_make_names_the_build_folder_itself() {
     }
 }
 
-/// What `make` would do with these words.
+/// Returns the commands that `make` would run for these words.
 fn dry_run(words: &[&str]) -> String {
     let mut make = Command::new("make");
     let output = make

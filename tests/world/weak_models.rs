@@ -9,6 +9,7 @@ mod second_look;
 
 use serde_json::json;
 
+use crate::fake::github::Item;
 use crate::world::World;
 
 /// A project in Python whose only test fails, since it adds wrongly.
@@ -20,6 +21,12 @@ const ADDS_WRONGLY: [(&str, &str); 3] = [
         "import unittest\n\nfrom sums import add\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n",
     ),
 ];
+
+/// Opens an issue about that test, with the label.
+fn adds_wrongly(world: &World) -> Item {
+    let issue = world.github.open_issue("add(2, 3) in sums.py is wrong");
+    issue.label("coding agent")
+}
 
 /// Returns a world whose model writes whole files as text, without a plan.
 async fn writing_whole_files() -> World {

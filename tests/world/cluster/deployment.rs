@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ const SECRETS: [&str; 3] = ["store_password", "forge_token", "model_key"];
 /// Objects that the cluster of the tests has anyway.
 const KINDS_OF_ALL: [&str; 4] = ["Namespace", "Role", "RoleBinding", "ServiceAccount"];
 
-/// What is done to the image of environments, which has git: as `docker/Dockerfile` does it.
+/// The lines that make an image of the service of that of environments, which has git.
 const DOCKERFILE: &str = r#"
 COPY coding-agent coding-agent-executor-static /usr/local/bin/
 ENTRYPOINT ["coding-agent"]
@@ -278,6 +279,7 @@ async fn the_service_works_in_the_cluster_by_its_own_account_and_doctor_is_right
     drop(service);
     let pods = ["get", "pods", "--selector", "coding-agent.instance=coding-agent"];
     // Their node removes them a moment after they were deleted.
-    while !kubectl(&[&pods[..], &["--output", "name"]].concat()).await.is_empty() {}
+    let gone = async { while !kubectl(&[&pods[..], &["--output", "name"]].concat()).await.is_empty() {} };
+    tokio::time::timeout(Duration::from_mins(2), gone).await.unwrap();
     world.finish().await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ADDS_WRONGLY, writing_whole_files};
+use super::{ADDS_WRONGLY, adds_wrongly, writing_whole_files};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
@@ -76,10 +76,7 @@ async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
         .says("I look at it first.\n```bash\ncat sums.py\n```")
         .says("The sign is wrong.\n\n**sums.py**\n```python\ndef add(one, other):\n    return other - one\n```\nThat is all.")
         .says("It has to be a sum.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
-    let issue = world
-        .github
-        .open_issue("add(2, 3) in sums.py is wrong")
-        .label("coding agent");
+    let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
 
@@ -123,10 +120,7 @@ async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() 
         .map(|sum| format!("It has to be {sum}.\n\nsums.py\n```python\ndef add(one, other):\n    return {sum}\n```"));
     let script = world.model.says(&replies[0]);
     script.says(&replies[1]).says(&replies[2]);
-    let issue = world
-        .github
-        .open_issue("add(2, 3) in sums.py is wrong")
-        .label("coding agent");
+    let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
 

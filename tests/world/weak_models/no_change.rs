@@ -1,6 +1,6 @@
 //! Replies that change nothing, by mistake or on purpose.
 
-use super::{ADDS_WRONGLY, writing_whole_files};
+use super::{ADDS_WRONGLY, adds_wrongly, writing_whole_files};
 use crate::reading::last_on_github;
 
 #[tokio::test]
@@ -13,10 +13,7 @@ async fn a_reply_that_changes_nothing_does_not_count_and_the_next_one_is_asked_f
         .says(same)
         .says("```python\nprint('added')\n```")
         .says("```python\ndef add(one, other):\n    return one + other\n```");
-    let issue = world
-        .github
-        .open_issue("add(2, 3) in sums.py is wrong")
-        .label("coding agent");
+    let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
 
@@ -51,10 +48,7 @@ async fn a_model_that_never_changes_anything_fails_and_is_not_done() {
     for number in 2..=4 {
         script = script.says(&reply(number));
     }
-    let issue = world
-        .github
-        .open_issue("add(2, 3) in sums.py is wrong")
-        .label("coding agent");
+    let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
 
@@ -97,10 +91,7 @@ async fn that_nothing_has_to_change_does_not_count_while_tests_fail() {
     let world = writing_whole_files().await;
     let script = world.model.says("It is right as it is.").says("It is a sum.");
     script.says("It is right, really.");
-    let issue = world
-        .github
-        .open_issue("add(2, 3) in sums.py is wrong")
-        .label("coding agent");
+    let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
 

@@ -1,4 +1,4 @@
-//! What stands in the first requests: files that the task names, and the system prompt.
+//! The contents of the first requests: files that the task names, and the system prompt.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What the task asks for is shown once more to a model that says done.
+//! The task, which a model that says done is shown once more.
 
 use serde_json::json;
 
