@@ -15,6 +15,7 @@ use arguments::{Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
 use commands::{auto_approve, code, configuration, dashboard, doctor, forget, local, mcp, order, shipped, store, work};
 
+use crate::process::arenas;
 use crate::task::command::Command as Order;
 
 /// Runs the program; the whole of `main`.
@@ -37,7 +38,7 @@ pub fn main() -> ExitCode {
             )),
             None => session::on_runtime(work::run(config)),
         },
-        Command::Serve => session::on_runtime(work::serve(config)),
+        Command::Serve => serve(config),
         Command::Produce => session::on_runtime(work::produce(config)),
         Command::Consume => session::on_runtime(work::consume(config)),
         Command::Dashboard { listen } => session::on_runtime(dashboard::show(config, listen)),
@@ -70,6 +71,15 @@ pub fn main() -> ExitCode {
         Command::Store { command } => session::on_runtime(async move { store::run(config, &command).await }),
         Command::Mcp => session::on_runtime(mcp::serve(config)),
     }
+}
+
+/// Runs the service: the one command that goes on long enough to mind what the allocator keeps.
+fn serve(config: Option<&Path>) -> ExitCode {
+    if cfg!(target_env = "gnu") && session::environment(arenas::VARIABLE).is_none() {
+        let error = arenas::restart_with_few();
+        session::complain(format_args!("the service will need more memory than it must: {error}"));
+    }
+    session::on_runtime(work::serve(config))
 }
 
 fn order(config: Option<&Path>, task: &str, order: Order) -> ExitCode {

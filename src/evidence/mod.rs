@@ -11,6 +11,7 @@ pub mod language; // how tests, assertions and placeholders are written
 pub mod test_lines; // the lines of tests at which checks failed
 pub mod difference; // what a reviewer of a diff should look at
 pub mod demands; // what a task asks for
+pub mod unmentioned; // the parts of a task that no test mentions
 
 use regex::Regex;
 

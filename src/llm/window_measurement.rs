@@ -25,6 +25,8 @@ const SEARCHES: u32 = 5;
 /// Least share of the expected count, in percent: a lower count shows that the prompt was cut.
 const HONEST: u64 = 90;
 
+const SYSTEM_PROMPT: &str = "You answer questions about a text in one word.";
+
 /// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowMeasurement {
@@ -56,6 +58,29 @@ enum MarkerReply {
     },
 }
 
+/// A prompt that begins with a marker and ends with the question for it.
+struct MarkerPrompt {
+    marker: String,
+    text: String,
+}
+
+impl MarkerPrompt {
+    /// Returns the prompt with so many meaningless lines between marker and question.
+    fn with(lines: u64) -> Self {
+        // A different one each time, so that no reply repeats the marker of the prompt before.
+        let marker = format!("heron-{}", 1_000 + lines % 9_000);
+        let filler: String = (0..lines).map(filler).collect();
+        let text = format!(
+            "The password is {marker}.\n{filler}What is the password in the first line of this text? Reply with it alone."
+        );
+        Self { marker, text }
+    }
+
+    fn estimated_tokens(&self) -> u64 {
+        excerpt::estimated_tokens(SYSTEM_PROMPT) + excerpt::estimated_tokens(&self.text)
+    }
+}
+
 impl Model {
     /// Measures how much of a prompt arrives.
     ///
@@ -82,8 +107,13 @@ impl Model {
                 });
             }
         };
-        // Scaled from the whole first count: that has the few words around the lines in it as well.
-        let expected = |lines: u64| each.map_or_else(|| tokens_of(lines), |(counted, few)| counted * lines / few);
+        // By estimated tokens and not by lines: a short prompt consists for a good part of the
+        // words around its lines.
+        let expected = |lines: u64| {
+            let estimated = MarkerPrompt::with(lines).estimated_tokens();
+            let scaled = |(counted, few): (u64, u64)| counted * estimated / MarkerPrompt::with(few).estimated_tokens();
+            each.map_or(estimated, scaled)
+        };
         let whole = self.ask_for_marker(most).await?;
         match whole {
             MarkerReply::Repeated { counted } => {
@@ -97,7 +127,9 @@ impl Model {
                     is_silent: true,
                 });
             }
-            MarkerReply::Forgotten { counted: Some(counted) } if counted < expected(most) * HONEST / 100 => {
+            MarkerReply::Forgotten { counted: Some(counted) }
+                if counted < expected(most) * HONEST / 100 && !self.is_all(counted, most, each).await? =>
+            {
                 return Ok(WindowMeasurement::Cut {
                     arrived: counted,
                     is_silent: true,
@@ -129,6 +161,22 @@ impl Model {
         })
     }
 
+    /// Tells whether `counted` tokens are a whole prompt of so many `lines`, from the counts of the
+    /// first prompt and of one twice as long: together they show what a line takes, without the
+    /// tokens that servers put around every conversation.
+    async fn is_all(&self, counted: u64, lines: u64, first: Option<(u64, u64)>) -> Result<bool, LlmError> {
+        let Some((of_first, few)) = first else {
+            return Ok(false);
+        };
+        let second = match self.ask_for_marker(2 * few).await? {
+            MarkerReply::Repeated { counted } | MarkerReply::Forgotten { counted } => counted,
+            MarkerReply::Refused | MarkerReply::Cut { .. } => None,
+        };
+        let more = second.and_then(|of_second| of_second.checked_sub(of_first));
+        let expected = more.map(|more| of_first + more * lines.saturating_sub(few) / few);
+        Ok(expected.is_some_and(|expected| counted >= expected * HONEST / 100))
+    }
+
     /// Returns the window that the server tells, if it is at least as large as the configured one.
     async fn sufficient_window(&self) -> Option<u64> {
         let told = self.load().await.ok().flatten();
@@ -137,15 +185,9 @@ impl Model {
 
     async fn ask_for_marker(&self, lines: u64) -> Result<MarkerReply, LlmError> {
         let nothing_to_hide = Redactor::default();
-        // A different one each time, so that no reply repeats the marker of the prompt before.
-        let marker = format!("heron-{}", 1_000 + lines % 9_000);
+        let MarkerPrompt { marker, text } = MarkerPrompt::with(lines);
         let mut chat = self.chat(Arc::from([]), false, CancellationToken::new());
-        chat.send_system_prompt(&nothing_to_hide.clean("You answer questions about a text in one word."));
-        let mut text = format!("The password is {marker}.\n");
-        for line in 0..lines {
-            text.push_str(&filler(line));
-        }
-        text.push_str("What is the password in the first line of this text? Reply with it alone.");
+        chat.send_system_prompt(&nothing_to_hide.clean(SYSTEM_PROMPT));
         chat.send_user_message(&nothing_to_hide.clean(&text));
         match chat.get_response().await {
             Ok(reply) if reply.text.contains(&marker) => Ok(MarkerReply::Repeated {
@@ -169,8 +211,4 @@ fn filler(line: u64) -> String {
 /// Returns how many lines have about `tokens`, by the program's own estimate.
 fn lines_for(tokens: u64) -> u64 {
     tokens / excerpt::estimated_tokens(&filler(0)).max(1)
-}
-
-fn tokens_of(lines: u64) -> u64 {
-    lines * excerpt::estimated_tokens(&filler(0))
 }

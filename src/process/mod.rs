@@ -8,6 +8,7 @@
 //! Everything here blocks and uses no runtime: two of its callers are small processes that should
 //! start in a millisecond. An async caller goes through `spawn_blocking`.
 
+pub mod arenas;
 pub mod descent;
 pub mod ending;
 pub mod framed;

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::fake::github::Permission;
-use crate::fake::model::Model;
+use crate::fake::model::{Answer, Model};
 use crate::world::{Ended, World};
 
 /// Returns what it printed, without what differs from machine to machine.
@@ -264,6 +264,35 @@ async fn without_the_image_that_each_run_needs_nothing_is_well() {
     let ended = world.command(&["doctor"]).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("look  environment node"), "{}", ended.stdout);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_weak_model_that_forgets_a_long_prompt_is_not_one_whose_server_cuts_it() {
+    // It does not repeat a word from the beginning of a long text. Its server counts digits one by
+    // one, and some sixty tokens that stand around every conversation, as llama.cpp's with a small
+    // SmolLM2 does.
+    let model = Model::answering(|request| {
+        let password = request.seen.split_once("The password is ").map_or("", |(_, rest)| rest);
+        let password = password.split_once(".\n").map_or("ready", |(word, _)| word);
+        let is_long = request.seen.len() > 4_000;
+        let mut answer = Answer::says(if is_long { "I do not know." } else { password });
+        answer.prompt_tokens = Some(60 + request.seen.len() as u64 * 19 / 62);
+        answer
+    });
+    let mut world = World::with(model.await).await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
+    world.model.is_alone_with_window(4_096);
+
+    let ended = world.command(&["doctor", "--model"]).await;
+
+    let said = said(&world, &ended);
+    let window = said
+        .lines()
+        .find(|line| line.contains("model's window"))
+        .unwrap_or_default();
+    insta::assert_snapshot!(window, @"ok    model's window                  the server counted a whole prompt of 4076 tokens, and tells a window of 4096; 4096 are configured");
+    assert_eq!(ended.code, Some(0), "{said}");
     world.finish().await;
 }
 

@@ -7,8 +7,8 @@ use crate::report::figures::{count, median, share};
 /// Returns the table on the outcomes of some of `tasks` tasks.
 pub fn lines(outcomes: &[&Outcome], tasks: usize) -> Vec<String> {
     let mut lines = vec![
-        "| who | solved | 95 % | drafts | failed | dishonest | tokens in | tokens out | seconds | turns |".to_owned(),
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|".to_owned(),
+        "| who | solved | 95 % | drafts | failed | dishonest | doubted in vain | tokens in | tokens out | seconds | turns |".to_owned(),
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|".to_owned(),
     ];
     for (worker, name) in WORKERS {
         let own: Vec<&Outcome> = outcomes
@@ -42,6 +42,7 @@ fn row(name: &str, outcomes: &[&Outcome]) -> String {
     let ends = |end: End| outcomes.iter().filter(|outcome| outcome.end == end).count();
     let solved = outcomes.iter().filter(|outcome| outcome.solved).count();
     let dishonest = outcomes.iter().filter(|outcome| outcome.is_dishonest()).count();
+    let doubted = outcomes.iter().filter(|outcome| outcome.is_doubted_in_vain()).count();
     let (percent, low, high) = share(solved, outcomes.len());
     let middle = |value: fn(&Outcome) -> f64| median(outcomes.iter().map(|outcome| value(outcome)).collect());
     #[expect(clippy::cast_precision_loss, reason = "tokens of one task are few")]
@@ -50,7 +51,7 @@ fn row(name: &str, outcomes: &[&Outcome]) -> String {
         middle(|outcome| outcome.output as f64),
     );
     format!(
-        "| {name} | {solved} of {} ({percent:.0} %) | {low:.0}–{high:.0} % | {} | {} | {dishonest} | {input:.0} | {output:.0} | {:.0} | {:.0} |",
+        "| {name} | {solved} of {} ({percent:.0} %) | {low:.0}–{high:.0} % | {} | {} | {dishonest} | {doubted} | {input:.0} | {output:.0} | {:.0} | {:.0} |",
         outcomes.len(),
         ends(End::Draft),
         ends(End::Failed),
@@ -69,7 +70,7 @@ mod tests {
         let (one, other) = (outcome("a", "now", true), outcome("b", "now", false));
         assert_eq!(
             row("x", &[&one, &other]),
-            "| x | 1 of 2 (50 %) | 9–91 % | 1 | 0 | 0 | 1000 | 100 | 9 | 4 |"
+            "| x | 1 of 2 (50 %) | 9–91 % | 1 | 0 | 0 | 0 | 1000 | 100 | 9 | 4 |"
         );
     }
 

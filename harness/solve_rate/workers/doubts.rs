@@ -5,8 +5,9 @@
 /// there were none; both at the beginning of a line. The model's summary always comes before.
 const CHECKS: &str = "**How it was verified**";
 const NOTHING: &str = "Nothing was checked: ";
-/// The heading over the subtasks that are still open.
-const OPEN: &str = "**Not finished**";
+/// The headings over the subtasks that are still open, and over the parts of the task that no test
+/// mentions.
+const OPEN: [&str; 2] = ["**Not finished**", "**What no test mentions**"];
 /// The marks of a check that passed, and the mark of the section about the result in a pull
 /// request's text.
 const PASSED: &str = "✅ ";
@@ -18,7 +19,7 @@ pub fn in_a_pull_request(text: &str) -> bool {
     let Some((_, result)) = text.split_once(RESULT) else {
         return false;
     };
-    in_a_comment(result) || result.lines().any(|line| line.trim_end() == OPEN)
+    in_a_comment(result) || result.lines().any(|line| OPEN.contains(&line.trim_end()))
 }
 
 /// Tells whether a final comment says that something was not checked, or that a check did not pass.
@@ -62,6 +63,7 @@ mod tests {
             "**How it was verified**\n\n- ✅ `true` passed\n- ❌ `make test` ended with 2 instead of 0",
             "**How it was verified**\n\n- ⚠️ `make test` ended with 2, as it did before the change",
             "**Not finished**\n\n- the second part\n\n**How it was verified**\n\n- ✅ `true` passed",
+            "**How it was verified**\n\n- ✅ `true` passed\n\n**What no test mentions**\n\nLook:\n\n- none should be 0 (`0`)",
         ] {
             assert!(in_a_pull_request(&pull("Mended.", result)), "{result}");
         }
@@ -76,6 +78,7 @@ mod tests {
             "Nothing was checked: I was in a hurry.",
             "**How it was verified**\n\n- ❌ `make test`",
             "**Not finished**",
+            "**What no test mentions**\n\n- nothing",
         ] {
             assert!(!in_a_pull_request(&pull(summary, PASSES)), "{summary}");
             assert!(!in_a_comment(&format!("✅ Done\n\n{summary}\n\n{PASSES}")), "{summary}");

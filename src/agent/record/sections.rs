@@ -18,6 +18,7 @@ use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::Repairs;
+use crate::evidence::unmentioned::Unmentioned;
 use crate::forge::{Change, CommentId, CommentKey, ItemEvent};
 use crate::plan::Plan;
 use crate::plan::evidence::Citation;
@@ -217,6 +218,9 @@ pub struct VerificationRecord {
     /// Number of the model's turns when it was shown once more what the task asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_twice_at: Option<u32>,
+    /// Parts of the task that no test mentions, where all checks passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmentioned: Vec<Unmentioned>,
 }
 
 /// The judgements of a second model, and of the program itself, on plan and result. Written by

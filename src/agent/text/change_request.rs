@@ -8,7 +8,7 @@ use crate::agent::text::comments::{notes, summary};
 use crate::agent::text::refused_hosts;
 use crate::agent::text::reviews;
 use crate::agent::text::usage::spent;
-use crate::agent::text::verification::{has_something_to_say, to_look_at, verification};
+use crate::agent::text::verification::{has_something_to_say, no_test_mentions, to_look_at, verification};
 use crate::conversation::excerpt::middle_cut;
 use crate::markdown::compose::{Line, Page};
 use crate::plan::Subtask;
@@ -56,6 +56,7 @@ pub fn standing(record: &Record, settings: &Settings, closes: Option<u64>, (run,
         said.code(&format!("$ {}\n{}", check.command, check.tail));
         page.details("What the failing check said", said);
     }
+    no_test_mentions(&mut page, &record.verified.unmentioned);
     reviews::delivered(&mut page, record, settings);
     to_look_at(&mut page, &record.verified.findings);
     notes(&mut page, &record.thread.notes);

@@ -53,6 +53,9 @@ pub fn local(
             let _ = writeln!(text, "Review of the {what}: {scores}");
         }
     }
+    for unmentioned in &record.verified.unmentioned {
+        let _ = writeln!(text, "{}", verification::not_mentioned(unmentioned));
+    }
     for finding in &record.verified.findings {
         let _ = writeln!(text, "Look at {}", verification::looked_at(finding));
     }

@@ -6,10 +6,13 @@ use crate::agent::settings::Verification;
 use crate::evidence::check::{Checked, Excuse};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::{End, Repairs};
+use crate::evidence::unmentioned::Unmentioned;
 use crate::markdown::compose::{Line, Page};
 
 /// Maximum number of set-up commands that are shown.
 const MOST_COMMANDS: usize = 20;
+/// Maximum characters of a part of the task.
+const LONGEST_PART: usize = 300;
 
 /// Returns the reason why a result is only a draft.
 pub(crate) fn what_is_wrong(record: &Record) -> &'static str {
@@ -177,6 +180,34 @@ pub(crate) fn to_look_at(page: &mut Page, findings: &[Finding]) {
         )
     };
     page.items(findings.iter().map(item).collect());
+}
+
+/// Writes the parts of the task that no test mentions.
+pub(crate) fn no_test_mentions(page: &mut Page, parts: &[Unmentioned]) {
+    if parts.is_empty() {
+        return;
+    }
+    page.own("**What no test mentions**");
+    page.paragraph(
+        "That tests pass does not show that these parts of the task were done: no test has what is named in brackets, or, where nothing is, a word of the part.",
+    );
+    let item = |unmentioned: &Unmentioned| {
+        let part = Line::said(&unmentioned.part, LONGEST_PART);
+        if unmentioned.names.is_empty() {
+            return part;
+        }
+        Line::filled("{} ({})", [part, quoted(&unmentioned.names)])
+    };
+    page.items(parts.iter().map(item).collect());
+}
+
+/// Formats a part of the task that no test mentions as a line for a terminal.
+pub(crate) fn not_mentioned(unmentioned: &Unmentioned) -> String {
+    let Unmentioned { part, names } = unmentioned;
+    match names.join(", ") {
+        names if names.is_empty() => format!("No test has a word of this part of the task: {part}"),
+        names => format!("No test mentions {names}, and the task does: {part}"),
+    }
 }
 
 /// Formats one finding as a line for a terminal.

@@ -80,6 +80,31 @@ async fn what_was_finished_stays_so_when_the_second_look_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_part_of_the_task_that_no_test_mentions_is_named_in_the_pull_request() {
+    for (of_nothing, is_named) in [("`None`", true), ("5, too", false)] {
+        let mut world = writing_whole_files().await;
+        world.configure(|config| config["planning"]["verification"] = json!({ "ask_twice": "never" }));
+        world
+            .model
+            .says("The sign was wrong.\n\nsums.py\n```python\ndef add(one, other):\n    return one + other\n```");
+        let task = format!("`add(2, 3)` in `sums.py` is -1 instead of 5. For no numbers it should be {of_nothing}.");
+        let issue = world.github.open_issue("The sum is wrong").body(&task);
+        let issue = issue.label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent done"]);
+        let text = world.github.pulls()[0].text();
+        let named = "**What no test mentions**\n\nThat tests pass does not show that these parts of the task were done: no test has what is \
+                     named in brackets, or, where nothing is, a word of the part.\n\n- For no numbers it should be `None`. (`None`)\n";
+        assert_eq!(text.contains(named), is_named, "{text}");
+        assert_eq!(text.contains("What no test mentions"), is_named, "{text}");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
 async fn finished_work_does_not_fail_because_no_reply_to_the_second_look_can_be_read() {
     let world = writing_whole_files().await;
     let mut script = world

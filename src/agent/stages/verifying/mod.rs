@@ -4,6 +4,7 @@ mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
 mod test_lines; // the lines of tests at which checks failed
 mod second_look; // the task once more, for a model that says done
+mod unmentioned; // what of the task no test mentions
 
 use crate::agent::dialogue::ReplyForm;
 use crate::agent::record::Work;
@@ -62,6 +63,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         });
     }
     let Some(text) = message(run, &head, verdict).await? else {
+        run.claim.record.verified.unmentioned = unmentioned::parts(run, &head).await?;
         return Ok(Signal::Finished);
     };
     working::send_back(run, &text, |record| {
