@@ -13,10 +13,10 @@ use coding_agent_harness::fake::model::{Model, Plan, Script};
 use serde_json::json;
 
 const CLAMP: &str = "python/clamp";
-const LEAP_YEAR: &str = "python/leap_year";
+const LAST_PAGE: &str = "python/last_page";
 /// A mend that the visible test does not tell from a right one, and the right one.
-const ONLY_2000: &str = "(year % 4 == 0 and year % 100 != 0) or year == 2000";
-const RIGHT: &str = "year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)";
+const OF_21: &str = "entries // size + (entries == 21)";
+const RIGHT: &str = "-(-entries // size)";
 
 /// A measurement of its own, whose book is removed in the end.
 struct Measured {
@@ -68,9 +68,9 @@ fn written(path: &str, content: &str) -> serde_json::Value {
     json!({ "command": format!("cat > {path} <<'END'\n{content}END\n") })
 }
 
-fn calendars(condition: &str) -> String {
+fn pages(count: &str) -> String {
     format!(
-        "def is_leap(year):\n    return {condition}\n\n\ndef days(year):\n    return 366 if is_leap(year) else 365\n"
+        "def page_count(entries, size):\n    return {count}\n\n\ndef page(entries, number, size):\n    start = (number - 1) * size\n    return entries[start:start + size]\n"
     )
 }
 
@@ -120,12 +120,12 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
     let measured = Measured::new();
     let model = Model::start().await;
     let address = model.openai_address();
-    let names = [CLAMP, LEAP_YEAR];
+    let names = [CLAMP, LAST_PAGE];
     let clamp_file = "numbers_in_range.py";
     // The program mends the one, and the floor gets an error for a reply.
     works(model.for_task("clamp() returns the wrong end"), clamp_file, &clamp()).fails(500, 1);
-    works(model.for_task("The year 2000"), "calendars.py", &calendars(ONLY_2000))
-        .says(&format!("calendars.py\n```python\n{}```", calendars(RIGHT)));
+    works(model.for_task("The last page"), "pages.py", &pages(OF_21))
+        .says(&format!("pages.py\n```python\n{}```", pages(RIGHT)));
     let variables = [("ROUND", "before"), ("PLAN", "1")];
     let (code, text, complaints) = shown(&measured.run(&address, &variables, &names));
     assert_eq!(code, Some(1), "{text}{complaints}");
@@ -134,11 +134,11 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
         &[
             "python/clamp, Program: solved, Ready",
             "python/clamp, Floor: not solved, Failed",
-            "python/leap_year, Program: not solved, Ready",
-            "python/leap_year, Floor: solved, Ready",
+            "python/last_page, Program: not solved, Ready",
+            "python/last_page, Floor: solved, Ready",
             "| the program | 1 of 2 (50 %) | 9–91 % | 0 | 0 | 1 |",
             "| the same model, asked once | 1 of 2 (50 %) | 9–91 % | 0 | 1 | 0 |",
-            "| 1 | checked, and only the hidden tests fail | python/leap_year |",
+            "| 1 | checked, and only the hidden tests fail | python/last_page |",
         ],
     );
     assert!(
@@ -160,7 +160,7 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
 
     // Another round asks the program alone, and is held against the one before.
     works(model.for_task("clamp() returns the wrong end"), clamp_file, &clamp());
-    works(model.for_task("The year 2000"), "calendars.py", &calendars(RIGHT));
+    works(model.for_task("The last page"), "pages.py", &pages(RIGHT));
     let variables = [("ROUND", "after"), ("PLAN", "1")];
     let (code, text, complaints) = shown(&measured.run(&address, &variables, &names));
     assert_eq!(code, Some(0), "{text}{complaints}");
@@ -168,7 +168,7 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
         "Round after/auto/plan beside round before/auto/plan: 2 and 1 of 2 tasks solved.",
         "2 tasks: 1 that only the former solved, 0 that only the latter did; by chance as unlike in 100.0 of 100 times, no loss \
          that is significant at 5 %.",
-        "- only after/auto/plan: python/leap_year",
+        "- only after/auto/plan: python/last_page",
     ];
     assert_shown(
         &text,

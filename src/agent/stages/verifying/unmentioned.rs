@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
+use crate::evidence::check::Checked;
 use crate::evidence::demands::Demands;
 use crate::evidence::language::is_among_tests;
 use crate::evidence::unmentioned::{Search, Unmentioned};
@@ -23,7 +24,7 @@ pub(super) async fn parts(run: &mut Run, commit: &CommitId) -> Result<Vec<Unment
     let checks = &record.verified.checks;
     // What a later round is asked for stands in comments on the request.
     let is_later_round = record.request.round.is_some();
-    if checks.is_empty() || is_later_round || !checks.iter().all(|check| check.passed()) {
+    if checks.is_empty() || is_later_round || !checks.iter().all(Checked::passed) {
         return Ok(Vec::new());
     }
     let mut search = Search::of(&Demands::of(&record.planned.question));
