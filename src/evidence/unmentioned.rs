@@ -14,8 +14,7 @@ use super::demands::Demands;
 use super::language::is_code;
 use super::pattern;
 
-/// Shortest and longest names, in bytes. Longer code is a program and not a name.
-const SHORTEST: usize = 1;
+/// Longest name, in bytes. Longer code is a program and not a name.
 const LONGEST: usize = 120;
 /// Most names of one part, and most parts that are returned.
 const MOST_NAMES: usize = 5;
@@ -70,7 +69,7 @@ struct Name {
     is_found: bool,
 }
 
-/// One way in which tests write a name.
+/// A form in which tests write a name.
 #[derive(Debug)]
 enum Form {
     /// A piece of code, compared without spaces and with one kind of quotation marks.
@@ -174,8 +173,7 @@ fn names(part: &str) -> Vec<Name> {
 }
 
 fn named(text: &str, forms: Vec<Form>, is_example: bool) -> Option<Name> {
-    let is_short = (SHORTEST..=LONGEST).contains(&text.len());
-    is_short.then(|| Name {
+    (text.len() <= LONGEST).then(|| Name {
         text: text.to_owned(),
         forms,
         is_example,
@@ -209,17 +207,18 @@ fn code(text: &str) -> Option<Name> {
 }
 
 fn quoted(text: &str) -> Option<Name> {
-    let has_words = text.contains(|letter: char| letter.is_alphanumeric());
-    has_words
-        .then(|| named(text, vec![Form::Code(squeezed(text))], false))
-        .flatten()
+    if !text.contains(|letter: char| letter.is_alphanumeric()) {
+        return None;
+    }
+    named(text, vec![Form::Code(squeezed(text))], false)
 }
 
 fn number(word: &str) -> Option<Name> {
     let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '-');
-    is_number(word)
-        .then(|| named(word, vec![Form::Word(word.to_owned())], false))
-        .flatten()
+    if !is_number(word) {
+        return None;
+    }
+    named(word, vec![Form::Word(word.to_owned())], false)
 }
 
 fn is_number(word: &str) -> bool {
