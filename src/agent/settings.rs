@@ -125,6 +125,9 @@ pub struct Verification {
     pub max_rounds: u32,
     /// From the failure with this number on, nothing is repaired.
     pub max_failures: u32,
+    /// Maximum number of tries at a task, each from its base, of a model that writes whole files as
+    /// text and whose result does not pass; the one whose checks fail least is delivered.
+    pub max_tries: u32,
     /// The project's own tests: a command; `auto` for the one that the plan names or the project's
     /// files suggest; `none`.
     pub test_command: String,
@@ -181,6 +184,7 @@ impl Default for Verification {
             enabled: true,
             max_rounds: 2,
             max_failures: 3,
+            max_tries: 3,
             test_command: "auto".to_owned(),
             ask_twice: AskTwice::default(),
             environment: VerificationEnvironment::default(),

@@ -7,6 +7,7 @@ pub mod failures; // what fails and where, read out of a command's output
 pub mod check; // a command that was run to see whether the work is done, and its result
 pub mod digest; // the report to the model
 pub mod repair; // how often the model may try to fix it
+pub mod tries; // tries at a task, each from the base
 pub mod language; // how tests, assertions and placeholders are written
 pub mod test_lines; // the lines of tests at which checks failed
 pub mod difference; // what a reviewer of a diff should look at

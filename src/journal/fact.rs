@@ -170,10 +170,10 @@ pub enum Fact {
     RepositoryArriving {
         progress: String,
     },
-    /// The model went round in circles, so this number of messages was replaced by the facts.
-    ConversationRestarted {
-        messages: usize,
-    },
+    /// The model went round in circles, so messages were replaced by the facts.
+    ConversationRestarted(reply::Restarted),
+    /// The task was begun again at the base.
+    BegunAgain(reply::BegunAgain),
     ReplyUnreadable {
         attempt: u32,
         reason: String,

@@ -43,6 +43,7 @@ pub struct Chat {
     native: bool,
     form: Option<Arc<Value>>,
     results: WrittenResults,
+    wants_another: bool,
     cancel: CancellationToken,
     history: Vec<Message>,
     /// Number of messages that have been handed out for storing.
@@ -69,6 +70,7 @@ impl Chat {
             native,
             form: None,
             results: WrittenResults::Json,
+            wants_another: false,
             cancel,
             history: Vec::new(),
             saved: 0,
@@ -125,6 +127,11 @@ impl Chat {
     /// calls are exempt: they have schemas of their own.
     pub fn hold_to(&mut self, form: Option<Value>) {
         self.form = form.map(Arc::new);
+    }
+
+    /// Asks for replies that differ from earlier ones, whose result was thrown away.
+    pub fn ask_for_another(&mut self) {
+        self.wants_another = true;
     }
 
     /// Writes later results as text and not as JSON. Native calls are exempt.
@@ -225,7 +232,7 @@ impl Chat {
                 messages,
                 tools,
                 form,
-                is_repeating: circling::repeats_itself(messages),
+                wants_another: self.wants_another || circling::repeats_itself(messages),
             },
             arrived: &self.arrived,
         };

@@ -366,6 +366,7 @@ fn limits_that_cannot_be_are_refused() {
         ),
         ("follow_up: {debounce_seconds: 100000}", "at most 86400"),
         ("planning: {verification: {max_failures: 0}}", "set max_rounds to 0"),
+        ("planning: {verification: {max_tries: 0}}", "must be at least 1"),
     ]);
 }
 

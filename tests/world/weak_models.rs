@@ -6,6 +6,7 @@ mod no_change;
 mod plans;
 mod prompts;
 mod second_look;
+mod tries;
 
 use serde_json::json;
 
@@ -35,7 +36,7 @@ async fn writing_whole_files() -> World {
         config["llm"]["edits"] = json!("whole");
         config["llm"]["function_calling"] = json!(false);
         config["llm"]["openai"]["temperature"] = json!(0.0);
-        config["planning"]["enabled"] = json!(false);
+        config["planning"] = json!({ "enabled": false, "verification": { "max_tries": 1 } });
     });
     world.github.default_repository().commit("main", "Add", &ADDS_WRONGLY);
     world

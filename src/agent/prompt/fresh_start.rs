@@ -14,8 +14,18 @@ pub(crate) struct FreshStart<'a> {
     pub(crate) tree: &'a str,
     /// Whether replies hold whole files as text.
     pub(crate) whole_files: bool,
+    /// What people wrote while the model worked, as it was told.
+    pub(crate) people: &'a [&'a str],
     /// The plan, if it is another than the one in the first message.
     pub(crate) new_plan: Option<&'a Plan>,
+}
+
+/// Returns the message with which the task begins again at the base.
+pub(crate) fn from_the_base() -> String {
+    format!(
+        "That led nowhere, so every file is as it was at the beginning. Do it in another way. {}",
+        files::FORM
+    )
 }
 
 /// Returns the message with which a conversation that went round in circles starts anew.
@@ -29,6 +39,9 @@ pub(crate) fn text(facts: &FreshStart<'_>) -> String {
     if let Some(plan) = facts.new_plan {
         let _ = write!(text, "\nThe plan is now:\n{}", subtasks(plan));
         checks(&mut text, plan);
+    }
+    for words in facts.people {
+        let _ = writeln!(text, "\n{words}");
     }
     text.push_str("\nDo something else than what was tried. ");
     text.push_str(if facts.whole_files {

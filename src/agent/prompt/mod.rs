@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::agent::prompt::tool_lines::tool_lines;
 use crate::agent::record::message::UserMessage;
-use crate::conversation::{ToolSpec, excerpt, tool_name};
+use crate::conversation::{Message, ToolSpec, excerpt, tool_name};
 use crate::egress::Policy;
 use crate::environment::{self, During, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
@@ -294,9 +294,21 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The first sentence of a message with comments that arrived while the model worked.
+const PEOPLE_WROTE: &str = "People wrote this below the task while you worked; take it into account.";
+
+/// Returns the messages of a conversation that hold what people wrote while the model worked.
+pub(crate) fn words_in(messages: &[Message]) -> Vec<&str> {
+    let texts = messages.iter().filter_map(|message| match message {
+        Message::User { text, .. } => Some(text.as_str()),
+        Message::System { .. } | Message::Assistant { .. } | Message::Summary { .. } | Message::Results { .. } => None,
+    });
+    texts.filter(|text| text.starts_with(PEOPLE_WROTE)).collect()
+}
+
 /// Returns the message with comments that arrived while the model worked.
 pub fn words(fence: &str, words: &[UserMessage]) -> String {
-    let mut text = format!("People wrote this below the task while you worked; take it into account.\n<{fence}>\n");
+    let mut text = format!("{PEOPLE_WROTE}\n<{fence}>\n");
     for words in words {
         if words.is_edit {
             text.push_str("(an earlier comment, edited)\n");

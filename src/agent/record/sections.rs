@@ -18,6 +18,7 @@ use crate::egress::Refusal;
 use crate::evidence::check::{Before, Checked};
 use crate::evidence::difference::Finding;
 use crate::evidence::repair::Repairs;
+use crate::evidence::tries::Tries;
 use crate::evidence::unmentioned::Unmentioned;
 use crate::forge::{Change, CommentId, CommentKey, ItemEvent};
 use crate::plan::Plan;
@@ -168,6 +169,8 @@ pub struct WorkRecord {
     pub reminders: u32,
     /// Whether replies hold whole files as text since the conversation began anew.
     pub whole_files: bool,
+    /// Tries at the task, each from the base.
+    pub tries: Tries,
     /// Tools of MCP servers that were called, written down before they are.
     pub outside_tools: BTreeSet<String>,
     /// Successful commands of the model that did nothing but install dependencies.

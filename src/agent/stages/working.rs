@@ -3,6 +3,8 @@
 mod first_sight; // what the worker sees of the project at once
 mod opening_words; // what begins the conversation
 mod fresh_start; // a conversation that begins anew from the facts
+pub(crate) mod another_try; // the task once more, from the base
+mod wishes; // what the model asks of the program, and what new containers repeat
 mod offline; // a model that wants from the network what it cannot get
 mod untouched; // a model that says done and has touched nothing
 
@@ -42,7 +44,6 @@ use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::task::state::Signal;
 use crate::tool::toolbox::Toolbox;
-use crate::workspace::set_up::dependencies;
 use untouched::Untouched;
 
 /// Beginnings of the names of the program's own tools.
@@ -60,9 +61,6 @@ const NEW_CONTAINER: &str = "A new container has taken the place of the one you 
 const DONE_TOO_EARLY: &str =
     "`done` did not count, because a call of the same reply failed. Read its result and go on.";
 
-/// Maximum number of commands that are recorded for new containers.
-const MOST_COMMANDS: usize = 50;
-
 /// Lets the model work until it is done, and saves its closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     open::ensure_open(run).await?;
@@ -76,11 +74,17 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
                 run.claim.record.worked.native = Some(false);
             }
             outcome => {
+                let outcome = match outcome {
+                    Err(interruption) => another_try::after_failure(run, &mut chat, interruption).await,
+                    Ok(signal) => Ok(Some(signal)),
+                };
                 dialogue::save(&mut run.claim, &mut chat).await?;
                 if run.workspace.open.is_some() {
                     run.dialogue.chat = Some(chat);
                 }
-                return outcome;
+                if let Some(signal) = outcome? {
+                    return Ok(signal);
+                }
             }
         }
     }
@@ -97,7 +101,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut untouched = Untouched::of(run);
     loop {
         if commands::hear(run, chat).await?.is_some() {
-            untouched.hear_of_more();
+            hear_of_more(run, &mut untouched);
         }
         if waits_for_approval(run, chat).await? {
             return Ok(Signal::ApprovalNeeded);
@@ -120,7 +124,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         } else if turn.done {
             if commands::hear(run, chat).await?.is_some() {
                 // Comments that arrived in the meantime may ask for more than what is done.
-                untouched.hear_of_more();
+                hear_of_more(run, &mut untouched);
                 dialogue::save(&mut run.claim, chat).await?;
                 continue;
             }
@@ -151,6 +155,12 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     }
 }
 
+/// People have written: what they ask for counts from now on, and no earlier try has it.
+fn hear_of_more(run: &mut Run, untouched: &mut Untouched) {
+    untouched.hear_of_more();
+    run.claim.record.worked.tries.forget();
+}
+
 /// Returns true if the plan is not what was approved: by a revision, or by a configuration that
 /// changed. The work is saved then, and the run is prepared again once there is an answer.
 async fn waits_for_approval(run: &mut Run, chat: &mut Chat) -> Result<bool, Interruption> {
@@ -176,8 +186,8 @@ async fn carry_out(
     note_outside_tools(&mut run.claim, toolbox, &calls).await?;
     let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, toolbox, calls).await?;
     network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
-    note_installed(&mut run.claim, &called.results);
-    let requested = take_wishes(run);
+    wishes::note_installed(&mut run.claim, &called.results);
+    let requested = wishes::take(run);
     Ok((called, requested))
 }
 
@@ -261,6 +271,9 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         ReplyForm::Calls => chat.hold_to(Some(form::turn(&specs))),
         ReplyForm::Files => chat.write_results_plainly(),
     }
+    if run.claim.record.worked.tries.failed() > 0 {
+        chat.ask_for_another();
+    }
     let stored = run.claim.services.store.messages(run.claim.lease.run).await?;
     if stored.is_empty() {
         let seen = first_sight::look(run).await?;
@@ -298,43 +311,6 @@ async fn take_work_up(run: &mut Run) -> Result<(), Interruption> {
     run.workspace.opened()?.project.bring_back().await?;
     run.claim.record.delivered.head = None;
     run.claim.save().await
-}
-
-/// Records pure install commands, which a new container has to repeat.
-fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
-    for result in results.iter().filter(|result| !result.is_error) {
-        if let Some(command) = dependencies::installed_by(&result.call) {
-            remember(&mut claim.record.worked.installed, command);
-        }
-    }
-}
-
-/// Takes the model's requests to the program, and marks subtasks as finished.
-fn take_wishes(run: &mut Run) -> ControlRequests {
-    let mut requested = run
-        .workspace
-        .open
-        .as_ref()
-        .map(|opened| opened.control_tools.take())
-        .unwrap_or_default();
-    let known = |id: &String| {
-        run.claim
-            .record
-            .planned
-            .plan
-            .as_ref()
-            .is_some_and(|plan| plan.subtask(id).is_some())
-    };
-    requested.finished.retain(known);
-    run.claim
-        .record
-        .worked
-        .finished_subtasks
-        .append(&mut requested.finished);
-    for command in std::mem::take(&mut requested.set_up) {
-        remember(&mut run.claim.record.worked.added_set_up, &command);
-    }
-    requested
 }
 
 /// Saves the work and records the question, before the run is paused for it.
@@ -376,10 +352,4 @@ fn close_gap(claim: &mut Claim, chat: &mut Chat, is_replacement: bool) {
     }
     let text = format!("{reason} Go on with the task; if it is finished, say so again.");
     chat.send_user_message(&claim.services.redactor.clean(&text));
-}
-
-fn remember(commands: &mut Vec<String>, command: &str) {
-    if commands.len() < MOST_COMMANDS && !commands.iter().any(|known| known == command) {
-        commands.push(command.to_owned());
-    }
 }

@@ -47,6 +47,9 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
     };
     page.items(record.verified.checks.iter().map(item).collect());
     place(page, record, settings);
+    if let Some(tries) = tries_before(record) {
+        page.paragraph(Line::figures(&tries));
+    }
     if let Some(end) = record
         .verified
         .repair
@@ -54,6 +57,22 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
         .filter(|end| *end != End::RoundsUsed || record.verified.repair.rounds > 0)
     {
         page.paragraph(Line::figures(&why_ended(end, &record.verified.repair)));
+    }
+}
+
+/// Returns how often the task was begun, if that was more than once.
+fn tries_before(record: &Record) -> Option<String> {
+    let failed = record.worked.tries.failed();
+    let fails = |check: &Checked| !check.passed() && check.excuse != Some(Excuse::DidNotStart);
+    match failed {
+        0 => None,
+        failed if record.verified.checks.iter().any(fails) => Some(format!(
+            "The task was begun {failed} times, each time from its base, and no result passed; this is the one whose checks fail least."
+        )),
+        failed => Some(format!(
+            "This is try number {} at the task, each from its base: what came before did not pass.",
+            failed + 1
+        )),
     }
 }
 

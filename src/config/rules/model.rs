@@ -59,6 +59,12 @@ pub(super) fn check(config: &Config, faults: &mut Faults) {
             "must be at least 1; to work without a plan set planning.enabled to false",
         );
     }
+    if config.planning.verification.max_tries == 0 {
+        faults.at(
+            "planning.verification.max_tries",
+            "must be at least 1, which begins no task again",
+        );
+    }
     if config.planning.verification.max_failures == 0 {
         faults.at(
             "planning.verification.max_failures",

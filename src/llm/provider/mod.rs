@@ -94,8 +94,9 @@ pub(crate) struct Prompt<'chat> {
     pub(crate) tools: Option<&'chat [ToolSpec]>,
     /// JSON Schema that the server is to hold the reply to.
     pub(crate) form: Option<&'chat Value>,
-    /// Whether the model's last two replies were the same.
-    pub(crate) is_repeating: bool,
+    /// Whether the reply should differ from earlier ones: the last two were the same, or what came
+    /// of them was thrown away.
+    pub(crate) wants_another: bool,
 }
 
 /// A tool as it is described to a provider.
@@ -204,15 +205,16 @@ pub(crate) struct SamplingOptions {
     pub(crate) stream: bool,
 }
 
-/// Lowest temperature for a model that repeats itself.
+/// Lowest temperature for a reply that should differ from earlier ones.
 const WARM: f64 = 0.8;
 
 impl SamplingOptions {
-    /// Returns the configured temperature, or a higher one where the model repeats itself: at 0 it
-    /// would go on doing so. Where none is configured, none is sent: some models refuse it.
+    /// Returns the configured temperature, or a higher one where the reply should differ from
+    /// earlier ones: at 0 it would be the same again. Where none is configured, none is sent: some
+    /// models refuse it.
     pub(crate) fn temperature_for(&self, prompt: &Prompt<'_>) -> Option<f64> {
         let configured = self.temperature?;
-        Some(if prompt.is_repeating {
+        Some(if prompt.wants_another {
             configured.max(WARM)
         } else {
             configured

@@ -419,7 +419,7 @@ mod tests {
             messages: &[],
             tools: None,
             form: None,
-            is_repeating: false,
+            wants_another: false,
         };
         for base_url in ["https://api.openai.com/v1/", "http://127.0.0.1:8080/v1"] {
             let config = ModelConfig {

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::fake::model::Plan;
 use crate::reading::{count, last_on_github};
 use crate::world::World;
+use crate::world::people::says;
 use crate::world::scripts::{COMMAND, executes, greets, plan};
 
 const READ: &str = "workspace/read_file";
@@ -168,5 +169,31 @@ async fn a_loop_is_broken_by_a_fresh_start_from_the_facts() {
             ),
         "{facts}"
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_people_wrote_outlives_a_fresh_start() {
+    let mut world = World::start().await.attentive();
+    world.configure(|config| config["planning"] = json!({ "replanning": { "max_revisions": 0 } }));
+    world.model.allows_restarts();
+    let mut script = executes(world.model.plans(plan()), "echo Hello > README.md").holds();
+    for _ in 0..3 {
+        script = executes(script, "sed -i s/nobody/reader/ README.md");
+    }
+    script.says("It greets now.\n\nREADME.md\n```\nHello, Alice\n```");
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &issue, "alice", "By my name, please.").await;
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(count(&world, "conversation_restarted"), 1);
+    let requests = world.model.requests();
+    let anew = requests[5].last_user_message();
+    assert_eq!(anew.matches("By my name, please.").count(), 1, "{anew}");
     world.finish().await;
 }

@@ -6,12 +6,15 @@ mod test_lines; // the lines of tests at which checks failed
 mod second_look; // the task once more, for a model that says done
 mod unmentioned; // what of the task no test mentions
 
+use crate::agent::claim::Claim;
 use crate::agent::dialogue::ReplyForm;
 use crate::agent::record::Work;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::sections::VerificationRecord;
 use crate::agent::run::Run;
+use crate::agent::settings::Verification;
 use crate::agent::stages::working;
+use crate::agent::stages::working::another_try::{self, Decided};
 use crate::agent::text::verification;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
@@ -40,6 +43,38 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         return Ok(Signal::RepairNeeded);
     }
     open::ensure_open(run).await?;
+    loop {
+        let head = judged(run).await?;
+        let verdict = repair_verdict(run, &settings);
+        // The model has heard of the failures of an earlier try already.
+        if !run.claim.record.worked.tries.is_taken_back()
+            && let Some(text) = message(run, &head, verdict).await?
+        {
+            working::send_back(run, &text, |record| {
+                record.verified.sent_back_at = Some(record.worked.turns);
+            })
+            .await?;
+            return Ok(Signal::RepairNeeded);
+        }
+        let is_change = changes_something(run, &head).await?;
+        match another_try::after_checks(run, &head, is_change).await? {
+            Decided::BeginAgain => return Ok(Signal::RepairNeeded),
+            Decided::CheckAgain => {}
+            Decided::Deliver if !is_change && fails_in_vain(&run.claim) => {
+                return Err(Interruption::failed(
+                    "the model changed nothing, and the project's tests fail as before; a larger model may do better",
+                ));
+            }
+            Decided::Deliver => {
+                run.claim.record.verified.unmentioned = unmentioned::parts(run, &head).await?;
+                return Ok(Signal::Finished);
+            }
+        }
+    }
+}
+
+/// Commits the work, runs the checks on it and looks through its changes. Returns the commit.
+async fn judged(run: &mut Run) -> Result<CommitId, Interruption> {
     // The checks are the program's heaviest commands; if one crashes the container, the work must
     // not be lost with it.
     snapshots::snapshot_before_checks(run).await?;
@@ -47,30 +82,22 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let head = snapshots::commit_result(run).await?;
     checks::check(run, &head).await?;
     run.claim.record.verified.findings = findings(run, &head).await?;
+    Ok(head)
+}
+
+/// Decides whether the model may repair what the checks found, and records why not.
+fn repair_verdict(run: &mut Run, settings: &Verification) -> Verdict {
     let limits = Limits {
         max_rounds: settings.max_rounds,
         max_failures: settings.max_failures,
     };
-    let verdict = run
-        .claim
-        .record
-        .verified
-        .repair
-        .judge(&run.claim.record.verified.checks, limits);
-    if let Some(end) = run.claim.record.verified.repair.end {
-        run.claim.note(Fact::RepairEnded {
-            reason: verification::why_ended(end, &run.claim.record.verified.repair),
-        });
+    let verified = &mut run.claim.record.verified;
+    let verdict = verified.repair.judge(&verified.checks, limits);
+    if let Some(end) = verified.repair.end {
+        let reason = verification::why_ended(end, &verified.repair);
+        run.claim.note(Fact::RepairEnded { reason });
     }
-    let Some(text) = message(run, &head, verdict).await? else {
-        run.claim.record.verified.unmentioned = unmentioned::parts(run, &head).await?;
-        return Ok(Signal::Finished);
-    };
-    working::send_back(run, &text, |record| {
-        record.verified.sent_back_at = Some(record.worked.turns);
-    })
-    .await?;
-    Ok(Signal::RepairNeeded)
+    verdict
 }
 
 /// Returns what the model is told of its result, if it has to go on: what fails, and else what
@@ -98,11 +125,6 @@ async fn message(run: &mut Run, head: &CommitId, verdict: Verdict) -> Result<Opt
     if !texts.is_empty() {
         return Ok(Some(texts.join("\n\n")));
     }
-    if changed_nothing_and_fails(run, head).await? {
-        return Err(Interruption::failed(
-            "the model changed nothing, and the project's tests fail as before; a larger model may do better",
-        ));
-    }
     second_look::question(run, head).await
 }
 
@@ -119,15 +141,17 @@ fn about_findings(run: &mut Run, most: u32) -> Option<String> {
     Some(question)
 }
 
-/// Tells whether a model that writes whole files as text left everything as it was, although tests
-/// fail. Models that small say of anything that it is right.
-async fn changed_nothing_and_fails(run: &mut Run, head: &CommitId) -> Result<bool, Interruption> {
-    if ReplyForm::of(&run.claim) != ReplyForm::Files || !run.claim.record.verified.checks.iter().any(fails_as_before) {
-        return Ok(false);
-    }
+/// Tells whether tests fail though a model that writes whole files as text may have left everything
+/// as it was. Models that small say of anything that it is right.
+fn fails_in_vain(claim: &Claim) -> bool {
+    ReplyForm::of(claim) == ReplyForm::Files && claim.record.verified.checks.iter().any(fails_as_before)
+}
+
+/// Tells whether `head` differs from the base.
+async fn changes_something(run: &mut Run, head: &CommitId) -> Result<bool, Interruption> {
     let project = run.workspace.opened()?.project.clone();
     let mirror = project.mirror();
-    Ok(mirror.tree(head).await? == mirror.tree(project.base()).await?)
+    Ok(mirror.tree(head).await? != mirror.tree(project.base()).await?)
 }
 
 fn fails_as_before(check: &Checked) -> bool {

@@ -6,6 +6,7 @@
 
 use crate::agent::dialogue::attempts::Attempts;
 use crate::agent::dialogue::{self, ReplyForm};
+use crate::agent::prompt;
 use crate::agent::prompt::fresh_start::{self, FreshStart};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
@@ -13,6 +14,7 @@ use crate::agent::workspace::open;
 use crate::conversation::Message;
 use crate::conversation::compaction::HEAD;
 use crate::journal::fact::Fact;
+use crate::journal::fact::reply::Restarted;
 use crate::llm::chat::Chat;
 use crate::llm::config::Edits;
 
@@ -42,6 +44,7 @@ pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attemp
         attempts: &attempts.list(),
         tree,
         whole_files,
+        people: &prompt::words_in(chat.messages()),
         new_plan: planned.plan.as_ref().filter(|_| !planned.former_plans.is_empty()),
     });
     let text = run.claim.services.redactor.clean(&text).into_string();
@@ -52,6 +55,7 @@ pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attemp
         .append(&run.claim.lease, &record, std::slice::from_ref(&facts))
         .await?;
     chat.compact(facts);
-    run.claim.note(Fact::ConversationRestarted { messages: replaces });
+    run.claim
+        .note(Fact::ConversationRestarted(Restarted { messages: replaces }));
     Ok(())
 }

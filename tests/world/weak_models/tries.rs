@@ -1,0 +1,215 @@
+//! Models that write whole files and cannot mend their own work: the task begins again at its base,
+//! and the best of what they made is delivered.
+
+use serde_json::json;
+
+use super::{adds_wrongly, writing_whole_files};
+use crate::fake::github::Item;
+use crate::reading::{count, last_on_github};
+use crate::world::World;
+use crate::world::people::says;
+
+/// A test that passes before the work, and fails if two numbers are no longer told apart.
+const TWO_TESTS: &str = "import unittest\n\nfrom sums import add\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n\n    def test_zero(self):\n        self.assertEqual(add(2, 0), 2)\n";
+
+async fn trying(most: u32) -> World {
+    let mut world = writing_whole_files().await;
+    world.configure(|config| config["planning"]["verification"] = json!({ "max_tries": most }));
+    world.model.allows_restarts();
+    world
+}
+
+/// Returns a reply that makes the sum another expression.
+fn sum(words: &str, expression: &str) -> String {
+    format!("{words}\n\nsums.py\n```python\ndef add(one, other):\n    return {expression}\n```")
+}
+
+fn with_two_tests(world: &World) -> Item {
+    let repository = world.github.default_repository();
+    repository.commit("main", "Test zero", &[("tests/test_sums.py", TWO_TESTS)]);
+    adds_wrongly(world)
+}
+
+#[tokio::test]
+async fn what_does_not_pass_is_begun_again_at_the_base_and_what_passes_is_delivered() {
+    let world = trying(3).await;
+    let first = format!(
+        "{}\n\nextra.py\n```python\nx = 1\n```",
+        sum("A product.", "one * other")
+    );
+    world
+        .model
+        .says(&first)
+        .says("It is right now.")
+        .says(&sum("The sign was wrong.", "one + other"));
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&world, "begun_again"), 1);
+    let requests = world.model.requests();
+    let anew = &requests[2];
+    assert_eq!(requests.len(), 3);
+    assert!(
+        anew.last_user_message().contains(
+            "That led nowhere, so every file is as it was at the beginning. Do it in another way. Reply with each file"
+        ) && anew.text().contains("return one - other")
+            && !anew.text().contains("A product."),
+        "{}",
+        anew.text()
+    );
+    assert_eq!(anew.body["temperature"], 0.8);
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one + other\n")
+    );
+    assert_eq!(pull.file("extra.py"), None);
+    let text = pull.text();
+    assert!(
+        !pull.is_draft()
+            && text.contains("The sign was wrong.")
+            && !text.contains("A product.")
+            && text.contains("This is try number 2 at the task, each from its base: what came before did not pass."),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn of_tries_that_all_fail_the_one_that_breaks_least_is_delivered() {
+    let world = trying(3).await;
+    let says_again = "It is right now.";
+    world
+        .model
+        .says(&sum("Always five.", "5"))
+        .says(says_again)
+        .says(&sum("The other way around.", "one - other + 0"))
+        .says(says_again)
+        .says(&sum("Nothing at all.", "None"))
+        .says(says_again);
+    let issue = with_two_tests(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "begun_again")), (6, 2));
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one - other + 0\n")
+    );
+    let text = pull.text();
+    assert!(
+        text.contains(
+            "The task was begun 3 times, each time from its base, and no result passed; this is the one whose checks fail least."
+        ) && text.contains("ended with 1, as it did before the change"),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_comes_to_nothing_begins_again() {
+    let world = trying(2).await;
+    let mut script = world.model.script();
+    for number in 1..=4 {
+        script = script.says(&sum(&format!("Try {number}."), "one - other"));
+    }
+    script.says(&sum("The sign was wrong.", "one + other"));
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert!(!world.github.pulls()[0].is_draft());
+    assert_eq!((world.model.requests().len(), count(&world, "begun_again")), (5, 1));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_comes_to_nothing_each_time_fails_for_its_last_reason() {
+    let world = trying(2).await;
+    let mut script = world.model.script();
+    for number in 1..=8 {
+        script = script.says(&sum(&format!("Try {number}."), "one - other"));
+    }
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    let last = last_on_github(&world, &issue);
+    assert!(
+        last.contains("The model wrote the same files again and again"),
+        "{last}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_limit_that_ends_another_try_delivers_the_best_one() {
+    let mut world = trying(3).await;
+    world.configure(|config| config["max_llm_process_num"] = json!(3));
+    world
+        .model
+        .says(&sum("Always five.", "5"))
+        .says("It is right now.")
+        .says(&sum("Nothing at all.", "None"));
+    let issue = with_two_tests(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert!(pull.is_draft());
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return 5\n")
+    );
+    let text = pull.text();
+    assert!(
+        text.contains("The work ended at a limit, and an earlier try is delivered")
+            && text.contains("The task was begun 2 times"),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_people_asked_for_meanwhile_is_not_thrown_away() {
+    let world = trying(3).await.attentive();
+    world
+        .model
+        .says(&sum("A product.", "one * other"))
+        .holds()
+        .says(&sum("Named as asked.", "one * other  # the sum"))
+        .says("It is right now.");
+    let issue = adds_wrongly(&world);
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &issue, "alice", "Write behind the line what it is.").await;
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!((world.model.requests().len(), count(&world, "begun_again")), (3, 0));
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one * other  # the sum\n")
+    );
+    assert!(
+        !pull.text().contains("at the task, each from its base"),
+        "{}",
+        pull.text()
+    );
+    world.finish().await;
+}
