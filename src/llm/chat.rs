@@ -307,10 +307,11 @@ impl Chat {
         beginning
     }
 
-    /// Replaces messages by `summary`, a [`Message::Summary`] of them. Everything before it must
-    /// have been stored.
-    pub fn compact(&mut self, summary: Message) {
+    /// Replaces messages by `summary`, a [`Message::Summary`] of them, and goes on with `kept`. All
+    /// of it must have been stored.
+    pub fn compact(&mut self, summary: Message, kept: Vec<Message>) {
         compaction::take_up(&mut self.history, summary);
+        self.history.extend(kept);
         self.saved = self.history.len();
         self.counted = None;
     }

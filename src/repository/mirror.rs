@@ -150,7 +150,7 @@ impl Mirror {
     /// Deletes the refs that keep a run's commits.
     pub async fn forget(&self, run: &str) -> Result<(), RepositoryError> {
         let _lock = self.lock().await?;
-        for name in [accepted_ref(run)?, wip_ref(run)?] {
+        for name in [accepted_ref(run)?, wip_ref(run)?, best_ref(run)?] {
             self.git("forgetting a run")
                 .args(["update-ref", "-d", &name])
                 .bytes()
@@ -186,7 +186,7 @@ impl Mirror {
         Git::new(&self.config, what).directory(&self.path)
     }
 
-    async fn commit_at(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {
+    pub(in crate::repository) async fn commit_at(&self, name: &str) -> Result<Option<CommitId>, RepositoryError> {
         let listed = self
             .git(format!("looking up {name}"))
             .args([
@@ -312,6 +312,11 @@ pub(in crate::repository) fn accepted_ref(run: &str) -> Result<String, Repositor
 /// Returns the ref that keeps a run's work in progress.
 pub(in crate::repository) fn wip_ref(run: &str) -> Result<String, RepositoryError> {
     run_ref(run, "wip")
+}
+
+/// Returns the ref that keeps the best of a run's earlier results.
+pub(in crate::repository) fn best_ref(run: &str) -> Result<String, RepositoryError> {
+    run_ref(run, "best")
 }
 
 fn run_ref(run: &str, end: &str) -> Result<String, RepositoryError> {

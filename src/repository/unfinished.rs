@@ -8,7 +8,7 @@ use tokio::io::AsyncRead;
 
 use crate::repository::git::lock;
 use crate::repository::incoming::accepting::Acceptance;
-use crate::repository::mirror::{Mirror, accepted_ref, wip_ref};
+use crate::repository::mirror::{Mirror, accepted_ref, best_ref, wip_ref};
 use crate::repository::{CommitId, RepositoryError};
 
 /// The commits that a mirror keeps of an unfinished run, and which mirror that is.
@@ -73,6 +73,23 @@ impl Mirror {
             work.wip.as_ref().map(acceptance),
         );
         incoming.restore(accepted.as_ref(), wip.as_ref()).await
+    }
+
+    /// Keeps an accepted result of `run`, whatever is accepted after it.
+    pub async fn keep_best(&self, run: &str, head: &CommitId) -> Result<(), RepositoryError> {
+        let lock = self.lock().await?;
+        self.point(&lock, &best_ref(run)?, head).await
+    }
+
+    /// Makes the result `head` that was kept the run's work in progress, so that a new container
+    /// goes on with it. Returns false if this mirror has not kept it.
+    pub async fn take_best(&self, run: &str, head: &CommitId) -> Result<bool, RepositoryError> {
+        if self.commit_at(&best_ref(run)?).await?.as_ref() != Some(head) {
+            return Ok(false);
+        }
+        let lock = self.lock().await?;
+        self.point(&lock, &wip_ref(run)?, head).await?;
+        Ok(true)
     }
 
     /// Takes up the work of `run` from a commit that a branch of the forge brought. Returns false

@@ -274,14 +274,6 @@ impl Project {
         self.arrange(scripts::UNDO_CHECKS, &[]).await
     }
 
-    /// Puts the branch back to the base and makes the files those of `commit`: the base, or a
-    /// result that was taken back from this container.
-    pub async fn start_from(&self, commit: &CommitId) -> Result<(), WorkspaceError> {
-        let tree = self.mirror.tree(commit).await?;
-        self.arrange(scripts::START_FROM, &[self.base.commit.as_str(), tree.as_str()])
-            .await
-    }
-
     /// Restores the work for the model, as it was before it was committed for the checks.
     pub async fn bring_back(&self) -> Result<(), WorkspaceError> {
         self.arrange(scripts::BRING_BACK, &[]).await

@@ -61,7 +61,7 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     store
         .append(&claim.lease, &record, std::slice::from_ref(&summary))
         .await?;
-    chat.compact(summary);
+    chat.compact(summary, Vec::new());
     claim.note(Fact::Compacted { messages: replaces });
     Ok(())
 }

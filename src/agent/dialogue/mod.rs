@@ -32,11 +32,12 @@ pub(crate) struct Dialogue {
 /// Saves new messages and their usage. Nothing is saved before the first reply, so that a
 /// conversation that the provider rejects as a whole starts again.
 pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
-    let has_reply = chat
+    // A summary takes the place of messages that were saved.
+    let is_begun = chat
         .messages()
         .iter()
-        .any(|message| matches!(message, Message::Assistant { .. }));
-    if has_reply {
+        .any(|message| matches!(message, Message::Assistant { .. } | Message::Summary { .. }));
+    if is_begun {
         let mut unsaved = chat.unsaved();
         for message in &mut unsaved {
             redaction::clean_message(&claim.services.redactor, message);

@@ -4,7 +4,11 @@ use std::fmt::Write as _;
 
 use crate::agent::prompt::{checks, subtasks};
 use crate::conversation::decode::files;
+use crate::evidence::difference::Touched;
 use crate::plan::Plan;
+
+/// Most changed files that are named.
+const MOST_FILES: usize = 20;
 
 /// The facts from which a conversation begins anew.
 pub(crate) struct FreshStart<'a> {
@@ -14,18 +18,41 @@ pub(crate) struct FreshStart<'a> {
     pub(crate) tree: &'a str,
     /// Whether replies hold whole files as text.
     pub(crate) whole_files: bool,
-    /// What people wrote while the model worked, as it was told.
-    pub(crate) people: &'a [&'a str],
     /// The plan, if it is another than the one in the first message.
     pub(crate) new_plan: Option<&'a Plan>,
 }
 
-/// Returns the message with which the task begins again at the base.
-pub(crate) fn from_the_base() -> String {
-    format!(
-        "That led nowhere, so every file is as it was at the beginning. Do it in another way. {}",
-        files::FORM
-    )
+/// Returns the message with which the task begins again at the base. `new_plan` is the plan, if it
+/// is another than the one in the first message.
+pub(crate) fn from_the_base(new_plan: Option<&Plan>) -> String {
+    let mut text =
+        "You have tried this before, and the result was thrown away: every file is as it was at the beginning."
+            .to_owned();
+    if let Some(plan) = new_plan {
+        let _ = write!(text, "\nThe plan is now:\n{}", subtasks(plan));
+        checks(&mut text, plan);
+    }
+    let _ = write!(text, " Do it in another way. {}", files::FORM);
+    text
+}
+
+/// Returns the message that tells that an earlier try is the work again. `summary` is what the
+/// model said of it, and `touched` are the files that it changed.
+pub(crate) fn taken_back(summary: Option<&str>, touched: &[Touched]) -> String {
+    let mut text = "You have tried this several times. The try whose checks fail least is the work again; its files are in the project."
+        .to_owned();
+    if let Some(summary) = summary {
+        let _ = write!(text, "\nYou said of it: {}", summary.trim());
+    }
+    text.push_str("\nIt changes:");
+    for Touched { path, added, removed } in touched.iter().take(MOST_FILES) {
+        let _ = write!(
+            text,
+            "\n{} +{added} -{removed}",
+            path.replace(char::is_control, "\u{fffd}")
+        );
+    }
+    text
 }
 
 /// Returns the message with which a conversation that went round in circles starts anew.
@@ -39,9 +66,6 @@ pub(crate) fn text(facts: &FreshStart<'_>) -> String {
     if let Some(plan) = facts.new_plan {
         let _ = write!(text, "\nThe plan is now:\n{}", subtasks(plan));
         checks(&mut text, plan);
-    }
-    for words in facts.people {
-        let _ = writeln!(text, "\n{words}");
     }
     text.push_str("\nDo something else than what was tried. ");
     text.push_str(if facts.whole_files {

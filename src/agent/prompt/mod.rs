@@ -298,12 +298,10 @@ fn one_line(text: &str) -> String {
 const PEOPLE_WROTE: &str = "People wrote this below the task while you worked; take it into account.";
 
 /// Returns the messages of a conversation that hold what people wrote while the model worked.
-pub(crate) fn words_in(messages: &[Message]) -> Vec<&str> {
-    let texts = messages.iter().filter_map(|message| match message {
-        Message::User { text, .. } => Some(text.as_str()),
-        Message::System { .. } | Message::Assistant { .. } | Message::Summary { .. } | Message::Results { .. } => None,
-    });
-    texts.filter(|text| text.starts_with(PEOPLE_WROTE)).collect()
+pub(crate) fn words_in(messages: &[Message]) -> Vec<Message> {
+    let is_of_people =
+        |message: &&Message| matches!(message, Message::User { text, .. } if text.starts_with(PEOPLE_WROTE));
+    messages.iter().filter(is_of_people).cloned().collect()
 }
 
 /// Returns the message with comments that arrived while the model worked.

@@ -44,6 +44,7 @@ use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::task::state::Signal;
 use crate::tool::toolbox::Toolbox;
+use another_try::Done;
 use untouched::Untouched;
 
 /// Beginnings of the names of the program's own tools.
@@ -64,29 +65,40 @@ const DONE_TOO_EARLY: &str =
 /// Lets the model work until it is done, and saves its closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
     open::ensure_open(run).await?;
+    if another_try::carry_out(run).await? == Some(Done::TakenBack) {
+        return Ok(Signal::Finished);
+    }
     take_work_up(run).await?;
     loop {
         let mut chat = open_chat(run).await?;
         let outcome = converse(run, &mut chat).await;
-        match outcome {
-            Err(Interruption::NoNativeCalls(reason)) if run.claim.record.worked.native != Some(false) => {
-                tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
-                run.claim.record.worked.native = Some(false);
-            }
-            outcome => {
-                let outcome = match outcome {
-                    Err(interruption) => another_try::after_failure(run, &mut chat, interruption).await,
-                    Ok(signal) => Ok(Some(signal)),
-                };
-                dialogue::save(&mut run.claim, &mut chat).await?;
-                if run.workspace.open.is_some() {
-                    run.dialogue.chat = Some(chat);
-                }
-                if let Some(signal) = outcome? {
-                    return Ok(signal);
-                }
-            }
+        if let Err(Interruption::NoNativeCalls(reason)) = &outcome
+            && run.claim.record.worked.native != Some(false)
+        {
+            tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
+            run.claim.record.worked.native = Some(false);
+            continue;
         }
+        dialogue::save(&mut run.claim, &mut chat).await?;
+        let followed = match outcome {
+            Ok(signal) => {
+                keep_open(run, chat);
+                return Ok(signal);
+            }
+            Err(interruption) => another_try::after_failure(run, &chat, interruption).await,
+        };
+        keep_open(run, chat);
+        followed?;
+        if another_try::carry_out(run).await? == Some(Done::TakenBack) {
+            return Ok(Signal::Finished);
+        }
+    }
+}
+
+/// Keeps the conversation for the next stage in this process.
+fn keep_open(run: &mut Run, chat: Chat) {
+    if run.workspace.open.is_some() {
+        run.dialogue.chat = Some(chat);
     }
 }
 
@@ -245,9 +257,7 @@ pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut 
     chat.send_user_message(&run.claim.services.redactor.clean(&text));
     note(&mut run.claim.record);
     dialogue::save(&mut run.claim, &mut chat).await?;
-    if run.workspace.open.is_some() {
-        run.dialogue.chat = Some(chat);
-    }
+    keep_open(run, chat);
     Ok(())
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
     };
     page.items(record.verified.checks.iter().map(item).collect());
     place(page, record, settings);
-    if let Some(tries) = tries_before(record) {
+    if let Some(tries) = tries_so_far(record) {
         page.paragraph(Line::figures(&tries));
     }
     if let Some(end) = record
@@ -60,20 +60,17 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
     }
 }
 
-/// Returns how often the task was begun, if that was more than once.
-fn tries_before(record: &Record) -> Option<String> {
-    let failed = record.worked.tries.failed();
-    let fails = |check: &Checked| !check.passed() && check.excuse != Some(Excuse::DidNotStart);
-    match failed {
-        0 => None,
-        failed if record.verified.checks.iter().any(fails) => Some(format!(
-            "The task was begun {failed} times, each time from its base, and no result passed; this is the one whose checks fail least."
-        )),
-        failed => Some(format!(
-            "This is try number {} at the task, each from its base: what came before did not pass.",
-            failed + 1
-        )),
-    }
+/// Returns how often the task was begun and which result this is, if it was begun more than once.
+fn tries_so_far(record: &Record) -> Option<String> {
+    let (begun, delivered, is_good) = record.worked.tries.told()?;
+    let which = if is_good {
+        "this is the result of the last".to_owned()
+    } else {
+        format!("no result passed, and this one, number {delivered}, is the one whose checks fail least")
+    };
+    Some(format!(
+        "The task was begun {begun} times, each time from its base; {which}."
+    ))
 }
 
 /// Writes where the checks ran, if a reviewer has to know it: the set-up of a new container can

@@ -24,4 +24,6 @@ pub struct Restarted {
 pub struct BegunAgain {
     /// Number of tries that were not good enough.
     pub failed: usize,
+    /// Why the last of them was not.
+    pub reason: String,
 }

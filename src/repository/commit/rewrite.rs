@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::repository::commit::message::delivered;
 use crate::repository::commit::signing::SigningKey;
 use crate::repository::git::command::Git;
-use crate::repository::mirror::{Mirror, accepted_ref};
+use crate::repository::mirror::{Mirror, accepted_ref, wip_ref};
 use crate::repository::{CommitId, Config, RepositoryError};
 
 /// The parts of a container's commit that the rewritten one keeps.
@@ -167,6 +167,26 @@ impl Mirror {
         let one = writer.as_one(base, head, message).await?;
         self.point(&lock, &accepted_ref(run)?, &one).await?;
         Ok(one)
+    }
+
+    /// Makes what there was before the work the run's work in progress, so that a new container
+    /// begins there. Work in progress is a commit on top of what was committed, so this one changes
+    /// nothing.
+    pub async fn begin_again(&self, base: &CommitId, run: &str) -> Result<(), RepositoryError> {
+        let git = |what: &str| self.git(what);
+        let writer = CommitWriter {
+            git: &git,
+            config: self.config(),
+            key: None,
+            run,
+        };
+        let lock = self.lock().await?;
+        let original = writer.original(base).await?;
+        let message = "work in progress".to_owned();
+        let nothing = writer
+            .write(&ReceivedCommit { message, ..original }, std::slice::from_ref(base))
+            .await?;
+        self.point(&lock, &wip_ref(run)?, &nothing).await
     }
 }
 

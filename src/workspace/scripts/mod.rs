@@ -48,11 +48,6 @@ pub(crate) const EXCHANGE: &str = in_project!("exchange.sh");
 /// a process is killed in between.
 pub(crate) const BRING_BACK: &str = in_project!("bring_back.sh");
 
-/// Puts the branch back to the base and makes the files those of a tree, whatever was changed
-/// since; what is installed or ignored stays. Arguments: the base commit, and a tree that the
-/// container has.
-pub(crate) const START_FROM: &str = in_project!("bring_back.sh", "start_from.sh");
-
 /// Commits all changes and prints the commit. Argument: message. A merge in progress stays
 /// committed, because its other parent is recorded nowhere else.
 pub(crate) const COMMIT: &str = in_project!("bring_back.sh", "adopt.sh", "commit.sh");

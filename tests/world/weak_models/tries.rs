@@ -54,7 +54,8 @@ async fn what_does_not_pass_is_begun_again_at_the_base_and_what_passes_is_delive
     assert_eq!(requests.len(), 3);
     assert!(
         anew.last_user_message().contains(
-            "That led nowhere, so every file is as it was at the beginning. Do it in another way. Reply with each file"
+            "You have tried this before, and the result was thrown away: every file is as it was at the beginning. Do it in another way. \
+             Reply with each file"
         ) && anew.text().contains("return one - other")
             && !anew.text().contains("A product."),
         "{}",
@@ -72,7 +73,7 @@ async fn what_does_not_pass_is_begun_again_at_the_base_and_what_passes_is_delive
         !pull.is_draft()
             && text.contains("The sign was wrong.")
             && !text.contains("A product.")
-            && text.contains("This is try number 2 at the task, each from its base: what came before did not pass."),
+            && text.contains("The task was begun 2 times, each time from its base; this is the result of the last."),
         "{text}"
     );
     world.finish().await;
@@ -105,7 +106,8 @@ async fn of_tries_that_all_fail_the_one_that_breaks_least_is_delivered() {
     let text = pull.text();
     assert!(
         text.contains(
-            "The task was begun 3 times, each time from its base, and no result passed; this is the one whose checks fail least."
+            "The task was begun 3 times, each time from its base; no result passed, and this one, number 2, is the one whose checks fail \
+             least."
         ) && text.contains("ended with 1, as it did before the change"),
         "{text}"
     );
@@ -175,8 +177,10 @@ async fn a_limit_that_ends_another_try_delivers_the_best_one() {
     );
     let text = pull.text();
     assert!(
-        text.contains("The work ended at a limit, and an earlier try is delivered")
-            && text.contains("The task was begun 2 times"),
+        text.contains("The work ended at a limit, and the best of its tries is delivered")
+            && text.contains(
+                "The task was begun 2 times, each time from its base; no result passed, and this one, number 1,"
+            ),
         "{text}"
     );
     world.finish().await;
@@ -206,10 +210,53 @@ async fn what_people_asked_for_meanwhile_is_not_thrown_away() {
         pull.file("sums.py").as_deref(),
         Some("def add(one, other):\n    return one * other  # the sum\n")
     );
+    assert!(!pull.text().contains("each time from its base"), "{}", pull.text());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn that_nothing_has_to_change_is_no_failed_try() {
+    let world = trying(3).await;
+    let mended = "def add(one, other):\n    return one + other\n";
+    let repository = world.github.default_repository();
+    repository.commit("main", "Mend", &[("sums.py", mended)]);
+    world.model.says("It is right as it is.").says("It is a sum.");
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "begun_again")), (2, 0));
+    assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_before_the_task_begins_again_does_it_when_it_goes_on() {
+    let world = trying(2).await;
+    world
+        .model
+        .says(&sum("A product.", "one * other"))
+        .says("It is right now.")
+        .says(&sum("The sign was wrong.", "one + other"))
+        .holds();
+    let issue = adds_wrongly(&world);
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    run.kill().await;
+    world.model.release();
+    world.model.says(&sum("The sign was wrong.", "one + other"));
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&world, "begun_again"), 1);
+    let text = world.github.pulls()[0].text();
     assert!(
-        !pull.text().contains("at the task, each from its base"),
-        "{}",
-        pull.text()
+        text.contains("The task was begun 2 times, each time from its base; this is the result of the last."),
+        "{text}"
     );
     world.finish().await;
 }

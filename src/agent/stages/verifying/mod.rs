@@ -14,7 +14,7 @@ use crate::agent::record::sections::VerificationRecord;
 use crate::agent::run::Run;
 use crate::agent::settings::Verification;
 use crate::agent::stages::working;
-use crate::agent::stages::working::another_try::{self, Decided};
+use crate::agent::stages::working::another_try::{self, Done};
 use crate::agent::text::verification;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
@@ -38,6 +38,9 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         run.claim.record.verified.checks.clear();
         return Ok(Signal::Finished);
     }
+    if another_try::carry_out(run).await? == Some(Done::BegunAgain) {
+        return Ok(Signal::RepairNeeded);
+    }
     if run.claim.record.verified.sent_back_at == Some(run.claim.record.worked.turns) {
         // The model was told, and the process ended before the next state was saved.
         return Ok(Signal::RepairNeeded);
@@ -45,27 +48,24 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     open::ensure_open(run).await?;
     loop {
         let head = judged(run).await?;
-        let verdict = repair_verdict(run, &settings);
-        // The model has heard of the failures of an earlier try already.
-        if !run.claim.record.worked.tries.is_taken_back()
-            && let Some(text) = message(run, &head, verdict).await?
-        {
+        let came_to_nothing = fails_as_before_the_work(&run.claim) && !changes_something(run, &head).await?;
+        another_try::note(&mut run.claim, &head, came_to_nothing);
+        if let Some(text) = message(run, &head, &settings).await? {
             working::send_back(run, &text, |record| {
                 record.verified.sent_back_at = Some(record.worked.turns);
             })
             .await?;
             return Ok(Signal::RepairNeeded);
         }
-        let is_change = changes_something(run, &head).await?;
-        match another_try::after_checks(run, &head, is_change).await? {
-            Decided::BeginAgain => return Ok(Signal::RepairNeeded),
-            Decided::CheckAgain => {}
-            Decided::Deliver if !is_change && fails_in_vain(&run.claim) => {
+        match another_try::after_checks(run).await? {
+            Some(Done::BegunAgain) => return Ok(Signal::RepairNeeded),
+            Some(Done::TakenBack) => {}
+            None if came_to_nothing => {
                 return Err(Interruption::failed(
                     "the model changed nothing, and the project's tests fail as before; a larger model may do better",
                 ));
             }
-            Decided::Deliver => {
+            None => {
                 run.claim.record.verified.unmentioned = unmentioned::parts(run, &head).await?;
                 return Ok(Signal::Finished);
             }
@@ -101,8 +101,14 @@ fn repair_verdict(run: &mut Run, settings: &Verification) -> Verdict {
 }
 
 /// Returns what the model is told of its result, if it has to go on: what fails, and else what
-/// failed before and still fails; what was found in the diff; and the task once more.
-async fn message(run: &mut Run, head: &CommitId, verdict: Verdict) -> Result<Option<String>, Interruption> {
+/// failed before and still fails; what was found in the diff; and the task once more. Of the result
+/// of an earlier try it has heard already.
+async fn message(run: &mut Run, head: &CommitId, settings: &Verification) -> Result<Option<String>, Interruption> {
+    let worked = &run.claim.record.worked;
+    if worked.tries.is_taken_back(worked.turns) {
+        return Ok(None);
+    }
+    let verdict = repair_verdict(run, settings);
     let most = run.claim.services.settings.planning.verification.max_rounds;
     let verified = &run.claim.record.verified;
     let told = |is_told: fn(&Checked) -> bool| verified.checks.iter().filter(|check| is_told(check)).cloned().collect();
@@ -141,9 +147,9 @@ fn about_findings(run: &mut Run, most: u32) -> Option<String> {
     Some(question)
 }
 
-/// Tells whether tests fail though a model that writes whole files as text may have left everything
-/// as it was. Models that small say of anything that it is right.
-fn fails_in_vain(claim: &Claim) -> bool {
+/// Tells whether tests fail as they did before a model that writes whole files as text worked.
+/// Models that small say of anything that it is right.
+fn fails_as_before_the_work(claim: &Claim) -> bool {
     ReplyForm::of(claim) == ReplyForm::Files && claim.record.verified.checks.iter().any(fails_as_before)
 }
 

@@ -1,7 +1,9 @@
 //! Another try at the task, from the base, where a model that writes whole files as text came to
 //! nothing, or to a result whose checks fail.
-
-use std::sync::Arc;
+//!
+//! What follows a try is decided and saved first, and carried out then, in a new container: nothing
+//! that a try has installed, started or left behind reaches the next. A process that is killed in
+//! between carries it out when it takes the run up again.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::{self, ReplyForm};
@@ -11,101 +13,81 @@ use crate::agent::record::sections::VerificationRecord;
 use crate::agent::record::{FailureKind, PausedBy};
 use crate::agent::run::Run;
 use crate::agent::stages::working;
+use crate::agent::workspace::open;
+use crate::agent::workspace::source;
+use crate::agent::workspace::unfinished_work::WorkCopy;
 use crate::conversation::Message;
 use crate::conversation::compaction::HEAD;
-use crate::evidence::tries::{Next, Try};
+use crate::evidence::difference;
+use crate::evidence::tries::{Next, Tries, Try};
 use crate::journal::fact::Fact;
 use crate::journal::fact::reply::BegunAgain;
 use crate::llm::chat::Chat;
 use crate::repository::{CommitId, NotACommitId};
-use crate::task::state::Signal;
 
-/// What follows checks about which the model hears nothing more.
+/// Maximum size of a diff whose files are named, in bytes.
+const LARGEST_DIFFERENCE: usize = 1024 * 1024;
+
+/// What was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decided {
-    /// The result is what it is.
-    Deliver,
+pub(crate) enum Done {
     /// The project is as it was at the base, and the conversation begins again.
-    BeginAgain,
-    /// The project is as an earlier try left it, and is checked once more.
-    CheckAgain,
+    BegunAgain,
+    /// The project is as an earlier try left it.
+    TakenBack,
 }
 
-/// Decides what follows the checks of `head`, which differs from the base if it `is_change`.
-pub(crate) async fn after_checks(run: &mut Run, head: &CommitId, is_change: bool) -> Result<Decided, Interruption> {
-    if !may_try_again(&run.claim) {
-        return Ok(Decided::Deliver);
-    }
-    let record = &run.claim.record;
-    let ended = if is_change {
-        Try::checked(head.as_str(), &record.verified.checks, record.worked.summary.clone())
-    } else {
+/// Notes how the checks of `head` went, for what follows; `is_nothing` of a try that came to
+/// nothing.
+pub(crate) fn note(claim: &mut Claim, head: &CommitId, is_nothing: bool) {
+    let record = &mut claim.record;
+    let current = if is_nothing {
         Try::default()
+    } else {
+        Try::checked(head.as_str(), &record.verified.checks, record.worked.summary.clone())
     };
-    match next(run, ended).await? {
-        Next::Deliver => Ok(Decided::Deliver),
-        Next::BeginAgain => {
-            let mut chat = working::open_chat(run).await?;
-            begin_again(run, &mut chat).await?;
-            if run.workspace.open.is_some() {
-                run.dialogue.chat = Some(chat);
-            }
-            Ok(Decided::BeginAgain)
-        }
-        Next::TakeBack(best) => {
-            take_back(run, &best).await?;
-            Ok(Decided::CheckAgain)
-        }
-    }
+    record.worked.tries.note(current);
 }
 
-/// Decides what follows a failure of the work, or a limit that ended it; `None` if the task begins
-/// again in `chat`.
+/// Decides what follows checks about which the model hears nothing more; `None` if the result is to
+/// be delivered.
+pub(crate) async fn after_checks(run: &mut Run) -> Result<Option<Done>, Interruption> {
+    // What people have just asked for goes on from this result.
+    if !may_try_again(&run.claim) || run.inbox.has_news().await {
+        return Ok(None);
+    }
+    decide(run, "the checks of its result fail").await?;
+    carry_out(run).await
+}
+
+/// Decides what follows a failure of the work, or a limit that ended it.
 ///
 /// # Errors
-/// The interruption itself, if no try came to a result and there is no other.
-pub(super) async fn after_failure(
-    run: &mut Run,
-    chat: &mut Chat,
-    interruption: Interruption,
-) -> Result<Option<Signal>, Interruption> {
-    let has_reply = |message: &Message| matches!(message, Message::Assistant { .. });
-    if !may_try_again(&run.claim) || !chat.messages().iter().any(has_reply) {
+/// The interruption itself, if nothing follows it.
+pub(super) async fn after_failure(run: &mut Run, chat: &Chat, interruption: Interruption) -> Result<(), Interruption> {
+    let is_begun = chat.messages().len() > HEAD;
+    if !may_try_again(&run.claim) || !is_begun {
         return Err(interruption);
     }
-    match interruption {
+    let next = match &interruption {
         Interruption::Failed(failure) if failure.kind != FailureKind::Policy => {
-            match next(run, Try::default()).await? {
-                Next::Deliver => Err(Interruption::Failed(failure)),
-                Next::BeginAgain => {
-                    begin_again(run, chat).await?;
-                    Ok(None)
-                }
-                Next::TakeBack(best) => {
-                    take_back(run, &best).await?;
-                    Ok(Some(Signal::Finished))
-                }
-            }
+            let reason = run.claim.services.redactor.clean(&failure.text).into_string();
+            decide(run, &reason).await?
         }
-        // Without another try its result would have been delivered already.
+        // Without another try, the result of the one before would have been delivered already.
         Interruption::Paused {
             by: PausedBy::Limit(reason),
-            order,
-        } => match run.claim.record.worked.tries.best().cloned() {
-            Some(best) if !run.claim.record.worked.tries.are_over() => {
-                run.claim.record.worked.tries.cut_off();
-                take_back(run, &best).await?;
-                run.claim.warn(format!(
-                    "The work ended at a limit, and an earlier try is delivered: {reason}"
-                ));
-                Ok(Some(Signal::Finished))
-            }
-            _ => Err(Interruption::Paused {
-                by: PausedBy::Limit(reason),
-                order,
-            }),
-        },
-        other => Err(other),
+            ..
+        } if run.claim.record.worked.tries.may_be_cut_off() => {
+            let text = format!("The work ended at a limit, and the best of its tries is delivered: {reason}");
+            run.claim.warn(text);
+            keep_best_of(run, Tries::cut_off).await?
+        }
+        _ => Next::Deliver,
+    };
+    match next {
+        Next::Deliver => Err(interruption),
+        Next::BeginAgain(_) | Next::TakeBack(_) => Ok(()),
     }
 }
 
@@ -119,60 +101,132 @@ fn may_try_again(claim: &Claim) -> bool {
         && ReplyForm::of(claim) == ReplyForm::Files
 }
 
-/// Records how a try ended, and what follows it, before anything is done: a process that is ended
-/// in between begins with the checks of what is there.
-async fn next(run: &mut Run, ended: Try) -> Result<Next, Interruption> {
+/// Decides what follows the try that is under way.
+async fn decide(run: &mut Run, reason: &str) -> Result<Next, Interruption> {
     let most = run.claim.services.settings.planning.verification.max_tries;
-    let next = run.claim.record.worked.tries.after(ended, most);
+    keep_best_of(run, |tries| tries.decide(most, reason)).await
+}
+
+/// Saves what is decided, and keeps the best result so far: the next try is accepted in its place.
+async fn keep_best_of(run: &mut Run, decide: impl FnOnce(&mut Tries) -> Next) -> Result<Next, Interruption> {
+    let tries = &mut run.claim.record.worked.tries;
+    let before = tries.best().cloned();
+    let next = decide(tries);
+    let best = tries.best().cloned();
+    if best != before
+        && let Some(head) = best.and_then(|best| best.head)
+    {
+        let mirror = source::mirror_at_hand(run).await?;
+        let name = run.claim.lease.run.to_string();
+        mirror.keep_best(&name, &commit(&head)?).await?;
+    }
     run.claim.save().await?;
     Ok(next)
 }
 
+/// Carries out what was decided, if there is anything.
+pub(crate) async fn carry_out(run: &mut Run) -> Result<Option<Done>, Interruption> {
+    match run.claim.record.worked.tries.pending().cloned() {
+        Some(Next::BeginAgain(reason)) => begin_again(run, reason).await.map(Some),
+        Some(Next::TakeBack(best)) => take_back(run, &best).await.map(Some),
+        Some(Next::Deliver) | None => Ok(None),
+    }
+}
+
 /// Puts the project back to the base, and the conversation to the task.
-async fn begin_again(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
-    dialogue::save(&mut run.claim, chat).await?;
-    let project = Arc::clone(&run.workspace.opened()?.project);
-    project.start_from(project.base()).await?;
-    let replaces = chat.messages().len().saturating_sub(HEAD);
+async fn begin_again(run: &mut Run, reason: String) -> Result<Done, Interruption> {
+    let mirror = source::mirror_at_hand(run).await?;
+    let base = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone());
+    let base = base.ok_or_else(|| Interruption::failed("the work has no base"))?;
+    mirror.begin_again(&base, &run.claim.lease.run.to_string()).await?;
+    open_anew(run).await?;
+    let mut chat = working::open_chat(run).await?;
+    let planned = &run.claim.record.planned;
+    let new_plan = planned.plan.as_ref().filter(|_| !planned.former_plans.is_empty());
+    let text = fresh_start::from_the_base(new_plan);
+    let worked = &mut run.claim.record.worked;
+    worked.tries.has_begun_again();
+    worked.reminders = 0;
+    worked.finished_subtasks.clear();
+    let failed = worked.tries.failed();
+    begin_from(run, &mut chat, text, None).await?;
+    chat.ask_for_another();
+    run.dialogue.chat = Some(chat);
+    run.claim.note(Fact::BegunAgain(BegunAgain { failed, reason }));
+    Ok(Done::BegunAgain)
+}
+
+/// Makes the result of an earlier try the work again. Where it is gone, since another machine or
+/// another mirror has it, the last try stays.
+async fn take_back(run: &mut Run, best: &Try) -> Result<Done, Interruption> {
+    let mirror = source::mirror_at_hand(run).await?;
+    let head = commit(best.head.as_deref().unwrap_or_default())?;
+    if !mirror.take_best(&run.claim.lease.run.to_string(), &head).await? {
+        run.claim.record.worked.tries.cannot_take_back();
+        run.claim.warn(
+            "An earlier try had fewer failures, but its result is not on this machine, so the last one is delivered.",
+        );
+        run.claim.save().await?;
+        return Ok(Done::TakenBack);
+    }
+    open_anew(run).await?;
+    let mut chat = working::open_chat(run).await?;
+    let diff = match &run.claim.record.planned.base {
+        Some(base) => mirror.diff(&base.commit, &head, LARGEST_DIFFERENCE).await?.0,
+        None => String::new(),
+    };
+    let text = fresh_start::taken_back(best.summary.as_deref(), &difference::touched(&diff));
+    let worked = &mut run.claim.record.worked;
+    worked.tries.has_taken_back(worked.turns);
+    begin_from(run, &mut chat, text, best.summary.clone()).await?;
+    run.dialogue.chat = Some(chat);
+    Ok(Done::TakenBack)
+}
+
+/// Opens the workspace in a new container, with the work that the mirror has.
+async fn open_anew(run: &mut Run) -> Result<(), Interruption> {
+    if let Some(mut chat) = run.dialogue.chat.take() {
+        dialogue::save(&mut run.claim, &mut chat).await?;
+    }
+    if let Some(opened) = run.workspace.open.take() {
+        let container = opened.clear().await;
+        run.claim.note(Fact::EnvironmentRemoved { container });
+    } else {
+        open::remove_left_container(&run.claim).await;
+    }
+    if let (Some(copy), Some(mirror)) = (WorkCopy::of(&run.claim), &run.workspace.mirror) {
+        _ = copy.write(mirror).await;
+    }
+    open::ensure_open(run).await?;
+    // The model is told of another beginning, and not of another container.
+    run.claim.record.prepared.is_replacement = false;
+    Ok(())
+}
+
+/// Saves what is known of the work as of nothing checked, together with the message `text` in the
+/// place of everything behind the task.
+async fn begin_from(run: &mut Run, chat: &mut Chat, text: String, summary: Option<String>) -> Result<(), Interruption> {
     let record = &mut run.claim.record;
     record.delivered.head = None;
-    record.worked.summary = None;
-    record.worked.reminders = 0;
+    record.worked.summary = summary;
     record.verified = VerificationRecord {
         before: record.verified.before.take(),
-        checked_in: record.verified.checked_in.take(),
-        sent_back_at: Some(record.worked.turns),
         ..VerificationRecord::default()
     };
     let message = Message::Summary {
-        replaces,
-        text: fresh_start::from_the_base(),
+        replaces: chat.messages().len().saturating_sub(HEAD),
+        text: run.claim.services.redactor.clean(&text).into_string(),
     };
     let written = run.claim.written_record()?;
     let store = &run.claim.services.store;
     store
         .append(&run.claim.lease, &written, std::slice::from_ref(&message))
         .await?;
-    chat.compact(message);
-    chat.ask_for_another();
-    let failed = run.claim.record.worked.tries.failed();
-    run.claim.note(Fact::BegunAgain(BegunAgain { failed }));
+    chat.compact(message, Vec::new());
     Ok(())
 }
 
-/// Makes an earlier try the result.
-async fn take_back(run: &mut Run, best: &Try) -> Result<(), Interruption> {
-    let Some(head) = &best.head else { return Ok(()) };
-    let head: CommitId = head
-        .parse()
-        .map_err(|error: NotACommitId| Interruption::failed(error.to_string()))?;
-    let project = Arc::clone(&run.workspace.opened()?.project);
-    project.start_from(&head).await?;
-    let record = &mut run.claim.record;
-    record.delivered.head = None;
-    record.worked.summary.clone_from(&best.summary);
-    record.worked.tries.take_back();
-    // What it was told last was about another result.
-    record.verified.sent_back_at = None;
-    run.claim.save().await
+fn commit(id: &str) -> Result<CommitId, Interruption> {
+    id.parse()
+        .map_err(|error: NotACommitId| Interruption::failed(error.to_string()))
 }

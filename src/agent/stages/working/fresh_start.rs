@@ -44,17 +44,17 @@ pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attemp
         attempts: &attempts.list(),
         tree,
         whole_files,
-        people: &prompt::words_in(chat.messages()),
         new_plan: planned.plan.as_ref().filter(|_| !planned.former_plans.is_empty()),
     });
     let text = run.claim.services.redactor.clean(&text).into_string();
     let facts = Message::Summary { replaces, text };
+    // What people asked for meanwhile is no part of the circle.
+    let kept = prompt::words_in(chat.messages());
     let record = run.claim.written_record()?;
+    let messages = [std::slice::from_ref(&facts), kept.as_slice()].concat();
     let store = &run.claim.services.store;
-    store
-        .append(&run.claim.lease, &record, std::slice::from_ref(&facts))
-        .await?;
-    chat.compact(facts);
+    store.append(&run.claim.lease, &record, &messages).await?;
+    chat.compact(facts, kept);
     run.claim
         .note(Fact::ConversationRestarted(Restarted { messages: replaces }));
     Ok(())
