@@ -102,7 +102,7 @@ async fn a_summary_that_does_not_come_destroys_nothing() {
 async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     let mut world = World::start().await;
     world.configure(|config| {
-        config["planning"] = json!({ "replanning": { "max_revisions": 0 }, "verification": { "max_tries": 1 } })
+        config["planning"] = json!({ "replanning": { "max_revisions": 0 }, "verification": { "max_tries": 1 } });
     });
     world.model.allows_restarts();
     world.model.plans(Plan::of(&["try"]));

@@ -233,7 +233,7 @@ async fn that_nothing_has_to_change_is_no_failed_try() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_before_the_task_begins_again_does_it_when_it_goes_on() {
+async fn a_process_that_is_killed_during_another_try_goes_on_with_it() {
     let world = trying(2).await;
     world
         .model
