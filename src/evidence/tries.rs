@@ -25,9 +25,9 @@ const NOT_RUN: [&str; 7] = [
 pub struct Tries {
     /// Tries that were not good enough, oldest first.
     ended: Vec<Try>,
-    /// What the last checks said of the try that is under way.
+    /// The try that is under way, as its last checks found it.
     current: Option<Try>,
-    /// What was decided and is not carried out yet.
+    /// The decision that is not carried out yet.
     pending: Option<Next>,
     /// The number of the try that was good.
     good: Option<usize>,
@@ -45,7 +45,7 @@ pub struct Tries {
 pub struct Try {
     /// The commit of the result; `None` if it came to none.
     pub head: Option<String>,
-    /// What the model said of it.
+    /// The words of the model about it.
     pub summary: Option<String>,
     /// Checks that tested nothing, because the code could not be read or the command did not end.
     unread: usize,
@@ -55,7 +55,7 @@ pub struct Try {
     old: usize,
 }
 
-/// What follows a try.
+/// The step that follows a try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Next {
@@ -170,12 +170,13 @@ impl Tries {
         self.pending.as_ref()
     }
 
-    /// What was decided is carried out.
+    /// Records that the task has begun again, as decided.
     pub fn has_begun_again(&mut self) {
         (self.pending, self.current) = (None, None);
     }
 
-    /// The result of an earlier try is the work again, after so many turns of the model.
+    /// Records that the result of an earlier try is the work again, after so many turns of the
+    /// model.
     pub fn has_taken_back(&mut self, turns: u32) {
         if let Some(Next::TakeBack(best)) = self.pending.take() {
             self.taken_back = self
@@ -187,13 +188,13 @@ impl Tries {
         }
     }
 
-    /// An earlier try could not be taken back: the last one is the result.
+    /// Records that an earlier try could not be taken back: the last one is the result.
     pub fn cannot_take_back(&mut self) {
         self.pending = None;
     }
 
-    /// People have asked for more, which no earlier try has: those are forgotten, and nothing is
-    /// begun again any more.
+    /// Records that people have asked for more, which no earlier try has: those are forgotten, and
+    /// nothing is begun again any more.
     pub fn forget(&mut self) {
         *self = Self {
             is_over: true,

@@ -11,6 +11,8 @@ mod tries;
 use serde_json::json;
 
 use crate::fake::github::Item;
+use crate::fake::model::Script;
+use crate::reading::last_on_github;
 use crate::world::World;
 
 /// A project in Python whose only test fails, since it adds wrongly.
@@ -40,4 +42,33 @@ async fn writing_whole_files() -> World {
     });
     world.github.default_repository().commit("main", "Add", &ADDS_WRONGLY);
     world
+}
+
+/// Returns a reply that makes the sum another expression.
+fn sum(words: &str, expression: &str) -> String {
+    format!("{words}\n\nsums.py\n```python\ndef add(one, other):\n    return {expression}\n```")
+}
+
+/// Makes the model write, so many times, what is there.
+fn writes_what_is_there(world: &World, times: u32) -> Script<'_> {
+    (1..=times).fold(world.model.script(), |script, number| {
+        script.says(&sum(&format!("Try {number}."), "one - other"))
+    })
+}
+
+/// Runs on an issue about that test, and expects a failure for what the model writes again and
+/// again.
+async fn fails_for_writing_the_same(world: World) {
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    let last = last_on_github(&world, &issue);
+    assert!(
+        last.contains("The model wrote the same files again and again"),
+        "{last}"
+    );
+    world.finish().await;
 }

@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::agent::prompt::second_look::changed_files;
 use crate::agent::prompt::{checks, subtasks};
 use crate::conversation::decode::files;
 use crate::evidence::difference::Touched;
 use crate::plan::Plan;
-
-/// Most changed files that are named.
-const MOST_FILES: usize = 20;
 
 /// The facts from which a conversation begins anew.
 pub(crate) struct FreshStart<'a> {
@@ -44,14 +42,7 @@ pub(crate) fn taken_back(summary: Option<&str>, touched: &[Touched]) -> String {
     if let Some(summary) = summary {
         let _ = write!(text, "\nYou said of it: {}", summary.trim());
     }
-    text.push_str("\nIt changes:");
-    for Touched { path, added, removed } in touched.iter().take(MOST_FILES) {
-        let _ = write!(
-            text,
-            "\n{} +{added} -{removed}",
-            path.replace(char::is_control, "\u{fffd}")
-        );
-    }
+    let _ = write!(text, "\nIt changes:\n{}", changed_files(touched).trim_end());
     text
 }
 

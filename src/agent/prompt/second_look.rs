@@ -5,9 +5,6 @@ use std::fmt::Write as _;
 use crate::evidence::demands::Demands;
 use crate::evidence::difference::Touched;
 
-/// Most changed files that are named.
-const MOST_FILES: usize = 20;
-
 /// Returns what the task asks for, piece by piece, beside what was changed.
 pub(crate) fn question(fence: &str, demands: &Demands, touched: &[Touched]) -> String {
     let mut text = format!(
@@ -17,20 +14,25 @@ pub(crate) fn question(fence: &str, demands: &Demands, touched: &[Touched]) -> S
         let _ = writeln!(text, "{}. {piece}", number + 1);
     }
     let _ = writeln!(text, "</{fence}>\nWhat you changed:\n<{fence}>");
-    for Touched { path, added, removed } in touched.iter().take(MOST_FILES) {
-        let _ = writeln!(
-            text,
-            "{} +{added} -{removed}",
-            path.replace(char::is_control, "\u{fffd}")
-        );
-    }
-    if touched.len() > MOST_FILES {
-        let _ = writeln!(text, "and {} more files", touched.len() - MOST_FILES);
-    }
+    text.push_str(&changed_files(touched));
     let _ = write!(
         text,
         "</{fence}>\nIf something that is asked for is missing, do it now. If nothing is missing, change nothing and say that it is done."
     );
+    text
+}
+
+/// Returns the files of a change with their counts of lines, one per line; of many, only the first.
+pub(crate) fn changed_files(touched: &[Touched]) -> String {
+    const MOST: usize = 20;
+    let mut text = String::new();
+    for Touched { path, added, removed } in touched.iter().take(MOST) {
+        let path = path.replace(char::is_control, "\u{fffd}");
+        let _ = writeln!(text, "{path} +{added} -{removed}");
+    }
+    if touched.len() > MOST {
+        let _ = writeln!(text, "and {} more files", touched.len() - MOST);
+    }
     text
 }
 

@@ -1,6 +1,6 @@
 //! Replies that change nothing, by mistake or on purpose.
 
-use super::{ADDS_WRONGLY, adds_wrongly, writing_whole_files};
+use super::{ADDS_WRONGLY, adds_wrongly, fails_for_writing_the_same, writes_what_is_there, writing_whole_files};
 use crate::reading::last_on_github;
 
 #[tokio::test]
@@ -41,25 +41,8 @@ async fn a_reply_that_changes_nothing_does_not_count_and_the_next_one_is_asked_f
 #[tokio::test]
 async fn a_model_that_never_changes_anything_fails_and_is_not_done() {
     let world = writing_whole_files().await;
-    let reply = |number: usize| {
-        format!("Try {number}.\n\nsums.py\n```python\ndef add(one, other):\n    return one - other\n```")
-    };
-    let mut script = world.model.says(&reply(1));
-    for number in 2..=4 {
-        script = script.says(&reply(number));
-    }
-    let issue = adds_wrongly(&world);
-
-    let ended = world.run().await;
-
-    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent failed"]);
-    let last = last_on_github(&world, &issue);
-    assert!(
-        last.contains("The model wrote the same files again and again"),
-        "{last}"
-    );
-    world.finish().await;
+    writes_what_is_there(&world, 4);
+    fails_for_writing_the_same(world).await;
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use super::{adds_wrongly, writing_whole_files};
+use super::{adds_wrongly, fails_for_writing_the_same, sum, writes_what_is_there, writing_whole_files};
 use crate::fake::github::Item;
-use crate::reading::{count, last_on_github};
+use crate::reading::count;
 use crate::world::World;
 use crate::world::people::says;
 
@@ -17,11 +17,6 @@ async fn trying(most: u32) -> World {
     world.configure(|config| config["planning"]["verification"] = json!({ "max_tries": most }));
     world.model.allows_restarts();
     world
-}
-
-/// Returns a reply that makes the sum another expression.
-fn sum(words: &str, expression: &str) -> String {
-    format!("{words}\n\nsums.py\n```python\ndef add(one, other):\n    return {expression}\n```")
 }
 
 fn with_two_tests(world: &World) -> Item {
@@ -117,11 +112,7 @@ async fn of_tries_that_all_fail_the_one_that_breaks_least_is_delivered() {
 #[tokio::test]
 async fn a_model_that_comes_to_nothing_begins_again() {
     let world = trying(2).await;
-    let mut script = world.model.script();
-    for number in 1..=4 {
-        script = script.says(&sum(&format!("Try {number}."), "one - other"));
-    }
-    script.says(&sum("The sign was wrong.", "one + other"));
+    writes_what_is_there(&world, 4).says(&sum("The sign was wrong.", "one + other"));
     let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
@@ -136,22 +127,8 @@ async fn a_model_that_comes_to_nothing_begins_again() {
 #[tokio::test]
 async fn a_model_that_comes_to_nothing_each_time_fails_for_its_last_reason() {
     let world = trying(2).await;
-    let mut script = world.model.script();
-    for number in 1..=8 {
-        script = script.says(&sum(&format!("Try {number}."), "one - other"));
-    }
-    let issue = adds_wrongly(&world);
-
-    let ended = world.run().await;
-
-    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent failed"]);
-    let last = last_on_github(&world, &issue);
-    assert!(
-        last.contains("The model wrote the same files again and again"),
-        "{last}"
-    );
-    world.finish().await;
+    writes_what_is_there(&world, 8);
+    fails_for_writing_the_same(world).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Another try at the task, from the base, where a model that writes whole files as text came to
 //! nothing, or to a result whose checks fail.
 //!
-//! What follows a try is decided and saved first, and carried out then, in a new container: nothing
+//! The next step is decided and saved first, and carried out then, in a new container: nothing
 //! that a try has installed, started or left behind reaches the next. A process that is killed in
 //! between carries it out when it takes the run up again.
 
@@ -28,7 +28,7 @@ use crate::repository::{CommitId, NotACommitId};
 /// Maximum size of a diff whose files are named, in bytes.
 const LARGEST_DIFFERENCE: usize = 1024 * 1024;
 
-/// What was carried out.
+/// A decision that was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
     /// The project is as it was at the base, and the conversation begins again.

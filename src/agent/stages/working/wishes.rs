@@ -1,5 +1,5 @@
-//! What the model asks of the program, besides its work in the project, and the commands that a new
-//! container has to repeat.
+//! Requests of the model to the program, besides its work in the project, and the commands that a
+//! new container has to repeat.
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::control_tools::ControlRequests;
