@@ -26,10 +26,9 @@ pub enum Verdict {
     OtherStatus,
 }
 
-/// The program's intervention in a call, besides running it.
+/// What the program did with a call, besides running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meddling {
-    None,
+pub enum Intervention {
     Refused,
     Cut,
     Redacted,
@@ -39,8 +38,8 @@ pub enum Meddling {
 pub struct Judgement {
     pub verdict: Verdict,
     pub has_same_status: Option<bool>,
-    pub meddling: Meddling,
-    /// The reason of the difference, or the program's intervention.
+    pub interventions: Vec<Intervention>,
+    /// The reason of the difference; empty if there is none.
     pub reason: String,
     /// The result as the model read it.
     pub given: String,
@@ -74,7 +73,7 @@ pub fn judge(step: &Step, given: Given<'_>, folder: &str, known: &Known) -> Judg
     };
     let (status, output) = read(given.text);
     let recorded = &step.recorded;
-    let meddling = meddling(given.text, status, step);
+    let interventions = interventions(given.text, status.is_none(), step);
     let has_same_status = recorded.status.zip(status).map(|(theirs, ours)| theirs == ours);
     let theirs = normal::lines(&recorded.output, folder);
     let ours = normal::lines(&output, folder);
@@ -85,10 +84,11 @@ pub fn judge(step: &Step, given: Given<'_>, folder: &str, known: &Known) -> Judg
         (_, Some(verdict)) => verdict,
         (_, None) => Verdict::Unlike,
     };
+    let is_own_doing = interventions.iter().any(|own| *own != Intervention::Cut);
     let judged = |verdict: Verdict, reason: &str| Judgement {
         verdict,
         has_same_status,
-        meddling,
+        interventions,
         reason: reason.to_owned(),
         given: given.text.to_owned(),
     };
@@ -96,7 +96,6 @@ pub fn judge(step: &Step, given: Given<'_>, folder: &str, known: &Known) -> Judg
         return judged(verdict, "");
     }
     let theirs = [theirs, tail.unwrap_or_default()].concat();
-    let is_own_doing = matches!(meddling, Meddling::Refused | Meddling::TimedOut | Meddling::Redacted);
     match reason(step, (&theirs, &ours), known).filter(|_| !is_own_doing) {
         Some(reason) => judged(Verdict::Explained, reason),
         None => judged(verdict, "no reason was found"),
@@ -131,11 +130,7 @@ fn of_editor(step: &Step, given: Given<'_>, folder: &str) -> Judgement {
     Judgement {
         verdict,
         has_same_status: None,
-        meddling: if given.is_refused && !was_refused {
-            Meddling::Refused
-        } else {
-            Meddling::None
-        },
+        interventions: interventions(given.text, given.is_refused && !was_refused, step),
         reason: reason.to_owned(),
         given: given.text.to_owned(),
     }
@@ -210,18 +205,19 @@ fn whole(lines: &[String], is_head: bool) -> &[String] {
     if is_head { &lines[..last] } else { &lines[1..] }
 }
 
-fn meddling(text: &str, status: Option<i32>, step: &Step) -> Meddling {
-    if text.contains("[timed out after ") {
-        Meddling::TimedOut
-    } else if status.is_none() {
-        Meddling::Refused
-    } else if text.lines().any(is_gap) && !step.recorded.output.lines().any(is_gap) {
-        Meddling::Cut
-    } else if text.contains("[redacted]") && !step.recorded.output.contains("[redacted]") {
-        Meddling::Redacted
-    } else {
-        Meddling::None
-    }
+fn interventions(text: &str, is_refused: bool, step: &Step) -> Vec<Intervention> {
+    let recorded = &step.recorded.output;
+    let is_timed_out = text.contains("[timed out after ");
+    let is_cut = text.lines().any(is_gap) && !recorded.lines().any(is_gap);
+    let is_redacted = text.contains("[redacted]") && !recorded.contains("[redacted]");
+    let all = [
+        (is_timed_out, Intervention::TimedOut),
+        (is_refused && !is_timed_out, Intervention::Refused),
+        (is_cut, Intervention::Cut),
+        (is_redacted, Intervention::Redacted),
+    ];
+    let found = all.into_iter().filter(|(is_found, _)| *is_found);
+    found.map(|(_, intervention)| intervention).collect()
 }
 
 #[cfg(test)]
@@ -244,13 +240,13 @@ mod tests {
         }
     }
 
-    fn verdict(step: &Step, text: &str) -> (Verdict, Meddling) {
+    fn verdict(step: &Step, text: &str) -> (Verdict, Vec<Intervention>) {
         let given = Given {
             text,
             is_refused: false,
         };
         let judged = judge(step, given, "/testbed", &known(&["a", "b"]));
-        (judged.verdict, judged.meddling)
+        (judged.verdict, judged.interventions)
     }
 
     #[test]
@@ -258,7 +254,7 @@ mod tests {
         let grep = step("grep -rn x .", Some(0), "./b:1:x\n./a:2:x\n");
         assert_eq!(
             verdict(&grep, "./b:1:x\n./a:2:x\n[exit code 0]"),
-            (Verdict::Same, Meddling::None)
+            (Verdict::Same, vec![])
         );
         assert_eq!(
             verdict(&grep, "./a:2:x\n./b:1:x\n[exit code 0]").0,
@@ -290,18 +286,25 @@ mod tests {
         let cat = step("cat a", Some(0), "1\n2\n3\n4\n5\n6\n7\n");
         assert_eq!(
             verdict(&cat, "1\n2\n3\n[... 4 bytes cut ...]\n5\n6\n7\n[exit code 0]"),
-            (Verdict::Same, Meddling::Cut)
+            (Verdict::Same, vec![Intervention::Cut])
         );
-        assert_eq!(verdict(&cat, "not allowed: a rule").1, Meddling::Refused);
+        assert_eq!(verdict(&cat, "not allowed: a rule").1, [Intervention::Refused]);
         assert_eq!(
             verdict(
                 &cat,
                 "[timed out after 5.0 s; the command and everything it started were ended]"
             )
             .1,
-            Meddling::TimedOut
+            [Intervention::TimedOut]
         );
-        assert_eq!(verdict(&cat, "1\n[redacted]\n[exit code 0]").1, Meddling::Redacted);
+        assert_eq!(
+            verdict(&cat, "1\n[redacted]\n[exit code 0]").1,
+            [Intervention::Redacted]
+        );
+        assert_eq!(
+            verdict(&cat, "1\n[redacted]\n[... 4 bytes cut ...]\n7\n[exit code 0]").1,
+            [Intervention::Cut, Intervention::Redacted]
+        );
     }
 
     #[test]
@@ -324,20 +327,20 @@ mod tests {
                 },
             };
             let judged = judge(&step, Given { text, is_refused }, "/testbed", &known(&["a"]));
-            (judged.verdict, judged.meddling)
+            (judged.verdict, judged.interventions)
         };
         let edit = "str_replace_editor str_replace /testbed/a --old_str x --new_str y";
         assert_eq!(
             judged(edit, "The file has been edited.", "ok", false),
-            (Verdict::Same, Meddling::None)
+            (Verdict::Same, vec![])
         );
         assert_eq!(
             judged(edit, "The file has been edited.", "not_found 404: x", true),
-            (Verdict::Unlike, Meddling::Refused)
+            (Verdict::Unlike, vec![Intervention::Refused])
         );
         assert_eq!(
             judged(edit, "No replacement was performed, old_str", "not_found 404: x", true),
-            (Verdict::Same, Meddling::None)
+            (Verdict::Same, vec![])
         );
         let view = "str_replace_editor view /testbed/a";
         let recorded = "Here's the result of running `cat -n` on /testbed/a:\n     1\tx\n     2\t\ty\n";

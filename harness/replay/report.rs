@@ -6,12 +6,15 @@ use coding_agent_harness::machine;
 use serde_json::{Value, json};
 
 use crate::case::Played;
-use crate::judge::{Judgement, Meddling, Verdict};
+use crate::judge::{Intervention, Judgement, Verdict};
 use crate::reason::{LACKING, runs_code};
 use crate::trajectory::{Step, Trajectory};
 
 /// The longest command in a list, in characters.
 const LONGEST: usize = 110;
+
+/// The reason for which an output is cut.
+const TOO_LONG: &str = "longer than the program shows a model";
 
 /// The most characters of an output that differs from the recorded one, in the file for scripts.
 const MOST_SHOWN: usize = 4_000;
@@ -91,23 +94,34 @@ impl Report {
     }
 
     fn note(&mut self, step: &Step, judgement: &Judgement) {
-        let kind = match (judgement.meddling, judgement.verdict) {
-            (Meddling::Refused, _) => "refused",
-            (Meddling::TimedOut, _) => "timed out",
-            (Meddling::Cut, Verdict::Unlike | Verdict::OtherStatus) => "cut, and what is left differs",
-            (Meddling::Cut, _) => "cut",
-            (Meddling::Redacted, _) => "redacted",
-            (Meddling::None, Verdict::Same | Verdict::SameButForOrder) => return,
-            (Meddling::None, Verdict::Explained) => "other output",
-            (Meddling::None, Verdict::Unlike) => "other output, unexplained",
-            (Meddling::None, Verdict::OtherStatus) => "other exit status, unexplained",
+        let differs = match judgement.verdict {
+            Verdict::Same | Verdict::SameButForOrder => None,
+            Verdict::Explained => Some("other output"),
+            Verdict::Unlike => Some("other output, unexplained"),
+            Verdict::OtherStatus => Some("other exit status, unexplained"),
         };
-        let reason = match judgement.meddling {
-            Meddling::Cut => "longer than the program shows a model".to_owned(),
+        if judgement.interventions.is_empty()
+            && let Some(kind) = differs
+        {
+            self.list(step, kind, judgement.reason.clone());
+        }
+        for intervention in &judgement.interventions {
             // In the program's own words, as the model read them.
-            Meddling::Refused | Meddling::TimedOut | Meddling::Redacted => own_words(&judgement.given),
-            Meddling::None => judgement.reason.clone(),
-        };
+            let said = || own_words(&judgement.given);
+            let (kind, reason) = match (intervention, judgement.verdict) {
+                (Intervention::Refused, _) => ("refused", said()),
+                (Intervention::TimedOut, _) => ("timed out", said()),
+                (Intervention::Redacted, _) => ("redacted", said()),
+                (Intervention::Cut, Verdict::Unlike | Verdict::OtherStatus) => {
+                    ("cut, and what is left differs", TOO_LONG.to_owned())
+                }
+                (Intervention::Cut, _) => ("cut", TOO_LONG.to_owned()),
+            };
+            self.list(step, kind, reason);
+        }
+    }
+
+    fn list(&mut self, step: &Step, kind: &'static str, reason: String) {
         let entry = self.reasons.entry((kind, reason)).or_default();
         entry.0 += 1;
         if entry.1.is_empty() {
@@ -166,7 +180,7 @@ impl Sums {
 
     fn count(&mut self, step: &Step, judgement: &Judgement) {
         let is_same = matches!(judgement.verdict, Verdict::Same | Verdict::SameButForOrder);
-        let is_refused = judgement.meddling == Meddling::Refused;
+        let is_refused = judgement.interventions.contains(&Intervention::Refused);
         self.refused += usize::from(is_refused);
         let is_unlike = matches!(judgement.verdict, Verdict::Unlike | Verdict::OtherStatus);
         self.unexplained += usize::from(is_unlike && !is_refused);
@@ -260,7 +274,7 @@ fn in_json((step, judgement): &(Step, Judgement)) -> Value {
         "recorded_status": step.recorded.status,
         "command": step.action.in_words(),
         "verdict": format!("{:?}", judgement.verdict),
-        "program": format!("{:?}", judgement.meddling),
+        "program": judgement.interventions.iter().map(|own| format!("{own:?}")).collect::<Vec<_>>(),
         "reason": judgement.reason,
     })
 }

@@ -18,19 +18,20 @@ fn among(mut tasks: Vec<Task>, borrowed: Vec<Task>, wanted: &Wanted) -> Vec<Task
     } else if !borrowed.is_empty() {
         eprintln!("solve-rate: the tasks that others wrote are left out; FULL=1 takes all, ONLY=quixbugs some of them");
     }
+    if wanted.names.is_empty() {
+        let count = match wanted.size {
+            Size::Short => 8,
+            Size::Usual => 20,
+            Size::Full => tasks.len(),
+        };
+        tasks = chosen(tasks, count);
+    } else {
+        tasks.retain(|task| wanted.names.iter().any(|word| task.name.contains(word.as_str())));
+    }
     if let Some(half) = &wanted.half {
         tasks.retain(|task| half_of(&task.name) == half);
     }
-    if !wanted.names.is_empty() {
-        tasks.retain(|task| wanted.names.iter().any(|word| task.name.contains(word.as_str())));
-        return tasks;
-    }
-    let count = match wanted.size {
-        Size::Short => 8,
-        Size::Usual => 20,
-        Size::Full => tasks.len(),
-    };
-    chosen(tasks, count)
+    tasks
 }
 
 /// Returns the half of the tasks that this one belongs to: what was changed by looking at one half
@@ -81,9 +82,15 @@ mod tests {
     }
 
     fn named(size: Size, words: &[&str]) -> Vec<String> {
-        let wanted = Wanted {
+        let wanted = wanted(size, None, words);
+        let tasks = among(vec![task("python/one")], vec![task("quixbugs/two")], &wanted);
+        tasks.into_iter().map(|task| task.name).collect()
+    }
+
+    fn wanted(size: Size, half: Option<&str>, words: &[&str]) -> Wanted {
+        Wanted {
             size,
-            half: None,
+            half: half.map(str::to_owned),
             names: words.iter().map(|word| (*word).to_owned()).collect(),
             anew: Anew::Nothing,
             compare: None,
@@ -98,9 +105,7 @@ mod tests {
                 edits: Some(Edits::Auto),
                 round: String::new(),
             },
-        };
-        let tasks = among(vec![task("python/one")], vec![task("quixbugs/two")], &wanted);
-        tasks.into_iter().map(|task| task.name).collect()
+        }
     }
 
     #[test]
@@ -110,5 +115,22 @@ mod tests {
         assert_eq!(named(Size::Full, &[]), ["python/one", "quixbugs/two"]);
         assert_eq!(named(Size::Usual, &["quixbugs/"]), ["quixbugs/two"]);
         assert_eq!(named(Size::Short, &["one", "two"]), ["python/one", "quixbugs/two"]);
+    }
+
+    #[test]
+    fn halves_are_of_the_tasks_that_are_chosen() {
+        let names = |size: Size, half: Option<&str>| -> Vec<String> {
+            let tasks = among(task::shipped().unwrap(), Vec::new(), &wanted(size, half, &[]));
+            tasks.into_iter().map(|task| task.name).collect()
+        };
+        for (size, all) in [(Size::Short, 8), (Size::Usual, 20), (Size::Full, 60)] {
+            let (a, b) = (names(size, Some("a")), names(size, Some("b")));
+            assert_eq!(a.len() + b.len(), all);
+            let mut both = [a, b].concat();
+            let mut of_all = names(size, None);
+            both.sort();
+            of_all.sort();
+            assert_eq!(both, of_all);
+        }
     }
 }

@@ -20,9 +20,9 @@ const ONLY_AT_WORK: &str = "It passes in the container you work in, and fails as
      set-up commands and the commands of yours that only installed dependencies. Something else in your container makes it pass: put it \
      into the project, or add a command that sets up a new container with tell_program, add_set_up.\n";
 
-/// Returns the report on the checks that count against the work. `test_lines` are blocks with the
-/// lines of tests at which they failed, if they are to be shown.
-pub fn digest(checks: &[Checked], test_lines: &str) -> String {
+/// Returns the report on the checks that count against the work. `notes` are paragraphs on them for
+/// its end: lines of tests at which they failed, and imports that are missing.
+pub fn digest(checks: &[Checked], notes: &str) -> String {
     let open: Vec<&Checked> = checks.iter().filter(|check| check.is_open()).collect();
     let mut text = "The program checked the result, and it does not pass yet:\n".to_owned();
     for check in open.iter().take(MOST_CHECKS) {
@@ -52,14 +52,14 @@ pub fn digest(checks: &[Checked], test_lines: &str) -> String {
     for check in open.iter().skip(MOST_CHECKS) {
         let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
     }
-    text.push_str(test_lines);
+    text.push_str(notes);
     text.push_str("\nFix it, then finish again. Do not weaken the checks.");
     text
 }
 
 /// Returns the question about checks that fail as they failed before the work; `None` if there are
-/// none. `test_lines` are as in [`digest`].
-pub fn old_failures(checks: &[Checked], test_lines: &str) -> Option<String> {
+/// none. `notes` are as in [`digest`].
+pub fn old_failures(checks: &[Checked], notes: &str) -> Option<String> {
     let failing: Vec<&Checked> = checks
         .iter()
         .filter(|check| check.excuse == Some(Excuse::FailedBefore))
@@ -72,7 +72,7 @@ pub fn old_failures(checks: &[Checked], test_lines: &str) -> Option<String> {
         let _ = write!(text, "\n$ {}\n[{}]\n", check.command, ending(check));
         let _ = writeln!(text, "{}", without_colours(&check.tail).trim_end());
     }
-    text.push_str(test_lines);
+    text.push_str(notes);
     text.push_str(
         "\nIf the task is about one of these failures, your change does not mend it yet: find out why, and mend it without weakening the \
          tests. If none belongs to the task, finish again; they are named in the pull request.",

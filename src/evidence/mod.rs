@@ -5,6 +5,7 @@
 pub mod test_command; // how a project is tested, seen from its files
 pub mod failures; // what fails and where, read out of a command's output
 pub mod check; // a command that was run to see whether the work is done, and its result
+pub mod missing_imports; // imports that a check found missing
 pub mod digest; // the report to the model
 pub mod repair; // how often the model may try to fix it
 pub mod tries; // tries at a task, each from the base

@@ -25,7 +25,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solve_rate/workers/pe
 const FILES: &str = "cd /workspace/project && git add -A && git ls-files -z | tar -c --null --ignore-failed-read -T -";
 
 /// The number of times that a failing request is made, the same as the program's.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 4;
 
 /// How it ended, as far as it could tell.
 struct Told {

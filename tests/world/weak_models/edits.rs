@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ADDS_WRONGLY, adds_wrongly, writing_whole_files};
+use super::{ADDS_WRONGLY, adds_wrongly, sum, writing_whole_files};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
@@ -139,6 +139,29 @@ async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() 
     let told = requests[2].last_user_message();
     assert!(
         told.contains("AssertionError: 6 != 5") && !told.contains("What the tests expect there"),
+        "{told}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_line_that_a_missing_import_needs_is_told() {
+    let world = writing_whole_files().await;
+    world
+        .model
+        .says(&sum("It has to be a sum.", "operator.add(one, other)"))
+        .says("The import was missing.\n\nsums.py\n```python\nimport operator\n\n\ndef add(one, other):\n    return operator.add(one, other)\n```");
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let told = world.model.requests()[1].last_user_message();
+    assert!(
+        told.contains(
+            "\nAn import may be missing:\n- if `operator` in sums.py is that of the standard library, add the line `import operator` to sums.py, and keep its other imports.\n"
+        ),
         "{told}"
     );
     world.finish().await;

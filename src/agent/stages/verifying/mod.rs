@@ -22,10 +22,12 @@ use crate::agent::workspace::source;
 use crate::evidence::check::{Checked, Excuse};
 use crate::evidence::difference::{self, Finding};
 use crate::evidence::digest::{self, digest};
+use crate::evidence::missing_imports;
 use crate::evidence::repair::{Limits, Verdict};
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::task::state::Signal;
+use crate::workspace::scripts::PROJECT;
 
 /// Maximum size of a diff that is searched for findings, in bytes.
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
@@ -119,9 +121,10 @@ async fn message(run: &mut Run, head: &CommitId, settings: &Verification) -> Res
         Verdict::Passed => Vec::new(),
     };
     let lines = test_lines::unseen(run, head, &checks).await?;
+    let notes = format!("{lines}{}", missing_imports::told(&checks, PROJECT));
     let of_checks = match verdict {
-        Verdict::Repair => Some(digest(&checks, &lines)),
-        Verdict::Passed | Verdict::Ended => digest::old_failures(&checks, &lines),
+        Verdict::Repair => Some(digest(&checks, &notes)),
+        Verdict::Passed | Verdict::Ended => digest::old_failures(&checks, &notes),
     };
     let verified = &mut run.claim.record.verified;
     if verdict == Verdict::Passed && of_checks.is_some() {
