@@ -141,8 +141,9 @@ fn observed(message: &Value) -> Recorded {
     let text = text_of(&message["content"]);
     let between = |open: &str, close: &str| {
         let (_, rest) = text.split_once(open)?;
-        rest.rsplit_once(close)
-            .map(|(inside, _)| inside.trim_start_matches('\n').to_owned())
+        let (inside, _) = rest.rsplit_once(close)?;
+        // The line behind the tag is the form's, and further empty ones are the output's.
+        Some(inside.strip_prefix('\n').unwrap_or(inside).to_owned())
     };
     let status = between("<returncode>", "</returncode>").and_then(|status| status.trim().parse().ok());
     let head = between("<output_head>", "</output_head>");
@@ -235,7 +236,7 @@ mod tests {
                 { "role": "system", "content": "s" },
                 { "role": "user", "content": "<pr_description>\nConsider the following PR description:\nBroken.\n</pr_description>\nDo." },
                 { "role": "assistant", "content": "Look.\n\n```bash\nls\n```" },
-                { "role": "user", "content": "<returncode>2</returncode>\n<output>\na\nb\n</output>" },
+                { "role": "user", "content": "<returncode>2</returncode>\n<output>\n\na\nb\n</output>" },
                 { "role": "assistant", "content": "```bash\none\n```\n```bash\ntwo\n```" },
                 { "role": "user", "content": "Please always provide EXACTLY ONE action" },
                 { "role": "assistant", "content": "```bash\ncat big\n```" },
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(commands(&read), ["ls", "cat big"]);
         assert_eq!(
             (read.steps[0].recorded.status, read.steps[0].recorded.output.as_str()),
-            (Some(2), "a\nb\n")
+            (Some(2), "\na\nb\n")
         );
         assert_eq!(read.steps[1].recorded.tail.as_deref(), Some("last\n"));
     }

@@ -137,15 +137,30 @@ impl Tries {
         }
     }
 
+    /// Decides what follows a try that has failed, be its last checked result as it may: another
+    /// try, or else the best result that was checked. Of `most` and `reason` as in
+    /// [`Tries::decide`].
+    pub fn decide_after_failure(&mut self, most: u32, reason: &str) -> Next {
+        let is_good = self.current.as_ref().is_some_and(Try::is_good);
+        let is_last = self.ended.len() + 1 >= usize::try_from(most).unwrap_or(usize::MAX);
+        if self.is_over || is_good || is_last {
+            return self.cut_off();
+        }
+        self.decide(most, reason)
+    }
+
     /// Tells whether there is a result besides that of the try that is under way.
     pub fn may_be_cut_off(&self) -> bool {
         !self.is_over && self.best().is_some()
     }
 
-    /// Decides what is delivered after a limit has ended the try that is under way: the best result
-    /// that was checked, be it this one's.
+    /// Decides what is delivered after the try that is under way was ended: the best result that
+    /// was checked, be it this one's.
     pub fn cut_off(&mut self) -> Next {
         let ended = self.current.take().unwrap_or_default();
+        if self.is_over {
+            return Next::Deliver;
+        }
         self.ended.push(ended);
         self.is_over = true;
         match self.best().cloned() {
@@ -318,8 +333,34 @@ mod tests {
         assert!(tries.is_taken_back(5) && !tries.is_taken_back(6) && tries.pending().is_none());
         tries.note(ended(3, (5, 0)));
         assert_eq!(tries.decide(MOST, "it fails"), Next::Deliver);
+        assert_eq!(tries.decide_after_failure(MOST, "it fails"), Next::Deliver);
         tries.forget();
         tries.note(ended(4, (5, 0)));
         assert_eq!((tries.decide(MOST, "it fails"), tries.told()), (Next::Deliver, None));
+    }
+
+    #[test]
+    fn after_a_failure_a_checked_result_counts_even_if_it_is_no_better_than_others() {
+        let (first, equal) = (ended(1, (0, 1)), ended(2, (0, 1)));
+        let mut tries = Tries::default();
+        tries.note(first.clone());
+        assert_eq!(tries.decide_after_failure(2, "it fails"), again());
+        tries.has_begun_again();
+        tries.note(equal);
+        assert_eq!(tries.decide_after_failure(2, "it fails"), Next::TakeBack(first));
+        tries.has_taken_back(7);
+        assert_eq!(tries.told(), Some((2, 1, false)));
+
+        let mut tries = Tries::default();
+        tries.note(ended(1, (0, 0)));
+        assert_eq!(
+            tries.decide_after_failure(2, "it fails"),
+            Next::TakeBack(ended(1, (0, 0)))
+        );
+
+        let mut tries = Tries::default();
+        assert_eq!(tries.decide_after_failure(2, "it fails"), again());
+        tries.has_begun_again();
+        assert_eq!(tries.decide_after_failure(2, "it fails"), Next::Deliver);
     }
 }

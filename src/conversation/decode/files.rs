@@ -169,11 +169,11 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
     let first = block.content.lines().next().unwrap_or_default();
     // Many write the path as a comment on the first line.
     let on_first_line = || path_of_line(first).map(|path| (path, without_first_line(&block.content)));
-    let like = || most_like(&block.content, shown).map(|path| (path.to_owned(), block.content.clone()));
+    let known = || of_public_class(&block.content, shown).or_else(|| most_like(&block.content, shown));
     let place = named
         .map(|path| (path, block.content.clone()))
         .or_else(on_first_line)
-        .or_else(like);
+        .or_else(|| known().map(|path| (path.to_owned(), block.content.clone())));
     let Some((path, content)) = place else {
         return Err(Unreadable::with_form(
             format!("The block that begins with `{first}` names no file: its path must be the line above it"),
@@ -211,6 +211,24 @@ fn in_full(path: String, shown: &[Shown]) -> String {
         (Some((known, _)), None) => known.clone(),
         _ => path,
     }
+}
+
+/// Returns the path of the shown file of Java that has the name of the public class in `content`:
+/// the language allows no other name.
+fn of_public_class<'shown>(content: &str, shown: &'shown [Shown]) -> Option<&'shown str> {
+    let words: Vec<&str> = content
+        .lines()
+        .find(|line| line.starts_with("public "))?
+        .split_whitespace()
+        .collect();
+    let kind = words
+        .iter()
+        .position(|word| ["class", "interface", "enum", "record"].contains(word))?;
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let name = words.get(kind + 1)?.split(|letter| !is_of_name(letter)).next()?;
+    let file = format!("{name}.java");
+    let mut paths = shown.iter().map(|(path, _)| path.as_str());
+    paths.find(|path| path.rsplit('/').next() == Some(file.as_str()))
 }
 
 /// Returns the path of the shown file that most lines of `content` stand in.
@@ -389,6 +407,25 @@ mod tests {
         assert_eq!((both.calls.len(), both.done), (1, true));
         let moved = read("a.py\n```\nx\n```\n```sh\ngit rm b.py\n```").unwrap();
         assert_eq!((moved.calls.len(), moved.done), (2, true));
+    }
+
+    #[test]
+    fn a_public_class_of_java_names_its_file() {
+        let shown = ["src/Point.java", "src/Total.java"].map(|path| (path.to_owned(), "x\n".to_owned()));
+        for (first, path) in [
+            ("public class Point {", Some("src/Point.java")),
+            ("public final class Total<T> extends Sum {", Some("src/Total.java")),
+            ("public record Point(int x, int y) {", Some("src/Point.java")),
+            ("public class Points {", None),
+            ("class Point {", None),
+            ("public", None),
+        ] {
+            assert_eq!(
+                of_public_class(&format!("import a.B;\n\n{first}\n}}\n"), &shown),
+                path,
+                "{first}"
+            );
+        }
     }
 
     #[test]

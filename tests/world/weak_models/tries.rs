@@ -132,6 +132,41 @@ async fn a_model_that_comes_to_nothing_each_time_fails_for_its_last_reason() {
 }
 
 #[tokio::test]
+async fn a_last_try_that_fails_delivers_the_best_one() {
+    let world = trying(2).await;
+    let says_again = "It is right now.";
+    let script = world
+        .model
+        .says(&sum("A product.", "one * other"))
+        .says(says_again)
+        .says(&sum("The other way around.", "other - one"));
+    // A block that is of no file: it is asked for again five times.
+    (0..6).fold(script, |script, number| {
+        script.says(&format!("Try {number}.\n\n```\nsomething else\n```"))
+    });
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one * other\n")
+    );
+    let text = pull.text();
+    assert!(
+        text.contains(
+            "The last try failed, and the best of its tries is delivered: the model's replies could not be read"
+        ) && text
+            .contains("The task was begun 2 times, each time from its base; no result passed, and this one, number 1,"),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_limit_that_ends_another_try_delivers_the_best_one() {
     let mut world = trying(3).await;
     world.configure(|config| config["max_llm_process_num"] = json!(3));

@@ -56,7 +56,8 @@ pub(crate) async fn after_checks(run: &mut Run) -> Result<Option<Done>, Interrup
     if !may_try_again(&run.claim) || run.inbox.has_news().await {
         return Ok(None);
     }
-    decide(run, "the checks of its result fail").await?;
+    let most = run.claim.services.settings.planning.verification.max_tries;
+    keep_best_of(run, |tries| tries.decide(most, "the checks of its result fail")).await?;
     carry_out(run).await
 }
 
@@ -72,7 +73,13 @@ pub(super) async fn after_failure(run: &mut Run, chat: &Chat, interruption: Inte
     let next = match &interruption {
         Interruption::Failed(failure) if failure.kind != FailureKind::Policy => {
             let reason = run.claim.services.redactor.clean(&failure.text).into_string();
-            decide(run, &reason).await?
+            let most = run.claim.services.settings.planning.verification.max_tries;
+            let next = keep_best_of(run, |tries| tries.decide_after_failure(most, &reason)).await?;
+            if matches!(next, Next::TakeBack(_)) {
+                let text = format!("The last try failed, and the best of its tries is delivered: {reason}");
+                run.claim.warn(text);
+            }
+            next
         }
         // Without another try, the result of the one before would have been delivered already.
         Interruption::Paused {
@@ -99,12 +106,6 @@ fn may_try_again(claim: &Claim) -> bool {
         && verification.max_tries > 1
         && claim.record.request.round.is_none()
         && ReplyForm::of(claim) == ReplyForm::Files
-}
-
-/// Decides what follows the try that is under way.
-async fn decide(run: &mut Run, reason: &str) -> Result<Next, Interruption> {
-    let most = run.claim.services.settings.planning.verification.max_tries;
-    keep_best_of(run, |tries| tries.decide(most, reason)).await
 }
 
 /// Saves what is decided, and keeps the best result so far: the next try is accepted in its place.
