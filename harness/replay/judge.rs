@@ -26,7 +26,7 @@ pub enum Verdict {
     OtherStatus,
 }
 
-/// What the program did with a call, besides running it.
+/// An action of the program on a call, besides running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intervention {
     Refused,

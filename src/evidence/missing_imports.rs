@@ -86,14 +86,11 @@ fn in_java<'output>(line: &'output str, behind: &[&'output str]) -> Option<Missi
         LazyLock::new(|| pattern(r"(?P<path>[^\s:]+\.java):(?:\d+: error:|\[\d+,\d+\]) cannot find symbol$"));
     static SYMBOL: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bsymbol: +(?P<kind>\w+) (?P<name>\w+)"));
     let path = UNKNOWN.captures(line)?.name("path")?.as_str();
-    let symbol = behind.iter().find_map(|line| SYMBOL.captures(line))?;
+    let mut of_this_message = behind.iter().take_while(|line| !UNKNOWN.is_match(line));
+    let symbol = of_this_message.find_map(|line| SYMBOL.captures(line))?;
     let name = symbol.name("name")?.as_str();
-    let is_of_this_message = !behind
-        .iter()
-        .take_while(|line| !SYMBOL.is_match(line))
-        .any(|line| UNKNOWN.is_match(line));
     let is_class = ["class", "variable"].contains(&&symbol["kind"]);
-    let line = libraries::java(name).filter(|_| is_of_this_message && is_class)?;
+    let line = libraries::java(name).filter(|_| is_class)?;
     Some(Missing { name, path, line })
 }
 

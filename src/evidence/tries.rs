@@ -138,7 +138,7 @@ impl Tries {
     }
 
     /// Decides what follows a try that has failed, be its last checked result as it may: another
-    /// try, or else the best result that was checked. Of `most` and `reason` as in
+    /// try, or else the best result that was checked. `most` and `reason` are as in
     /// [`Tries::decide`].
     pub fn decide_after_failure(&mut self, most: u32, reason: &str) -> Next {
         let is_good = self.current.as_ref().is_some_and(Try::is_good);

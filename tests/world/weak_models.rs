@@ -44,6 +44,9 @@ async fn writing_whole_files() -> World {
     world
 }
 
+/// The reason of a failure of a model that writes what is there.
+const WROTE_THE_SAME: &str = "The model wrote the same files again and again";
+
 /// Returns a reply that makes the sum another expression.
 fn sum(words: &str, expression: &str) -> String {
     format!("{words}\n\nsums.py\n```python\ndef add(one, other):\n    return {expression}\n```")
@@ -56,9 +59,8 @@ fn writes_what_is_there(world: &World, times: u32) -> Script<'_> {
     })
 }
 
-/// Runs on an issue about that test, and expects a failure for what the model writes again and
-/// again.
-async fn fails_for_writing_the_same(world: World) {
+/// Runs on an issue about that test, and expects a failure whose comment has these words.
+async fn fails_saying(world: World, words: &str) {
     let issue = adds_wrongly(&world);
 
     let ended = world.run().await;
@@ -66,9 +68,6 @@ async fn fails_for_writing_the_same(world: World) {
     assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent failed"]);
     let last = last_on_github(&world, &issue);
-    assert!(
-        last.contains("The model wrote the same files again and again"),
-        "{last}"
-    );
+    assert!(last.contains(words), "{last}");
     world.finish().await;
 }

@@ -1,7 +1,6 @@
 //! Replies that change nothing, by mistake or on purpose.
 
-use super::{ADDS_WRONGLY, adds_wrongly, fails_for_writing_the_same, writes_what_is_there, writing_whole_files};
-use crate::reading::last_on_github;
+use super::{ADDS_WRONGLY, WROTE_THE_SAME, adds_wrongly, fails_saying, writes_what_is_there, writing_whole_files};
 
 #[tokio::test]
 async fn a_reply_that_changes_nothing_does_not_count_and_the_next_one_is_asked_for_warmly() {
@@ -42,7 +41,7 @@ async fn a_reply_that_changes_nothing_does_not_count_and_the_next_one_is_asked_f
 async fn a_model_that_never_changes_anything_fails_and_is_not_done() {
     let world = writing_whole_files().await;
     writes_what_is_there(&world, 4);
-    fails_for_writing_the_same(world).await;
+    fails_saying(world, WROTE_THE_SAME).await;
 }
 
 #[tokio::test]
@@ -74,16 +73,9 @@ async fn that_nothing_has_to_change_does_not_count_while_tests_fail() {
     let world = writing_whole_files().await;
     let script = world.model.says("It is right as it is.").says("It is a sum.");
     script.says("It is right, really.");
-    let issue = adds_wrongly(&world);
-
-    let ended = world.run().await;
-
-    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent failed"]);
-    let last = last_on_github(&world, &issue);
-    assert!(
-        last.contains("The model changed nothing, and the project's tests fail as before"),
-        "{last}"
-    );
-    world.finish().await;
+    fails_saying(
+        world,
+        "The model changed nothing, and the project's tests fail as before",
+    )
+    .await;
 }

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::{adds_wrongly, fails_for_writing_the_same, sum, writes_what_is_there, writing_whole_files};
+use super::{WROTE_THE_SAME, adds_wrongly, fails_saying, sum, writes_what_is_there, writing_whole_files};
 use crate::fake::github::Item;
 use crate::reading::count;
 use crate::world::World;
@@ -128,7 +128,7 @@ async fn a_model_that_comes_to_nothing_begins_again() {
 async fn a_model_that_comes_to_nothing_each_time_fails_for_its_last_reason() {
     let world = trying(2).await;
     writes_what_is_there(&world, 8);
-    fails_for_writing_the_same(world).await;
+    fails_saying(world, WROTE_THE_SAME).await;
 }
 
 #[tokio::test]
