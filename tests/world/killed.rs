@@ -120,6 +120,9 @@ async fn repeat(places: &[Place]) {
 async fn killed_at(place: Place) {
     let world = World::start().await;
     world.model.allows_restarts();
+    // The progress comment is edited beside the work: whatever is under way at the model then, an
+    // answer may be lost with the process.
+    world.model.repeats_answers();
     // Unique in its digits, and short: a command that is run again is waited for.
     let nap = format!("2.{}", mark().replace('.', ""));
     write_script(&world, place, &nap);
@@ -149,7 +152,7 @@ async fn killed_at(place: Place) {
     world.finish().await;
 }
 
-/// The model's steps; what the end of the process takes away is said again.
+/// The model's steps.
 fn write_script(world: &World, place: Place, nap: &str) {
     let sleep = |is_here: bool| {
         if is_here {
@@ -176,13 +179,14 @@ fn write_script(world: &World, place: Place, nap: &str) {
     ];
     let mut script = world.model.script();
     for (number, step) in steps.into_iter().enumerate() {
-        match place {
-            Place::Model(held) if held == number => script = script.answers(step.clone()).holds(),
-            // What nobody saw the end of is asked for again.
-            Place::Command if number == 2 => script = script.answers(step.clone()),
-            _ => {}
+        // A command that nobody saw the end of is asked for again, in another conversation.
+        if matches!(place, Place::Command) && number == 2 {
+            script = script.answers(step.clone());
         }
         script = script.answers(step);
+        if matches!(place, Place::Model(held) if held == number) {
+            script = script.holds();
+        }
     }
 }
 

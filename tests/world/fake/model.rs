@@ -227,6 +227,12 @@ impl Model {
         self.lock().rules.restarts_allowed = true;
     }
 
+    /// Gives a conversation that was answered before the same answer again: for clients that may end
+    /// before they have heard or kept it.
+    pub fn repeats_answers(&self) {
+        self.lock().scripts.repeat();
+    }
+
     /// Allows later conversations that were begun elsewhere.
     pub fn goes_on_for_another(&self) {
         self.lock().sessions.know_of_another();

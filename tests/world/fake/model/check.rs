@@ -183,7 +183,7 @@ impl Sessions {
 
 /// Tells whether a conversation continues an earlier one. The last user message may have grown:
 /// what is said while a request fails joins it.
-fn extends(messages: &[Said], earlier: &[Said]) -> bool {
+pub(super) fn extends(messages: &[Said], earlier: &[Said]) -> bool {
     let Some((last, before)) = earlier.split_last() else {
         return true;
     };

@@ -8,7 +8,9 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Model;
+use super::check::extends;
 use super::conversation::Request;
+use super::conversation::Said;
 use super::streaming::Middle;
 
 /// One answer of the model.
@@ -155,20 +157,47 @@ impl Step {
 
 /// The scripts of all tasks.
 #[derive(Debug, Default)]
-pub(super) struct Scripts(Vec<(Option<String>, VecDeque<Step>)>);
+pub(super) struct Scripts {
+    by_task: Vec<(Option<String>, VecDeque<Step>)>,
+    /// Each conversation that was answered, where the same one gets the same answer.
+    answered: Option<Vec<(Vec<Said>, Answer)>>,
+}
 
 impl Scripts {
-    /// Takes the next step of the script for the conversation of `request`.
+    /// Gives a conversation that was answered before the same answer from now on, and no new step.
+    pub(super) fn repeat(&mut self) {
+        self.answered.get_or_insert_default();
+    }
+
+    /// Returns the step for the conversation of `request`: the next one of its script, unless it was
+    /// answered before and answers are repeated.
     pub(super) fn next(&mut self, request: &Request) -> Option<Step> {
+        let said = &request.messages;
+        let before = self
+            .answered
+            .iter()
+            .flatten()
+            .find(|(earlier, _)| earlier.len() == said.len() && extends(said, earlier));
+        if let Some((_, answer)) = before {
+            return Some(Step::answer(answer.clone()));
+        }
+        let step = self.take(request)?;
+        if let Some(answered) = self.answered.as_mut().filter(|_| step.fault.is_none()) {
+            answered.push((said.clone(), step.answer.clone()));
+        }
+        Some(step)
+    }
+
+    fn take(&mut self, request: &Request) -> Option<Step> {
         let begin = request.first_user_message();
         let fits = |words: &Option<String>| words.as_ref().is_some_and(|words| begin.contains(words.as_str()));
-        let own = self.0.iter().position(|(words, _)| fits(words));
-        let place = own.or_else(|| self.0.iter().position(|(words, _)| words.is_none()))?;
-        self.0[place].1.pop_front()
+        let own = self.by_task.iter().position(|(words, _)| fits(words));
+        let place = own.or_else(|| self.by_task.iter().position(|(words, _)| words.is_none()))?;
+        self.by_task[place].1.pop_front()
     }
 
     pub(super) fn unused(&self) -> impl Iterator<Item = String> {
-        self.0
+        self.by_task
             .iter()
             .filter(|(_, steps)| !steps.is_empty())
             .map(|(words, steps)| {
@@ -182,12 +211,12 @@ impl Scripts {
     }
 
     fn of(&mut self, words: Option<&str>) -> &mut VecDeque<Step> {
-        let place = self.0.iter().position(|(own, _)| own.as_deref() == words);
+        let place = self.by_task.iter().position(|(own, _)| own.as_deref() == words);
         let place = place.unwrap_or_else(|| {
-            self.0.push((words.map(str::to_owned), VecDeque::new()));
-            self.0.len() - 1
+            self.by_task.push((words.map(str::to_owned), VecDeque::new()));
+            self.by_task.len() - 1
         });
-        &mut self.0[place].1
+        &mut self.by_task[place].1
     }
 }
 
