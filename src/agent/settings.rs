@@ -184,7 +184,7 @@ impl Default for Verification {
             enabled: true,
             max_rounds: 2,
             max_failures: 3,
-            max_tries: 3,
+            max_tries: 8,
             test_command: "auto".to_owned(),
             ask_twice: AskTwice::default(),
             environment: VerificationEnvironment::default(),

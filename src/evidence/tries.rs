@@ -122,8 +122,9 @@ impl Tries {
             self.good = Some(self.ended.len() + 1);
             return Next::Deliver;
         }
+        let is_another_left = self.is_another_left(most);
         self.ended.push(ended);
-        if self.ended.len() < usize::try_from(most).unwrap_or(usize::MAX) {
+        if is_another_left {
             return self.is_pending(Next::BeginAgain(reason.to_owned()));
         }
         self.is_over = true;
@@ -142,11 +143,15 @@ impl Tries {
     /// [`Tries::decide`].
     pub fn decide_after_failure(&mut self, most: u32, reason: &str) -> Next {
         let is_good = self.current.as_ref().is_some_and(Try::is_good);
-        let is_last = self.ended.len() + 1 >= usize::try_from(most).unwrap_or(usize::MAX);
-        if self.is_over || is_good || is_last {
+        if is_good || !self.is_another_left(most) {
             return self.cut_off();
         }
         self.decide(most, reason)
+    }
+
+    /// Tells whether another try may follow the one that is under way, of which there may be `most`.
+    pub fn is_another_left(&self, most: u32) -> bool {
+        !self.is_over && self.ended.len() + 1 < usize::try_from(most).unwrap_or(usize::MAX)
     }
 
     /// Tells whether there is a result besides that of the try that is under way.

@@ -102,12 +102,28 @@ fn repair_verdict(run: &mut Run, settings: &Verification) -> Verdict {
     verdict
 }
 
+/// Tells whether the task is begun again rather than a failing result repaired: in every try but
+/// the first and the last, unless a line can be told that mends it.
+///
+/// A repair has the failure and all that was said before it in its request, and such a model repeats
+/// itself in its reply: of the same time, three or four new tries can be made.
+fn is_better_begun_again(claim: &Claim) -> bool {
+    let checks = &claim.record.verified.checks;
+    claim.record.worked.tries.failed() > 0
+        && another_try::is_another_left(claim)
+        && checks.iter().any(|check| check.is_open() || fails_as_before(check))
+        && missing_imports::told(checks, PROJECT).is_empty()
+}
+
 /// Returns what the model is told of its result, if it has to go on: what fails, and else what
 /// failed before and still fails; what was found in the diff; and the task once more. Of the result
 /// of an earlier try it has heard already.
 async fn message(run: &mut Run, head: &CommitId, settings: &Verification) -> Result<Option<String>, Interruption> {
     let worked = &run.claim.record.worked;
     if worked.tries.is_taken_back(worked.turns) {
+        return Ok(None);
+    }
+    if is_better_begun_again(&run.claim) {
         return Ok(None);
     }
     let verdict = repair_verdict(run, settings);

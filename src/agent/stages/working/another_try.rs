@@ -56,7 +56,7 @@ pub(crate) async fn after_checks(run: &mut Run) -> Result<Option<Done>, Interrup
     if !may_try_again(&run.claim) || run.inbox.has_news().await {
         return Ok(None);
     }
-    let most = run.claim.services.settings.planning.verification.max_tries;
+    let most = most_tries(&run.claim);
     keep_best_of(run, |tries| tries.decide(most, "the checks of its result fail")).await?;
     carry_out(run).await
 }
@@ -73,7 +73,7 @@ pub(super) async fn after_failure(run: &mut Run, chat: &Chat, interruption: Inte
     let next = match &interruption {
         Interruption::Failed(failure) if failure.kind != FailureKind::Policy => {
             let reason = run.claim.services.redactor.clean(&failure.text).into_string();
-            let most = run.claim.services.settings.planning.verification.max_tries;
+            let most = most_tries(&run.claim);
             let next = keep_best_of(run, |tries| tries.decide_after_failure(most, &reason)).await?;
             if matches!(next, Next::TakeBack(_)) {
                 let text = format!("The last try failed, and the best of its tries is delivered: {reason}");
@@ -101,11 +101,20 @@ pub(super) async fn after_failure(run: &mut Run, chat: &Chat, interruption: Inte
 /// Tells whether another try is of use: later rounds build on what people have seen, and a model
 /// that calls tools mends its own work.
 fn may_try_again(claim: &Claim) -> bool {
-    let verification = &claim.services.settings.planning.verification;
-    verification.enabled
-        && verification.max_tries > 1
+    claim.services.settings.planning.verification.enabled
+        && most_tries(claim) > 1
         && claim.record.request.round.is_none()
         && ReplyForm::of(claim) == ReplyForm::Files
+}
+
+/// Tells whether the task may begin again if this try comes to nothing good: then little is spent on
+/// mending it, since what such a model writes anew is as good as what it mends.
+pub(crate) fn is_another_left(claim: &Claim) -> bool {
+    may_try_again(claim) && claim.record.worked.tries.is_another_left(most_tries(claim))
+}
+
+fn most_tries(claim: &Claim) -> u32 {
+    claim.services.settings.planning.verification.max_tries
 }
 
 /// Saves what is decided, and keeps the best result so far: the next try is accepted in its place.

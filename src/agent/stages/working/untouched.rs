@@ -10,6 +10,7 @@ use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
+use crate::agent::stages::working::another_try;
 use crate::conversation::decode::files;
 use crate::conversation::{ToolResult, circling};
 use crate::executor::UNCHANGED;
@@ -21,7 +22,8 @@ const NO_CHANGE: &str = "This did not count: what you wrote is what was there be
      says is wrong, change that line, and write its file again.";
 const NO_FILE: &str = "This did not count: you wrote no file.";
 
-/// Number of replies in a row that write what was there before; the next one ends the run.
+/// Number of replies in a row that write what was there before; the next one ends the run. While the
+/// task may begin again, the first one ends the try: at temperature 0 more of the same follows.
 const MOST_WITHOUT_CHANGE: u32 = 3;
 
 /// Whether the project is still untouched, as far as it matters.
@@ -114,14 +116,18 @@ impl Untouched {
         if self.second_look != SecondLook::No {
             return Ok(false);
         }
-        if self.without_change > MOST_WITHOUT_CHANGE {
+        let is_another_left = another_try::is_another_left(&run.claim);
+        let most = if is_another_left { 0 } else { MOST_WITHOUT_CHANGE };
+        if self.without_change > most {
             if run.claim.record.verified.checked.is_some() {
                 // There is earlier work, whose checks say what is open.
                 return Ok(false);
             }
-            return Err(Interruption::failed(
-                "the model wrote the same files again and again, though it was told that nothing changes by it; a larger model may do better",
-            ));
+            return Err(Interruption::failed(if is_another_left {
+                "the model wrote what was there before"
+            } else {
+                "the model wrote the same files again and again, though it was told that nothing changes by it; a larger model may do better"
+            }));
         }
         if self.without_change > 0 {
             dialogue::tell(&run.claim, chat, NO_CHANGE);
