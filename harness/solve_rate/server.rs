@@ -17,6 +17,9 @@ use crate::setting::{LONGEST_REPLY, Setting, said};
 const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 /// A file of gigabytes is read.
 const STARTING_TIME: Duration = Duration::from_mins(5);
+/// The seed of the program's requests. Where it wants another reply, it sends another one; the
+/// server's own is the same for each request.
+const SEED: u64 = 7;
 /// How often a server that does not answer is asked whether it is there, the pause between, and the
 /// longest wait for the answer.
 const LOOKS: usize = 3;
@@ -123,7 +126,7 @@ impl Server {
             "constrained_replies": true,
             "openai": {
                 "base_url": base, "api_key": "none", "model": model, "context_length": window, "max_tokens": LONGEST_REPLY,
-                "temperature": 0,
+                "temperature": 0, "seed": SEED,
             },
         });
         Ok(Self::new(model, base, "none".to_owned(), provider, Some(child)))

@@ -124,7 +124,10 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
             signal => Ok(signal),
         },
         State::Preparing => preparing::prepare(run).await,
-        State::Working => working::work(run).await,
+        State::Working => {
+            Box::pin(verifying::before_work(run)).await?;
+            working::work(run).await
+        }
         // Boxed, because calls to the engine are large.
         State::Verifying => match Box::pin(verifying::verify(run)).await? {
             // The last moment at which new comments can still change the result.

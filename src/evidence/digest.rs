@@ -15,6 +15,9 @@ use super::pattern;
 /// Most checks that are reported in full; the others are only named.
 const MOST_CHECKS: usize = 5;
 
+/// Longest output that is told before the work, in bytes.
+const LONGEST_BEFORE_WORK: usize = 1_500;
+
 /// Explains a check that depends on something in the container the model works in.
 const ONLY_AT_WORK: &str = "It passes in the container you work in, and fails as shown in a new one that has what you would deliver, after the plan's \
      set-up commands and the commands of yours that only installed dependencies. Something else in your container makes it pass: put it \
@@ -78,6 +81,21 @@ pub fn old_failures(checks: &[Checked], notes: &str) -> Option<String> {
          tests. If none belongs to the task, finish again; they are named in the pull request.",
     );
     Some(text)
+}
+
+/// Returns the paragraph on a check that fails before any work, for the task of a model that sees no
+/// tests. `notes` are lines of the tests.
+pub fn before_work(check: &Checked, notes: &str) -> String {
+    let output = without_colours(&check.tail);
+    let output = output.trim_end();
+    let start = output.ceil_char_boundary(output.len().saturating_sub(LONGEST_BEFORE_WORK));
+    format!(
+        "\nThe project's tests fail before the work:\n\n$ {}\n[{}]\n{}\n{notes}\nIf the task is about one of these failures, it has to be gone afterwards, and \
+         the tests stay as they are.\n",
+        check.command,
+        ending(check),
+        &output[start..],
+    )
 }
 
 fn ending(check: &Checked) -> String {

@@ -43,7 +43,7 @@ pub struct Chat {
     native: bool,
     form: Option<Arc<Value>>,
     results: WrittenResults,
-    wants_another: bool,
+    variation: Option<usize>,
     cancel: CancellationToken,
     history: Vec<Message>,
     /// Number of messages that have been handed out for storing.
@@ -70,7 +70,7 @@ impl Chat {
             native,
             form: None,
             results: WrittenResults::Json,
-            wants_another: false,
+            variation: None,
             cancel,
             history: Vec::new(),
             saved: 0,
@@ -129,9 +129,10 @@ impl Chat {
         self.form = form.map(Arc::new);
     }
 
-    /// Asks for replies that differ from earlier ones, whose result was thrown away.
-    pub fn ask_for_another(&mut self) {
-        self.wants_another = true;
+    /// Asks for replies that differ from earlier ones, whose result was thrown away. `number` is
+    /// another one each time that the conversation begins again.
+    pub fn ask_for_another(&mut self, number: usize) {
+        self.variation = Some(number);
     }
 
     /// Writes later results as text and not as JSON. Native calls are exempt.
@@ -226,13 +227,18 @@ impl Chat {
             with_tools: self.native,
             needed,
         };
+        let circling = circling::repeats_itself(messages).then_some(messages.len());
+        let variation = self
+            .variation
+            .or(circling)
+            .and_then(|number| u64::try_from(number).ok());
         let request = PromptRequest {
             connection,
             prompt: Prompt {
                 messages,
                 tools,
                 form,
-                wants_another: self.wants_another || circling::repeats_itself(messages),
+                variation,
             },
             arrived: &self.arrived,
         };

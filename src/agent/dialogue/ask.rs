@@ -24,14 +24,15 @@ const FIRST_SIGN: Duration = Duration::from_secs(10);
 /// Longest time between two notes on the same reply; each pause is twice as long as the one before.
 const RAREST_SIGN: Duration = Duration::from_mins(5);
 /// Maximum number of repetitions after a reply that cannot be parsed.
-const RE_ASKS: u32 = 5;
+pub(crate) const RE_ASKS: u32 = 5;
 
 /// Asks the model for its next turn, and saves the turn before the journal records it: readers of
-/// that fact find the turn, and what the model is doing, in the store.
-pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat) -> Result<Turn, Interruption> {
+/// that fact find the turn, and what the model is doing, in the store. A reply that cannot be parsed
+/// is asked for again `re_asks` times at most.
+pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat, re_asks: u32) -> Result<Turn, Interruption> {
     let form = ReplyForm::of(claim);
     let shown = form.shown(claim, chat.messages());
-    let (turn, called) = read_reply(claim, chat, |reply| form.turn(reply, &shown), RE_ASKS).await?;
+    let (turn, called) = read_reply(claim, chat, |reply| form.turn(reply, &shown), re_asks).await?;
     claim.record.worked.doing = claim.services.redactor.clean(turn.comment.trim()).into_string();
     let saved = dialogue::save(claim, chat).await;
     claim.note(called);

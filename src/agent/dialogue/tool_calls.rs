@@ -57,6 +57,12 @@ impl Called {
         self.results.iter().any(|result| result.is_error)
     }
 
+    /// Adds the results of calls that were left out.
+    pub(crate) fn add_left_out(&mut self, results: Vec<ToolResult>) {
+        self.carried_out.extend(results.iter().map(|result| !result.is_error));
+        self.results.extend(results);
+    }
+
     pub(crate) fn has_success(&self) -> bool {
         self.results.iter().any(|result| !result.is_error)
     }

@@ -171,6 +171,10 @@ pub struct WorkRecord {
     pub whole_files: bool,
     /// Tries at the task, each from the base.
     pub tries: Tries,
+    /// What a model that cannot run tests is told of those that fail before it works; empty where
+    /// none fails, and `None` where they were not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_tests: Option<String>,
     /// Tools of MCP servers that were called, written down before they are.
     pub outside_tools: BTreeSet<String>,
     /// Successful commands of the model that did nothing but install dependencies.

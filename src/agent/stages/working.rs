@@ -6,6 +6,7 @@ mod fresh_start; // a conversation that begins anew from the facts
 pub(crate) mod another_try; // the task once more, from the base
 mod wishes; // what the model asks of the program, and what new containers repeat
 mod offline; // a model that wants from the network what it cannot get
+mod unseen_files; // files that a model would write without having seen them
 mod untouched; // a model that says done and has touched nothing
 
 use std::sync::Arc;
@@ -119,13 +120,20 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             return Ok(Signal::ApprovalNeeded);
         }
         compaction::compact_if_needed(&mut run.claim, chat).await?;
-        let turn = match ask::ask_for_turn(&mut run.claim, chat).await {
+        let re_asks = if another_try::is_another_left(&run.claim) {
+            1
+        } else {
+            ask::RE_ASKS
+        };
+        let turn = match ask::ask_for_turn(&mut run.claim, chat, re_asks).await {
             Err(interruption) if untouched.stays_finished(&interruption) => return Ok(Signal::Finished),
             turn => turn?,
         };
         run.reporter.tell_terminal(&run.claim, &turn.comment);
-        let calls = tool_name::in_full(turn.calls, &specs);
-        let (called, requested) = carry_out(run, &toolbox, calls).await?;
+        let mut calls = tool_name::in_full(turn.calls, &specs);
+        let left_alone = unseen_files::left_alone(run, chat, &mut calls).await?;
+        let (mut called, requested) = carry_out(run, &toolbox, calls).await?;
+        called.add_left_out(left_alone);
         let (has_failures, was_cut_off) = (called.has_failures(), called.was_cut_off());
         let noticed = (watch.judge(&called.results), breaker.judge(&called.carried_out));
         attempts.note(&called.results);
@@ -261,17 +269,23 @@ pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut 
     Ok(())
 }
 
+/// Returns whether the worker's model takes native calls, which is asked once in a run.
+pub(crate) async fn settle_native_calls(claim: &mut Claim) -> bool {
+    let native = match claim.record.worked.native {
+        Some(native) => native,
+        None => claim.model(Role::Worker).takes_native_calls().await,
+    };
+    claim.record.worked.native = Some(native);
+    native
+}
+
 /// Resumes the conversation, or starts it.
 pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
     if let Some(chat) = run.dialogue.chat.take() {
         return Ok(chat);
     }
     let specs = Arc::clone(&run.workspace.opened()?.specs);
-    let native = match run.claim.record.worked.native {
-        Some(native) => native,
-        None => run.claim.model(Role::Worker).takes_native_calls().await,
-    };
-    run.claim.record.worked.native = Some(native);
+    let native = settle_native_calls(&mut run.claim).await;
     let mut chat = run
         .claim
         .model(Role::Worker)
@@ -281,17 +295,19 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         ReplyForm::Calls => chat.hold_to(Some(form::turn(&specs))),
         ReplyForm::Files => chat.write_results_plainly(),
     }
-    if run.claim.record.worked.tries.failed() > 0 {
-        chat.ask_for_another();
+    let failed = run.claim.record.worked.tries.failed();
+    if failed > 0 {
+        chat.ask_for_another(failed);
     }
     let stored = run.claim.services.store.messages(run.claim.lease.run).await?;
     if stored.is_empty() {
         let seen = first_sight::look(run).await?;
         let system = opening_words::system_prompt(run, native, &seen)?;
         let record = &run.claim.record;
+        let failing = record.worked.failing_tests.as_deref().unwrap_or_default();
         let sight = pictures::sight(&run.claim, &run.reporter, &record.planned.pictures, &chat).await;
         let text = prompt::assignment(
-            &format!("{}{}{}", record.planned.task_text, sight.words, seen.text),
+            &format!("{}{}{}{failing}", record.planned.task_text, sight.words, seen.text),
             record.planned.plan.as_ref(),
             &record.prepared.setup,
             &opening_words::last_line(record, reply_form),

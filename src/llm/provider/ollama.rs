@@ -107,7 +107,7 @@ impl Provider for OllamaServer {
             "temperature",
             self.options.temperature_for(prompt).as_ref(),
         );
-        set(&mut body["options"], "seed", self.options.seed.as_ref());
+        set(&mut body["options"], "seed", self.options.seed_for(prompt).as_ref());
         set(&mut body, "think", self.options.reasoning_effort.as_ref());
         body
     }

@@ -163,12 +163,12 @@ impl Provider for OpenAiServer {
         }
         let SamplingOptions {
             temperature: _,
-            seed,
+            seed: _,
             reasoning_effort,
             stream: _,
         } = &self.options;
         set(&mut body, "temperature", self.options.temperature_for(prompt).as_ref());
-        set(&mut body, "seed", seed.as_ref());
+        set(&mut body, "seed", self.options.seed_for(prompt).as_ref());
         set(&mut body, "reasoning_effort", reasoning_effort.as_ref());
         body
     }
@@ -419,7 +419,7 @@ mod tests {
             messages: &[],
             tools: None,
             form: None,
-            wants_another: false,
+            variation: None,
         };
         for base_url in ["https://api.openai.com/v1/", "http://127.0.0.1:8080/v1"] {
             let config = ModelConfig {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{ADDS_WRONGLY, adds_wrongly, sum, writing_whole_files};
+use crate::reading::count;
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
@@ -114,7 +115,7 @@ async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
 }
 
 #[tokio::test]
-async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() {
+async fn what_a_test_expects_is_told_at_once_to_a_model_that_runs_none() {
     let world = writing_whole_files().await;
     let replies = ["other - one", "one * other", "one + other"]
         .map(|sum| format!("It has to be {sum}.\n\nsums.py\n```python\ndef add(one, other):\n    return {sum}\n```"));
@@ -127,19 +128,92 @@ async fn what_a_test_expects_is_shown_once_to_a_model_that_never_saw_the_test() 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     let requests = world.model.requests();
-    let told = requests[1].last_user_message();
+    let task = requests[0].first_user_message();
     assert!(
-        told.contains(
-            "\nWhat the tests expect there:\n\ntests/test_sums.py, lines 7 to 8, of which line 8 failed\n```\n    def test_add(self):\n        \
-             self.assertEqual(add(2, 3), 5)\n```\n\nIf the task is about one of these failures"
-        ),
-        "{told}"
+        task.contains("\nThe project's tests fail before the work:\n\n$ python3 -m unittest discover -q -s tests -t .\n[exit code 1, expected 0]\n")
+            && task.contains("AssertionError: -1 != 5")
+            && task.contains(
+                "\nWhat the tests expect there:\n\ntests/test_sums.py, lines 7 to 8, of which line 8 failed\n```\n    def test_add(self):\n        \
+                 self.assertEqual(add(2, 3), 5)\n```\n\nIf the task is about one of these failures, it has to be gone afterwards"
+            ),
+        "{task}"
     );
     // It has them before it.
     let told = requests[2].last_user_message();
     assert!(
         told.contains("AssertionError: 6 != 5") && !told.contains("What the tests expect there"),
         "{told}"
+    );
+    // They are run there once.
+    assert_eq!(count(&world, "verified_before"), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_test_is_not_written_by_a_model_that_saw_some_lines_of_it() {
+    let world = writing_whole_files().await;
+    let weaker = "tests/test_sums.py\n```python\nimport unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        pass\n```";
+    let mended = "sums.py\n```python\ndef add(one, other):\n    return one + other\n```";
+    world
+        .model
+        .says(&format!("The test is wrong.\n\n{weaker}"))
+        .says(&format!("Both, then.\n\n{mended}\n\n{weaker}"));
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    assert_eq!(requests.len(), 2);
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains(
+            "tests/test_sums.py is a test that you have not seen whole, so it stays as it is. Write the file that it tests instead.\n\n\
+             This did not count: nothing is changed by it."
+        ),
+        "{told}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert!(!pull.is_draft(), "{}", pull.text());
+    assert_eq!(
+        ["sums.py", "tests/test_sums.py"].map(|file| pull.file(file).unwrap_or_default()),
+        ["def add(one, other):\n    return one + other\n", ADDS_WRONGLY[2].1]
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_file_is_written_whole_only_by_a_model_that_saw_it_whole() {
+    let world = writing_whole_files().await;
+    let large = "NUMBERS.append(900)\n".repeat(900);
+    let names = "FIRST = 1\nLAST = 900\n";
+    let repository = world.github.default_repository();
+    repository.commit("main", "Add numbers", &[("numbers.py", &large), ("names.py", names)]);
+    let renamed = "names.py\n```python\nFIRST = 0\nLAST = 900\n```";
+    world
+        .model
+        .says(&format!("It begins at 0.\n\n{renamed}"))
+        .says("I look at it.\n\n```bash\ncat names.py\n```")
+        .says(&format!("It begins at 0.\n\n{renamed}"))
+        .says("The sum belongs to another task.");
+    let issue = world.github.open_issue("The first number is 0").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    let told = requests[1].last_user_message();
+    assert!(
+        told.contains(
+            "names.py is there already, and you have not seen it whole: what you have not seen would be lost"
+        ),
+        "{told}"
+    );
+    assert_eq!(
+        world.github.pulls()[0].file("names.py").as_deref(),
+        Some("FIRST = 0\nLAST = 900\n")
     );
     world.finish().await;
 }

@@ -27,7 +27,8 @@ fn with_two_tests(world: &World) -> Item {
 
 #[tokio::test]
 async fn what_does_not_pass_is_begun_again_at_the_base_and_what_passes_is_delivered() {
-    let world = trying(3).await;
+    let mut world = trying(3).await;
+    world.configure(|config| config["llm"]["openai"]["seed"] = json!(7));
     let first = format!(
         "{}\n\nextra.py\n```python\nx = 1\n```",
         sum("A product.", "one * other")
@@ -57,6 +58,9 @@ async fn what_does_not_pass_is_begun_again_at_the_base_and_what_passes_is_delive
         anew.text()
     );
     assert_eq!(anew.body["temperature"], 0.8);
+    // With the same seed, the same text would be answered in the same way at any temperature.
+    let seeds: Vec<_> = requests.iter().map(|request| request.body["seed"].as_u64()).collect();
+    assert_eq!(seeds, [Some(7), Some(7), Some(8)]);
     let pull = &world.github.pulls()[0];
     assert_eq!(
         pull.file("sums.py").as_deref(),
@@ -92,6 +96,13 @@ async fn of_tries_that_all_fail_the_one_that_breaks_least_is_delivered() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
+    let told = world.model.requests()[1].last_user_message();
+    assert!(
+        told.contains(
+            "\nWhat the tests expect there:\n\ntests/test_sums.py, lines 10 to 11, of which line 11 failed\n"
+        ),
+        "{told}"
+    );
     assert_eq!((world.model.requests().len(), count(&world, "begun_again")), (5, 2));
     let pull = &world.github.pulls()[0];
     assert_eq!(

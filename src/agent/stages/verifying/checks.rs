@@ -56,6 +56,38 @@ pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Interrup
     checked
 }
 
+/// Runs the project's own tests on the base, in a container of their own, and notes their result
+/// there. Returns it if they fail; `None` as well where they cannot be run so, or do not end.
+pub(super) async fn fails_on_base(run: &mut Run) -> Result<Option<Checked>, Interruption> {
+    let base = run.workspace.opened()?.project.base().clone();
+    if check_container::decide_where_to_check(run, &base).await? != CheckedIn::Fresh {
+        return Ok(None);
+    }
+    let mut check_container = None;
+    let checked = first_that_starts(run, &base, &mut check_container).await;
+    check_container::close_check_container(&mut run.claim, &mut check_container).await;
+    Ok(checked?.filter(|checked| !checked.passed()))
+}
+
+async fn first_that_starts(
+    run: &mut Run,
+    base: &CommitId,
+    check_container: &mut Option<CheckContainer>,
+) -> Result<Option<Checked>, Interruption> {
+    for (command, _) in commands(run, base).await? {
+        let ended = run_in_check_container(run, check_container, base, &command).await?;
+        if ended.did_not_start() {
+            continue;
+        }
+        if ended.exit_code.is_none() {
+            break;
+        }
+        note_before(run, &command, &ended).await?;
+        return Ok(Some(Checked::new(&command, 0, &ended)));
+    }
+    Ok(None)
+}
+
 async fn check_at(run: &mut Run, site: &mut Site<'_>) -> Result<(), Interruption> {
     let work = work(run, site.head).await?;
     let earlier = still_true(&mut run.claim, &work);
@@ -142,6 +174,13 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
     if run.claim.services.settings.planning.enabled && mirror.tree(head).await? == mirror.tree(base).await? {
         return Ok(Vec::new());
     }
+    commands(run, head).await
+}
+
+/// Returns the commands that run the project's own tests, wherever there are some.
+async fn commands(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
+    let workspace = run.workspace.opened()?.project.clone();
+    let (mirror, base) = (workspace.mirror(), workspace.base());
     Ok(match project_tests::named(&run.claim) {
         Named::None => Vec::new(),
         Named::Command(command) => vec![(command, Whose::Project)],
@@ -223,14 +262,19 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
         }
         ended(open::execute(run, &checked.command).await?)
     };
-    let before = Before::new(&checked.command, &ended);
+    note_before(run, &checked.command, &ended).await.map(Some)
+}
+
+/// Saves how the project's tests ended on the base.
+async fn note_before(run: &mut Run, command: &str, ended: &Ended) -> Result<Before, Interruption> {
+    let before = Before::new(command, ended);
     run.claim.note(Fact::VerifiedBefore {
         command: before.command.clone(),
         exit_code: before.exit_code,
     });
     run.claim.record.verified.before = Some(before.clone());
     run.claim.save().await?;
-    Ok(Some(before))
+    Ok(before)
 }
 
 async fn run_check(run: &mut Run, command: &str, site: &mut Site<'_>) -> Result<Ended, Interruption> {

@@ -2,9 +2,12 @@
 
 mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
+mod before_work; // the tests that fail before a model works that cannot run them
 mod test_lines; // the lines of tests at which checks failed
 mod second_look; // the task once more, for a model that says done
 mod unmentioned; // what of the task no test mentions
+
+pub(crate) use before_work::before_work;
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::ReplyForm;

@@ -27,6 +27,28 @@ pub(super) async fn unseen(run: &mut Run, commit: &CommitId, checks: &[Checked])
     if checks.is_empty() {
         return Ok(String::new());
     }
+    let chat = working::open_chat(run).await?;
+    let outputs: Vec<&str> = checks.iter().map(|check| check.tail.as_str()).collect();
+    let blocks = blocks(run, commit, checks, |lines| {
+        shown::has_lines(chat.messages(), &outputs, lines)
+    })
+    .await;
+    run.dialogue.chat = Some(chat);
+    blocks
+}
+
+/// Returns the same blocks for a conversation that has not begun.
+pub(super) async fn of(run: &mut Run, commit: &CommitId, checks: &[Checked]) -> Result<String, Interruption> {
+    let outputs: Vec<&str> = checks.iter().map(|check| check.tail.as_str()).collect();
+    blocks(run, commit, checks, |lines| shown::has_lines(&[], &outputs, lines)).await
+}
+
+async fn blocks(
+    run: &mut Run,
+    commit: &CommitId,
+    checks: &[Checked],
+    is_shown: impl Fn(&str) -> bool,
+) -> Result<String, Interruption> {
     let project = Arc::clone(&run.workspace.opened()?.project);
     let mirror = project.mirror();
     let filter = run.claim.record.planned.rules.files.filter();
@@ -40,8 +62,6 @@ pub(super) async fn unseen(run: &mut Run, commit: &CommitId, checks: &[Checked])
     if places.is_empty() {
         return Ok(String::new());
     }
-    let chat = working::open_chat(run).await?;
-    let outputs: Vec<&str> = checks.iter().map(|check| check.tail.as_str()).collect();
     let mut found: Vec<TestLines> = Vec::new();
     for place in &places {
         let is_around =
@@ -63,9 +83,7 @@ pub(super) async fn unseen(run: &mut Run, commit: &CommitId, checks: &[Checked])
             continue;
         }
         let lines = around(place, &clean);
-        found.extend(lines.filter(|lines| !shown::has_lines(chat.messages(), &outputs, &lines.text)));
+        found.extend(lines.filter(|lines| !is_shown(&lines.text)));
     }
-    let blocks = test_lines::blocks(&shown_files::file_fence(&run.claim), &found);
-    run.dialogue.chat = Some(chat);
-    Ok(blocks)
+    Ok(test_lines::blocks(&shown_files::file_fence(&run.claim), &found))
 }

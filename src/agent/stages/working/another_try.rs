@@ -160,7 +160,7 @@ async fn begin_again(run: &mut Run, reason: String) -> Result<Done, Interruption
     worked.finished_subtasks.clear();
     let failed = worked.tries.failed();
     begin_from(run, &mut chat, text, None).await?;
-    chat.ask_for_another();
+    chat.ask_for_another(failed);
     run.dialogue.chat = Some(chat);
     run.claim.note(Fact::BegunAgain(BegunAgain { failed, reason }));
     Ok(Done::BegunAgain)

@@ -10,7 +10,7 @@ use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
-use crate::agent::stages::working::another_try;
+use crate::agent::stages::working::{another_try, unseen_files};
 use crate::conversation::decode::files;
 use crate::conversation::{ToolResult, circling};
 use crate::executor::UNCHANGED;
@@ -20,10 +20,11 @@ const NO_TOOL: &str = "`done` did not count: no tool was called, so nothing was 
      task is about, change them, and run the tests. If nothing has to be changed, find that out with a tool first.";
 const NO_CHANGE: &str = "This did not count: what you wrote is what was there before, word for word. Find the line that does what the task \
      says is wrong, change that line, and write its file again.";
+const LEFT_ALONE: &str = "This did not count: nothing is changed by it. Write the file that is at fault, whole.";
 const NO_FILE: &str = "This did not count: you wrote no file.";
 
-/// Number of replies in a row that write what was there before; the next one ends the run. While the
-/// task may begin again, the first one ends the try: at temperature 0 more of the same follows.
+/// Number of replies in a row that change nothing; the next one ends the run. While the task may
+/// begin again, the first one ends the try: at temperature 0 more of the same follows.
 const MOST_WITHOUT_CHANGE: u32 = 3;
 
 /// Whether the project is still untouched, as far as it matters.
@@ -33,6 +34,8 @@ pub(super) struct Untouched {
     was_told: bool,
     /// Replies in a row whose writes changed nothing.
     without_change: u32,
+    /// Whether the last of them wrote what the model has not seen.
+    was_left_alone: bool,
     second_look: SecondLook,
 }
 
@@ -54,6 +57,7 @@ impl Untouched {
             is_over: is_planned || record.request.round.is_some() || record.worked.turns > 0,
             was_told: false,
             without_change: 0,
+            was_left_alone: false,
             second_look: if record.verified.asked_twice_at.is_some()
                 && record.verified.asked_twice_at == record.verified.sent_back_at
             {
@@ -66,12 +70,14 @@ impl Untouched {
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
         self.is_over |= !results.is_empty();
-        let may_change = |result: &ToolResult| circling::does_something(result) && !result.output.contains(UNCHANGED);
+        let is_in_vain =
+            |result: &ToolResult| result.output.contains(UNCHANGED) || unseen_files::was_left_alone(result);
+        let may_change = |result: &ToolResult| circling::does_something(result) && !is_in_vain(result);
         if self.second_look == SecondLook::Idle && results.iter().any(may_change) {
             self.second_look = SecondLook::Acted;
         }
-        let changes_nothing =
-            |result: &ToolResult| result.call.tool.ends_with("/write_file") && result.output.contains(UNCHANGED);
+        let changes_nothing = |result: &ToolResult| result.call.tool.ends_with("/write_file") && is_in_vain(result);
+        self.was_left_alone = results.iter().any(unseen_files::was_left_alone);
         if !results.is_empty() && results.iter().all(changes_nothing) {
             self.without_change += 1;
         } else {
@@ -124,13 +130,14 @@ impl Untouched {
                 return Ok(false);
             }
             return Err(Interruption::failed(if is_another_left {
-                "the model wrote what was there before"
+                "what the model wrote changes nothing"
             } else {
                 "the model wrote the same files again and again, though it was told that nothing changes by it; a larger model may do better"
             }));
         }
         if self.without_change > 0 {
-            dialogue::tell(&run.claim, chat, NO_CHANGE);
+            let text = if self.was_left_alone { LEFT_ALONE } else { NO_CHANGE };
+            dialogue::tell(&run.claim, chat, text);
             return Ok(true);
         }
         if self.is_over {
