@@ -8,6 +8,9 @@ const NOTHING: &str = "Nothing was checked: ";
 /// The headings over the subtasks that are still open, and over the parts of the task that no test
 /// mentions.
 const OPEN: [&str; 2] = ["**Not finished**", "**What no test mentions**"];
+/// What is said of a result that is the first to pass among several: the tests have chosen it, and
+/// are no proof of it.
+const CHOSEN: &str = ": its checks have chosen it, so look at what they do not test.";
 /// The marks of a check that passed, and the mark of the section about the result in a pull
 /// request's text.
 const PASSED: &str = "✅ ";
@@ -19,7 +22,8 @@ pub fn in_a_pull_request(text: &str) -> bool {
     let Some((_, result)) = text.split_once(RESULT) else {
         return false;
     };
-    in_a_comment(result) || result.lines().any(|line| OPEN.contains(&line.trim_end()))
+    let says_so = |line: &str| OPEN.contains(&line.trim_end()) || line.ends_with(CHOSEN);
+    in_a_comment(result) || result.lines().any(says_so)
 }
 
 /// Tells whether a final comment says that something was not checked, or that a check did not pass.
@@ -63,6 +67,7 @@ mod tests {
             "**How it was verified**\n\n- ✅ `true` passed\n- ❌ `make test` ended with 2 instead of 0",
             "**How it was verified**\n\n- ⚠️ `make test` ended with 2, as it did before the change",
             "**Not finished**\n\n- the second part\n\n**How it was verified**\n\n- ✅ `true` passed",
+            "**How it was verified**\n\n- ✅ `true` passed\n\nThe task was begun 2 times, each time from its base; this is the result of the last, the first that passes: its checks have chosen it, so look at what they do not test.",
             "**How it was verified**\n\n- ✅ `true` passed\n\n**What no test mentions**\n\nLook:\n\n- none should be 0 (`0`)",
         ] {
             assert!(in_a_pull_request(&pull("Mended.", result)), "{result}");

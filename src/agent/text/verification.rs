@@ -64,7 +64,7 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
 fn tries_so_far(record: &Record) -> Option<String> {
     let (begun, delivered, is_good) = record.worked.tries.told()?;
     let which = if is_good {
-        "this is the result of the last".to_owned()
+        "this is the result of the last, the first that passes: its checks have chosen it, so look at what they do not test".to_owned()
     } else {
         format!("no result passed, and this one, number {delivered}, is the one whose checks fail least")
     };

@@ -72,7 +72,8 @@ async fn what_does_not_pass_is_begun_again_at_the_base_and_what_passes_is_delive
         !pull.is_draft()
             && text.contains("The sign was wrong.")
             && !text.contains("A product.")
-            && text.contains("The task was begun 2 times, each time from its base; this is the result of the last."),
+            && text.contains("The task was begun 2 times, each time from its base; this is the result of the last, the first that passes: its checks \
+             have chosen it, so look at what they do not test."),
         "{text}"
     );
     world.finish().await;
@@ -307,7 +308,8 @@ async fn a_process_that_is_killed_during_another_try_goes_on_with_it() {
     assert_eq!(issue.labels(), ["coding agent done"]);
     let text = world.github.pulls()[0].text();
     assert!(
-        text.contains("The task was begun 2 times, each time from its base; this is the result of the last."),
+        text.contains("The task was begun 2 times, each time from its base; this is the result of the last, the first that passes: its checks \
+             have chosen it, so look at what they do not test."),
         "{text}"
     );
     world.finish().await;
