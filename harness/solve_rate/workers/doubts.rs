@@ -8,8 +8,8 @@ const NOTHING: &str = "Nothing was checked: ";
 /// The headings over the subtasks that are still open, and over the parts of the task that no test
 /// mentions.
 const OPEN: [&str; 2] = ["**Not finished**", "**What no test mentions**"];
-/// What is said of a result that is the first to pass among several: the tests have chosen it, and
-/// are no proof of it.
+/// The end of the sentence on a result that is the first of several to pass: tests that have chosen
+/// it are no proof of what they do not test.
 const CHOSEN: &str = ": its checks have chosen it, so look at what they do not test.";
 /// The marks of a check that passed, and the mark of the section about the result in a pull
 /// request's text.

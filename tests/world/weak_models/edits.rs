@@ -185,18 +185,24 @@ async fn a_test_is_not_written_by_a_model_that_saw_some_lines_of_it() {
 
 #[tokio::test]
 async fn a_file_is_written_whole_only_by_a_model_that_saw_it_whole() {
-    let world = writing_whole_files().await;
+    let mut world = writing_whole_files().await;
+    // A try is not over before the file was printed.
+    world.configure(|config| config["planning"]["verification"] = json!({ "max_tries": 2 }));
     let large = "NUMBERS.append(900)\n".repeat(900);
+    let sums = "def add(one, other):\n    return one + other\n";
     let names = "FIRST = 1\nLAST = 900\n";
     let repository = world.github.default_repository();
-    repository.commit("main", "Add numbers", &[("numbers.py", &large), ("names.py", names)]);
+    repository.commit(
+        "main",
+        "Add numbers",
+        &[("numbers.py", &large), ("names.py", names), ("sums.py", sums)],
+    );
     let renamed = "names.py\n```python\nFIRST = 0\nLAST = 900\n```";
     world
         .model
         .says(&format!("It begins at 0.\n\n{renamed}"))
         .says("I look at it.\n\n```bash\ncat names.py\n```")
-        .says(&format!("It begins at 0.\n\n{renamed}"))
-        .says("The sum belongs to another task.");
+        .says(&format!("It begins at 0.\n\n{renamed}"));
     let issue = world.github.open_issue("The first number is 0").label("coding agent");
 
     let ended = world.run().await;

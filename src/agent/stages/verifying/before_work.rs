@@ -1,7 +1,7 @@
 //! The project's tests before the work, for a model that writes whole files as text and runs nothing.
 //!
-//! It learned only from its first result what a test expects, and by then it mends its own words
-//! rather than the code. Often the failing test is what the task is about.
+//! Such a model learned what a test expects only when its first result failed, and wrote much the same
+//! again then. Often a failing test is what the task is about.
 
 use std::sync::Arc;
 

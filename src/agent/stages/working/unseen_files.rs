@@ -19,7 +19,10 @@ use crate::syntax::fragment;
 /// Largest file that is looked at, in bytes; none that is larger was shown.
 const LARGEST: u64 = 256 * 1024;
 
+/// The words that all results of such calls have.
 const LEFT_ALONE: &str = "so it stays as it is.";
+
+const PRINT_IT: &str = "Print it first";
 
 /// Takes those calls out of `calls` that would write such a file, and returns their results. Pieces
 /// of a file that is no test stay: they are put in the place of what they replace.
@@ -74,7 +77,12 @@ pub(super) async fn left_alone(
 
 /// Tells whether a call was left out for this.
 pub(super) fn was_left_alone(result: &ToolResult) -> bool {
-    result.output.contains(LEFT_ALONE)
+    result.call.tool.ends_with("write_file") && result.output.contains(LEFT_ALONE)
+}
+
+/// Tells whether the model was told to print the file first, and then to write it.
+pub(super) fn is_to_be_printed(result: &ToolResult) -> bool {
+    was_left_alone(result) && result.output.contains(PRINT_IT)
 }
 
 fn writes_whole(call: &ToolCall) -> bool {
@@ -102,7 +110,7 @@ fn why(path: &str, is_test: bool) -> String {
         );
     }
     format!(
-        "{path} is there already, and you have not seen it whole: what you have not seen would be lost, {LEFT_ALONE} Print it \
-         first (`cat {path}` between ```bash and ```), or write the function that changes alone."
+        "{path} is there already, and you have not seen it whole: what you have not seen would be lost, {LEFT_ALONE} {PRINT_IT} \
+         (`cat {path}` between ```bash and ```), or write the function that changes alone."
     )
 }

@@ -36,6 +36,8 @@ pub(super) struct Untouched {
     without_change: u32,
     /// Whether the last of them wrote what the model has not seen.
     was_left_alone: bool,
+    /// Whether it was told to print a file first.
+    is_to_print: bool,
     second_look: SecondLook,
 }
 
@@ -58,6 +60,7 @@ impl Untouched {
             was_told: false,
             without_change: 0,
             was_left_alone: false,
+            is_to_print: false,
             second_look: if record.verified.asked_twice_at.is_some()
                 && record.verified.asked_twice_at == record.verified.sent_back_at
             {
@@ -78,6 +81,7 @@ impl Untouched {
         }
         let changes_nothing = |result: &ToolResult| result.call.tool.ends_with("/write_file") && is_in_vain(result);
         self.was_left_alone = results.iter().any(unseen_files::was_left_alone);
+        self.is_to_print = results.iter().any(unseen_files::is_to_be_printed);
         if !results.is_empty() && results.iter().all(changes_nothing) {
             self.without_change += 1;
         } else {
@@ -123,7 +127,11 @@ impl Untouched {
             return Ok(false);
         }
         let is_another_left = another_try::is_another_left(&run.claim);
-        let most = if is_another_left { 0 } else { MOST_WITHOUT_CHANGE };
+        let most = match is_another_left {
+            true if self.is_to_print => 1,
+            true => 0,
+            false => MOST_WITHOUT_CHANGE,
+        };
         if self.without_change > most {
             if run.claim.record.verified.checked.is_some() {
                 // There is earlier work, whose checks say what is open.
