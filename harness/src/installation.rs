@@ -1,6 +1,7 @@
 //! The real program in a folder of its own: its configuration, home, state, logs and output.
 //! Nothing of it is shared with another installation or with the user's own.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -129,10 +130,13 @@ impl Installation {
         let files = std::fs::read_dir(self.logs()).into_iter().flatten().flatten();
         let mut journals: Vec<PathBuf> = files
             .map(|file| file.path())
-            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.to_string_lossy().contains(".jsonl"))
+            })
             .collect();
         journals.sort();
-        let texts = journals.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+        let texts = journals.iter().filter_map(|path| text_of(path).ok());
         texts
             .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
             .collect()
@@ -174,6 +178,18 @@ impl Installation {
         self.folder.disable_cleanup(true);
         self.folder().to_owned()
     }
+}
+
+/// Returns the text of a file of the journal; those of earlier days are compressed at midnight.
+fn text_of(file: &Path) -> std::io::Result<String> {
+    let mut opened = std::fs::File::open(file)?;
+    let mut text = String::new();
+    if file.extension().is_some_and(|end| end == "gz") {
+        flate2::read::MultiGzDecoder::new(opened).read_to_string(&mut text)?;
+    } else {
+        opened.read_to_string(&mut text)?;
+    }
+    Ok(text)
 }
 
 /// Returns the section `environment` for the cluster of the tests, if there is one.

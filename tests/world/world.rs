@@ -8,6 +8,7 @@ pub mod people; // what people do in many stories
 pub mod scripts; // what the model does in many stories
 
 use std::fs::Permissions;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -297,19 +298,14 @@ impl World {
             return Vec::new();
         };
         let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+        files.retain(|file| {
+            file.file_name()
+                .is_some_and(|name| name.to_string_lossy().contains(".jsonl"))
+        });
         files.sort();
-        files
-            .iter()
-            .flat_map(|file| {
-                std::fs::read_to_string(file)
-                    .unwrap()
-                    .lines()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            })
-            .filter_map(|line| serde_json::from_str(&line).ok())
-            .collect()
+        let texts: Vec<String> = files.iter().map(|file| text_of(file)).collect();
+        let lines = texts.iter().flat_map(|text| text.lines());
+        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// Returns everything the program wrote about itself, for the message of a failed test.
@@ -469,6 +465,19 @@ impl Program {
         tokio::spawn(async move { rest.read_to_end(&mut Vec::new()).await });
         found
     }
+}
+
+/// Returns the text of a file of the journal; those of earlier days are compressed at midnight.
+fn text_of(file: &Path) -> String {
+    let bytes = std::fs::read(file).unwrap();
+    let mut text = String::new();
+    if file.extension().is_some_and(|end| end == "gz") {
+        flate2::read::MultiGzDecoder::new(bytes.as_slice())
+            .read_to_string(&mut text)
+            .unwrap();
+        return text;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns the static executor that the set-up builds.

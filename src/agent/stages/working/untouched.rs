@@ -34,11 +34,18 @@ pub(super) struct Untouched {
     was_told: bool,
     /// Replies in a row whose writes changed nothing.
     without_change: u32,
-    /// Whether the last of them wrote what the model has not seen.
-    was_left_alone: bool,
-    /// Whether it was told to print a file first.
-    is_to_print: bool,
+    unseen: Unseen,
     second_look: SecondLook,
+}
+
+/// The files among those of the last reply that it would have written without having seen them whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unseen {
+    None,
+    /// Tests alone.
+    Test,
+    /// One that it was told to print first.
+    ToBePrinted,
 }
 
 /// Whether the model looks at finished work once more, and what came of it.
@@ -59,8 +66,7 @@ impl Untouched {
             is_over: is_planned || record.request.round.is_some() || record.worked.turns > 0,
             was_told: false,
             without_change: 0,
-            was_left_alone: false,
-            is_to_print: false,
+            unseen: Unseen::None,
             second_look: if record.verified.asked_twice_at.is_some()
                 && record.verified.asked_twice_at == record.verified.sent_back_at
             {
@@ -80,8 +86,13 @@ impl Untouched {
             self.second_look = SecondLook::Acted;
         }
         let changes_nothing = |result: &ToolResult| result.call.tool.ends_with("/write_file") && is_in_vain(result);
-        self.was_left_alone = results.iter().any(unseen_files::was_left_alone);
-        self.is_to_print = results.iter().any(unseen_files::is_to_be_printed);
+        self.unseen = if results.iter().any(unseen_files::is_to_be_printed) {
+            Unseen::ToBePrinted
+        } else if results.iter().any(unseen_files::was_left_alone) {
+            Unseen::Test
+        } else {
+            Unseen::None
+        };
         if !results.is_empty() && results.iter().all(changes_nothing) {
             self.without_change += 1;
         } else {
@@ -127,10 +138,10 @@ impl Untouched {
             return Ok(false);
         }
         let is_another_left = another_try::is_another_left(&run.claim);
-        let most = match is_another_left {
-            true if self.is_to_print => 1,
-            true => 0,
-            false => MOST_WITHOUT_CHANGE,
+        let most = match self.unseen {
+            _ if !is_another_left => MOST_WITHOUT_CHANGE,
+            Unseen::ToBePrinted => 1,
+            Unseen::None | Unseen::Test => 0,
         };
         if self.without_change > most {
             if run.claim.record.verified.checked.is_some() {
@@ -144,7 +155,11 @@ impl Untouched {
             }));
         }
         if self.without_change > 0 {
-            let text = if self.was_left_alone { LEFT_ALONE } else { NO_CHANGE };
+            let text = if self.unseen == Unseen::None {
+                NO_CHANGE
+            } else {
+                LEFT_ALONE
+            };
             dialogue::tell(&run.claim, chat, text);
             return Ok(true);
         }
