@@ -17,8 +17,8 @@ use crate::setting::{LONGEST_REPLY, Setting, said};
 const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 /// A file of gigabytes is read.
 const STARTING_TIME: Duration = Duration::from_mins(5);
-/// The seed of the program's requests. Where the program wants another reply, it sends another seed;
-/// without one, the server takes its own, which is always the same.
+/// The seed of the program's requests. Where the program wants another reply, it sends another
+/// seed; without one, the server takes its own, which is always the same.
 const SEED: u64 = 7;
 /// How often a server that does not answer is asked whether it is there, the pause between, and the
 /// longest wait for the answer.

@@ -83,8 +83,8 @@ pub fn old_failures(checks: &[Checked], notes: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns the paragraph on a check that fails before any work, for the task of a model that sees no
-/// tests. `notes` are lines of the tests.
+/// Returns the paragraph on a check that fails before any work, for the task of a model that sees
+/// no tests. `notes` are lines of the tests.
 pub fn before_work(check: &Checked, notes: &str) -> String {
     let output = without_colours(&check.tail);
     let output = output.trim_end();

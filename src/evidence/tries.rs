@@ -149,7 +149,7 @@ impl Tries {
         self.decide(most, reason)
     }
 
-    /// Tells whether another try may follow the one that is under way, of which there may be `most`.
+    /// Tells whether another try may follow the one that is under way, where there may be `most`.
     pub fn is_another_left(&self, most: u32) -> bool {
         !self.is_over && self.ended.len() + 1 < usize::try_from(most).unwrap_or(usize::MAX)
     }

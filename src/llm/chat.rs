@@ -129,8 +129,7 @@ impl Chat {
         self.form = form.map(Arc::new);
     }
 
-    /// Asks for replies that differ from earlier ones, whose result was thrown away. `number` is
-    /// another one each time that the conversation begins again.
+    /// Asks for replies that differ from earlier ones; `number` is another one for each beginning.
     pub fn ask_for_another(&mut self, number: usize) {
         self.variation = Some(number);
     }
@@ -228,17 +227,13 @@ impl Chat {
             needed,
         };
         let circling = circling::repeats_itself(messages).then_some(messages.len());
-        let variation = self
-            .variation
-            .or(circling)
-            .and_then(|number| u64::try_from(number).ok());
         let request = PromptRequest {
             connection,
             prompt: Prompt {
                 messages,
                 tools,
                 form,
-                variation,
+                variation: self.variation.or(circling),
             },
             arrived: &self.arrived,
         };

@@ -27,8 +27,8 @@ const RAREST_SIGN: Duration = Duration::from_mins(5);
 pub(crate) const RE_ASKS: u32 = 5;
 
 /// Asks the model for its next turn, and saves the turn before the journal records it: readers of
-/// that fact find the turn, and what the model is doing, in the store. A reply that cannot be parsed
-/// is asked for again `re_asks` times at most.
+/// that fact find the turn, and what the model is doing, in the store. A reply that cannot be
+/// parsed is asked for again `re_asks` times at most.
 pub(crate) async fn ask_for_turn(claim: &mut Claim, chat: &mut Chat, re_asks: u32) -> Result<Turn, Interruption> {
     let form = ReplyForm::of(claim);
     let shown = form.shown(claim, chat.messages());

@@ -94,9 +94,9 @@ pub(crate) struct Prompt<'chat> {
     pub(crate) tools: Option<&'chat [ToolSpec]>,
     /// JSON Schema that the server is to hold the reply to.
     pub(crate) form: Option<&'chat Value>,
-    /// Set where the reply should differ from earlier ones: the last two were the same, or what came
-    /// of them was thrown away. The number is another one each time that the same messages are sent.
-    pub(crate) variation: Option<u64>,
+    /// Set where the reply should differ from earlier ones: the last two were the same, or what
+    /// came of them was thrown away. The number differs each time that the same messages are sent.
+    pub(crate) variation: Option<usize>,
 }
 
 /// A tool as it is described to a provider.
@@ -224,7 +224,7 @@ impl SamplingOptions {
     /// Returns the configured seed, or another one where the reply should differ from earlier ones:
     /// with the same seed it would be the same again at any temperature.
     pub(crate) fn seed_for(&self, prompt: &Prompt<'_>) -> Option<u64> {
-        let variation = prompt.variation.unwrap_or_default();
+        let variation = u64::try_from(prompt.variation.unwrap_or_default()).unwrap_or_default();
         self.seed.map(|seed| seed.saturating_add(variation))
     }
 

@@ -227,8 +227,8 @@ impl Model {
         self.lock().rules.restarts_allowed = true;
     }
 
-    /// Gives a conversation that was answered before the same answer again: for clients that may end
-    /// before they have heard or kept it.
+    /// Gives a conversation that was answered before the same answer again: for clients that may
+    /// end before they have heard or kept it.
     pub fn repeats_answers(&self) {
         self.lock().scripts.repeat();
     }

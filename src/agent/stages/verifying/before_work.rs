@@ -1,7 +1,8 @@
-//! The project's tests before the work, for a model that writes whole files as text and runs nothing.
+//! The project's tests before the work, for a model that writes whole files as text and runs
+//! nothing.
 //!
-//! Such a model learned what a test expects only when its first result failed, and wrote much the same
-//! again then. Often a failing test is what the task is about.
+//! Such a model learned what a test expects only when its first result failed, and wrote much the
+//! same again then. Often a failing test is what the task is about.
 
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
-mod before_work; // the tests that fail before a model works that cannot run them
 mod test_lines; // the lines of tests at which checks failed
+mod before_work; // the tests that fail before a model works that cannot run them
 mod second_look; // the task once more, for a model that says done
 mod unmentioned; // what of the task no test mentions
 
@@ -108,8 +108,8 @@ fn repair_verdict(run: &mut Run, settings: &Verification) -> Verdict {
 /// Tells whether the task is begun again rather than a failing result repaired: in every try but
 /// the first and the last, unless a line can be told that mends it.
 ///
-/// A repair has the failure and all that was said before it in its request, and such a model repeats
-/// itself in its reply: of the same time, three or four new tries can be made.
+/// A repair has the failure and all that was said before it in its request, and such a model
+/// repeats itself in its reply: three or four new tries can be made in the same time.
 fn is_better_begun_again(claim: &Claim) -> bool {
     let checks = &claim.record.verified.checks;
     claim.record.worked.tries.failed() > 0

@@ -107,8 +107,8 @@ fn may_try_again(claim: &Claim) -> bool {
         && ReplyForm::of(claim) == ReplyForm::Files
 }
 
-/// Tells whether the task may begin again if this try comes to nothing good: then little is spent on
-/// mending it, since what such a model writes anew is as good as what it mends.
+/// Tells whether the task may begin again if this try comes to nothing good: then little is spent
+/// on mending it, since what such a model writes anew is as good as what it mends.
 pub(crate) fn is_another_left(claim: &Claim) -> bool {
     may_try_again(claim) && claim.record.worked.tries.is_another_left(most_tries(claim))
 }

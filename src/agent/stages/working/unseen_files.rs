@@ -1,5 +1,5 @@
-//! Files of the project that a model would write whole, and was not shown whole: what it has not seen
-//! would be lost.
+//! Files of the project that a model would write whole, and was not shown whole: what it has not
+//! seen would be lost.
 //!
 //! Small models do that with tests above all: told some lines of one that fails, they write that
 //! test again as they suppose it to be, and leave the code as it is.

@@ -38,7 +38,7 @@ pub(super) struct Untouched {
     second_look: SecondLook,
 }
 
-/// The files among those of the last reply that it would have written without having seen them whole.
+/// The files of the last reply that the model would have written without having seen them whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unseen {
     None,

@@ -169,8 +169,8 @@ impl Scripts {
         self.answered.get_or_insert_default();
     }
 
-    /// Returns the step for the conversation of `request`: the next one of its script, unless it was
-    /// answered before and answers are repeated.
+    /// Returns the step for the conversation of `request`: the next one of its script, unless it
+    /// was answered before and answers are repeated.
     pub(super) fn next(&mut self, request: &Request) -> Option<Step> {
         let said = &request.messages;
         let before = self
