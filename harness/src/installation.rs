@@ -1,7 +1,6 @@
 //! The real program in a folder of its own: its configuration, home, state, logs and output.
 //! Nothing of it is shared with another installation or with the user's own.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,7 +10,7 @@ use tempfile::TempDir;
 use tokio::process::Child;
 
 use crate::fake::model::Model;
-use crate::{build, containers};
+use crate::{build, containers, journal_files};
 
 /// All that the program, or its peer, gets to see of the environment that a harness is started in.
 const HANDED_ON: [&str; 3] = ["PATH", "DOCKER_HOST", "RUST_BACKTRACE"];
@@ -127,19 +126,7 @@ impl Installation {
 
     /// Returns the lines of the journal as they are written, the last one perhaps in part.
     pub fn journal_lines(&self) -> Vec<String> {
-        let files = std::fs::read_dir(self.logs()).into_iter().flatten().flatten();
-        let mut journals: Vec<PathBuf> = files
-            .map(|file| file.path())
-            .filter(|path| {
-                path.file_name()
-                    .is_some_and(|name| name.to_string_lossy().contains(".jsonl"))
-            })
-            .collect();
-        journals.sort();
-        let texts = journals.iter().filter_map(|path| text_of(path).ok());
-        texts
-            .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
-            .collect()
+        journal_files::lines(&self.logs())
     }
 
     /// Returns the facts of the journal.
@@ -178,18 +165,6 @@ impl Installation {
         self.folder.disable_cleanup(true);
         self.folder().to_owned()
     }
-}
-
-/// Returns the text of a file of the journal; those of earlier days are compressed at midnight.
-fn text_of(file: &Path) -> std::io::Result<String> {
-    let mut opened = std::fs::File::open(file)?;
-    let mut text = String::new();
-    if file.extension().is_some_and(|end| end == "gz") {
-        flate2::read::MultiGzDecoder::new(opened).read_to_string(&mut text)?;
-    } else {
-        opened.read_to_string(&mut text)?;
-    }
-    Ok(text)
 }
 
 /// Returns the section `environment` for the cluster of the tests, if there is one.

@@ -125,6 +125,7 @@ async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
         },
         State::Preparing => preparing::prepare(run).await,
         State::Working => {
+            // Tests that fail are told to models that run none. Boxed, as below.
             Box::pin(verifying::before_work(run)).await?;
             working::work(run).await
         }

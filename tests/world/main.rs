@@ -49,6 +49,7 @@ mod hoses;
 mod in_step;
 mod hostile_forges;
 mod issues;
+mod journal_files;
 mod kept_set_up;
 mod kept_plans;
 mod killed;

@@ -8,7 +8,6 @@ pub mod people; // what people do in many stories
 pub mod scripts; // what the model does in many stories
 
 use std::fs::Permissions;
-use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -23,6 +22,7 @@ use crate::fake::github::GitHub;
 use crate::fake::gitlab::GitLab;
 use crate::fake::model::Model;
 use crate::fake::tls::{Front, Tls};
+use crate::journal_files;
 
 /// The image that tests run in unless they say otherwise.
 pub const IMAGE: &str = "coding-agent-executor-python:latest";
@@ -294,18 +294,11 @@ impl World {
 
     /// Returns the lines of the journal.
     pub fn journal(&self) -> Vec<Value> {
-        let Ok(files) = std::fs::read_dir(self.folder().join("logs")) else {
-            return Vec::new();
-        };
-        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-        files.retain(|file| {
-            file.file_name()
-                .is_some_and(|name| name.to_string_lossy().contains(".jsonl"))
-        });
-        files.sort();
-        let texts: Vec<String> = files.iter().map(|file| text_of(file)).collect();
-        let lines = texts.iter().flat_map(|text| text.lines());
-        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+        let lines = journal_files::lines(&self.folder().join("logs"));
+        lines
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
     }
 
     /// Returns everything the program wrote about itself, for the message of a failed test.
@@ -465,19 +458,6 @@ impl Program {
         tokio::spawn(async move { rest.read_to_end(&mut Vec::new()).await });
         found
     }
-}
-
-/// Returns the text of a file of the journal; those of earlier days are compressed at midnight.
-fn text_of(file: &Path) -> String {
-    let bytes = std::fs::read(file).unwrap();
-    let mut text = String::new();
-    if file.extension().is_some_and(|end| end == "gz") {
-        flate2::read::MultiGzDecoder::new(bytes.as_slice())
-            .read_to_string(&mut text)
-            .unwrap();
-        return text;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns the static executor that the set-up builds.

@@ -171,8 +171,8 @@ pub struct WorkRecord {
     pub whole_files: bool,
     /// Tries at the task, each from the base.
     pub tries: Tries,
-    /// What a model that cannot run tests is told of those that fail before it works; empty where
-    /// none fails, and `None` where they were not run.
+    /// The paragraph on tests that fail before the work, for a model that cannot run them; empty
+    /// where none fails or none could be run, and `None` before that was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing_tests: Option<String>,
     /// Tools of MCP servers that were called, written down before they are.

@@ -299,6 +299,8 @@ async fn a_process_that_is_killed_during_another_try_goes_on_with_it() {
 
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
+    // The journal is written beside the work, and a line of it may be lost with the process.
+    world.until("another try", || count(&world, "begun_again") == 1).await;
     run.kill().await;
     world.model.release();
     world.model.says(&sum("The sign was wrong.", "one + other"));
@@ -306,6 +308,7 @@ async fn a_process_that_is_killed_during_another_try_goes_on_with_it() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&world, "begun_again"), 1);
     let text = world.github.pulls()[0].text();
     assert!(
         text.contains("The task was begun 2 times, each time from its base; this is the result of the last, the first that passes: its checks \

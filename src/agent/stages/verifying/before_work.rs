@@ -1,8 +1,8 @@
 //! The project's tests before the work, for a model that writes whole files as text and runs
 //! nothing.
 //!
-//! Such a model learned what a test expects only when its first result failed, and wrote much the
-//! same again then. Often a failing test is what the task is about.
+//! Often a failing test is what the task is about. A small model that learns of it only when its
+//! first result fails writes much the same again.
 
 use std::sync::Arc;
 

@@ -4,6 +4,8 @@
 //! Small models do that with tests above all: told some lines of one that fails, they write that
 //! test again as they suppose it to be, and leave the code as it is.
 
+use serde_json::Value;
+
 use crate::agent::dialogue::ReplyForm;
 use crate::agent::prompt::shown;
 use crate::agent::record::interruption::Interruption;
@@ -19,10 +21,8 @@ use crate::syntax::fragment;
 /// Largest file that is looked at, in bytes; none that is larger was shown.
 const LARGEST: u64 = 256 * 1024;
 
-/// The words that all results of such calls have.
+/// Words by which the result of a call that was left out is recognised.
 const LEFT_ALONE: &str = "so it stays as it is.";
-
-const PRINT_IT: &str = "Print it first";
 
 /// Takes those calls out of `calls` that would write such a file, and returns their results. Pieces
 /// of a file that is no test stay: they are put in the place of what they replace.
@@ -31,21 +31,17 @@ pub(super) async fn left_alone(
     chat: &Chat,
     calls: &mut Vec<ToolCall>,
 ) -> Result<Vec<ToolResult>, Interruption> {
-    let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
-        return Ok(Vec::new());
-    };
     if !calls.iter().any(writes_whole) {
         return Ok(Vec::new());
     }
+    let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
+        return Ok(Vec::new());
+    };
     let first = ReplyForm::of(&run.claim).shown(&run.claim, chat.messages());
     let mirror = source::mirror_at_hand(run).await?;
     let (mut kept, mut refused) = (Vec::new(), Vec::new());
     for call in calls.drain(..) {
-        let argument = |name: &str| call.args.get(name).and_then(serde_json::Value::as_str);
-        let (path, content) = (
-            argument("path").unwrap_or_default(),
-            argument("content").unwrap_or_default(),
-        );
+        let (path, content) = (argument(&call, "path"), argument(&call, "content"));
         if !writes_whole(&call) || first.iter().any(|(shown, _)| shown == path) {
             kept.push(call);
             continue;
@@ -82,7 +78,11 @@ pub(super) fn was_left_alone(result: &ToolResult) -> bool {
 
 /// Tells whether the model was told to print the file first, and then to write it.
 pub(super) fn is_to_be_printed(result: &ToolResult) -> bool {
-    was_left_alone(result) && result.output.contains(PRINT_IT)
+    was_left_alone(result) && !is_among_tests(argument(&result.call, "path"))
+}
+
+fn argument<'call>(call: &'call ToolCall, name: &str) -> &'call str {
+    call.args.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn writes_whole(call: &ToolCall) -> bool {
@@ -110,7 +110,7 @@ fn why(path: &str, is_test: bool) -> String {
         );
     }
     format!(
-        "{path} is there already, and you have not seen it whole: what you have not seen would be lost, {LEFT_ALONE} {PRINT_IT} \
-         (`cat {path}` between ```bash and ```), or write the function that changes alone."
+        "{path} is there already, and you have not seen it whole: what you have not seen would be lost, {LEFT_ALONE} Print it \
+         first (`cat {path}` between ```bash and ```), or write the function that changes alone."
     )
 }

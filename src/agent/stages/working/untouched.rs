@@ -42,9 +42,9 @@ pub(super) struct Untouched {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unseen {
     None,
-    /// Tests alone.
+    /// Tests alone, which stay as they are.
     Test,
-    /// One that it was told to print first.
+    /// A file that the model was told to print first.
     ToBePrinted,
 }
 
