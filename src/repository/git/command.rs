@@ -25,6 +25,7 @@ use crate::repository::git::failure::{STALLED, classify};
 use crate::repository::git::hardening::{ENVIRONMENT, PASSED_ON, SETTINGS, SILENCE};
 use crate::repository::git::limits::{Effort, Limits};
 use crate::repository::git::process_group::ProcessGroup;
+use crate::repository::git::program::program;
 use crate::repository::git::progress::{MAX_COMPLAINT, Told, drain, tail, without};
 use crate::repository::git::silence::until_silent;
 use crate::repository::{Config, RepositoryError};
@@ -98,7 +99,7 @@ impl<'a> Git<'a> {
         reason = "git is given PATH, proxies and the like of the worker's"
     )]
     pub(in crate::repository) fn new(config: &Config, what: impl Into<String>) -> Self {
-        let mut command = Command::new("git");
+        let mut command = Command::new(program());
         command.env_clear().envs(ENVIRONMENT).current_dir("/");
         for name in PASSED_ON {
             if let Some(value) = std::env::var_os(name) {
