@@ -7,7 +7,7 @@ pub(in crate::repository) mod hardening; // environment and settings of every gi
 pub(in crate::repository) mod limits; // time, processor time and memory
 mod silence; // notices a transfer that stands still
 pub(in crate::repository) mod process_group; // ends git with its children
-mod program; // where git is
+mod program; // looks up git in the search path
 pub(in crate::repository) mod progress; // what git says while it works
 pub mod command; // a git process
 pub mod address; // where a repository is, and the login for it

@@ -1,4 +1,4 @@
-//! Where git is.
+//! Looks up the program git in the worker's search path.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -13,6 +13,7 @@ pub(super) fn program() -> PathBuf {
     found_in(&std::env::var_os("PATH").unwrap_or_default())
 }
 
+/// Returns the first executable file named git in the folders of a search path, or the name alone.
 /// Relative folders do not count: git is started in another folder than this process.
 fn found_in(search_path: &OsStr) -> PathBuf {
     std::env::split_paths(search_path)

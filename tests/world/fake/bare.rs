@@ -12,8 +12,8 @@ use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
 
-/// What is set in every repository. It is written at once: seven times `git config` would take longer
-/// than all the rest of making one.
+/// Settings of every repository, as its file `config` has them. They are written at once: calling
+/// `git config` seven times takes longer than everything else that makes a repository.
 const SETTINGS: &str = "\
 # Housekeeping would go on in the background after the test has ended.
 [gc]
@@ -65,10 +65,10 @@ impl Bare {
         std::fs::create_dir_all(path).expect("the folder of a repository can be made");
         let bare = Self { path: path.to_owned() };
         bare.git(&["init", "--quiet", "--bare", "--initial-branch", branch]);
-        let config = path.join("config");
-        let mut settings = std::fs::read_to_string(&config).expect("git wrote the settings");
-        settings.push_str(SETTINGS);
-        std::fs::write(&config, settings).expect("settings can be written");
+        let config = std::fs::File::options().append(true).open(path.join("config"));
+        config
+            .and_then(|mut config| config.write_all(SETTINGS.as_bytes()))
+            .expect("settings can be added to those of git");
         bare
     }
 
