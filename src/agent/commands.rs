@@ -107,19 +107,28 @@ pub(crate) async fn answer(
 }
 
 /// Records that an order was executed. A crash before this repeats it, which changes nothing.
-pub(crate) async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
+async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
+    obeys(claim, order);
+    claim.save().await?;
+    tick_off(claim, order).await
+}
+
+/// Notes in the record that an order is executed. It counts with the next save, which a caller
+/// makes together with the effect of the order.
+pub(crate) fn obeys(claim: &mut Claim, order: &Order) {
     claim.note(Fact::Ordered {
         by: order.by.clone(),
         command: order.command.to_string(),
     });
-    match order.origin {
-        Origin::Comment(heard) | Origin::AboveWords(heard) => {
-            claim.record.thread.heard.insert(heard.key, heard.fingerprint);
-            claim.save().await
-        }
-        Origin::Request(request) => {
-            claim.save().await?;
-            Ok(claim.services.store.answered(request).await?)
-        }
+    if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin {
+        claim.record.thread.heard.insert(heard.key, heard.fingerprint);
     }
+}
+
+/// Removes an order from the store, where another process left it, once its effect is saved.
+pub(crate) async fn tick_off(claim: &Claim, order: &Order) -> Result<(), Interruption> {
+    if let Origin::Request(request) = order.origin {
+        claim.services.store.answered(request).await?;
+    }
+    Ok(())
 }

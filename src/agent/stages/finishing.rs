@@ -161,12 +161,11 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
     {
         tracing::error!(task = %run.claim.lease.task, "the run could not be paused: {interruption:?}");
     }
-    let ending = conclude(run, Signal::PauseAsked, RunOutcome::Paused { by_limit }).await;
-    if let Some(order) = order
-        && let Err(interruption) = commands::has_obeyed(&mut run.claim, &order).await
-    {
-        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
-    }
+    let ending = RunOutcome::Paused { by_limit };
+    let ending = match order {
+        Some(order) => conclude_by(run, &order, Signal::PauseAsked, ending).await,
+        None => conclude(run, Signal::PauseAsked, ending).await,
+    };
     show_set_aside(run).await;
     ending
 }
@@ -231,10 +230,7 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         );
         show_end(run, State::Stopped, &text).await;
     }
-    if let Err(interruption) = commands::has_obeyed(&mut run.claim, order).await {
-        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
-    }
-    conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
+    conclude_by(run, order, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
 /// Ends a run whose item was closed, deleted or withdrawn, or whose wait expired. Nothing is
@@ -352,6 +348,20 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
     run.reporter.show_final(&mut run.claim, State::Failed).await?;
     run.reporter.say(&mut run.claim, "final", &text).await?;
     run.reporter.show_label(&mut run.claim, State::Failed, None).await
+}
+
+/// Takes the last step of a run because of an order. What is noted of the order is saved with the
+/// step, and the order is removed from the store only then: removed before, a kill between the two
+/// would lose it, and the command that waits for it would still find the old state.
+async fn conclude_by(run: &mut Run, order: &Order, signal: Signal, ending: RunOutcome) -> RunOutcome {
+    commands::obeys(&mut run.claim, order);
+    let concluded = conclude(run, signal, ending.clone()).await;
+    if concluded == ending
+        && let Err(interruption) = commands::tick_off(&run.claim, order).await
+    {
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
+    }
+    concluded
 }
 
 async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) -> RunOutcome {

@@ -76,7 +76,10 @@ async fn through_worker(service: &Service, run: RunId, command: &Command) -> Str
     let acted = async {
         loop {
             let is_open = store.requests(run).await.is_ok_and(|requests| !requests.is_empty());
-            if !is_open && let Ok(Some(run)) = store.run(run).await {
+            // A run that ends before the worker hears the request leaves it open.
+            if let Ok(Some(run)) = store.run(run).await
+                && (!is_open || run.state.is_final())
+            {
                 return run.state.to_string();
             }
             tokio::time::sleep(LOOK_EVERY).await;
