@@ -23,7 +23,7 @@ fn out(name: &'static str, commands: &str) -> Attempt {
     Attempt::new(Class::Egress, name, End::Delivered)
         .runs(commands)
         // There is a way out, so what was refused was refused by rule.
-        .succeeds("curl -sS -m 5 http://@ALLOWED@/way-out | grep -q hello")
+        .succeeds("curl -sS -m 20 http://@ALLOWED@/way-out | grep -q hello")
         .works()
 }
 

@@ -41,7 +41,7 @@ def send(*parts, pause=0, early=b''):
 ";
 
 pub fn all() -> Vec<Attempt> {
-    let honest = "curl -sS -m 5 --noproxy '' http://@FRONT@/ | grep -q heard";
+    let honest = "curl -sS -m 20 --noproxy '' http://@FRONT@/ | grep -q heard";
     let out = |name, commands: &str| {
         Attempt::new(Class::Front, name, End::Delivered)
             // There is a way to the host, so what did not arrive was refused by rule.

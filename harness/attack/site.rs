@@ -32,9 +32,13 @@ const TRIGGER: &str = "coding agent";
 /// The longest time until all attacks of a class are over.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// The longest time that a container's side may take with a git of its own before it is given up.
-/// An attack can wait it out a few times.
-const GIT_SECONDS: u64 = 10;
+/// The longest time that git may take, on a busy machine.
+const GIT_SECONDS: u64 = 120;
+/// The same where a container's git says nothing for as long as it can, which is waited out a few
+/// times.
+const SHORT_GIT_SECONDS: u64 = 10;
+/// The attacks with such a git.
+const SILENT: [&str; 3] = ["pack-sleeps", "pack-drips", "pack-count"];
 
 /// The tokens that a run may use: far more than any attack needs that does not want to use them up.
 const BUDGET: u64 = 50_000_000;
@@ -147,6 +151,8 @@ impl Site {
         if plays(Class::Discreet) {
             settings["confidential_issues"] = "neutral_names".into();
         }
+        let is_silent = self.targets.iter().any(|target| SILENT.contains(&target.attempt.name));
+        let git_seconds = if is_silent { SHORT_GIT_SECONDS } else { GIT_SECONDS };
         // No call can ask for more. Gigabytes take their time where the machine is busy.
         let command_seconds = if plays(Class::Delta) || plays(Class::Reply) {
             120
@@ -182,7 +188,7 @@ impl Site {
                     "allow_private": [self.allowed.address(), format!("127.0.0.2:{lets_out}"), self.front.address()],
                 },
             })),
-            "git": { "timeout_seconds": GIT_SECONDS, "max_incoming_bytes": 50_000_000, "max_file_bytes": 2_000_000 },
+            "git": { "timeout_seconds": git_seconds, "max_incoming_bytes": 50_000_000, "max_file_bytes": 2_000_000 },
             "mcp_servers": [{
                 "mcp_server_name": "probe",
                 "command": ["python3", "-c", PROBE, self.folder().display().to_string(), server],

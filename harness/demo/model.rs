@@ -13,7 +13,7 @@ use crate::fake::model::Model;
 use crate::recorded;
 
 /// How long a model server may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The variables that say that there is a model, most decisive first, as the program itself reads
 /// them.

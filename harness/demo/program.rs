@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use crate::screen;
 
 /// How long the program may take to save and leave when it is asked to stop.
-pub(crate) const GRACE: Duration = Duration::from_secs(8);
+pub(crate) const GRACE: Duration = Duration::from_secs(30);
 
 /// How long the engine may take to answer.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(20);

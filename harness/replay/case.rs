@@ -17,6 +17,7 @@ use crate::fake::model::{Answer, Model, Plan, Request, Said};
 use crate::judge::{self, Given, Judgement};
 use crate::known::Known;
 use crate::normal::FOLDER;
+use crate::reason::DID_NOT_RUN;
 use crate::trajectory::{Step, Trajectory};
 
 /// The longest time that one recording may take.
@@ -240,6 +241,9 @@ fn judged(
             is_refused,
         };
         let judgement = judge::judge(&step, given, folder, &known);
+        if DID_NOT_RUN.contains(&judgement.reason.as_str()) {
+            known.miss(&step.action);
+        }
         Some((step, judgement))
     });
     judged.collect()

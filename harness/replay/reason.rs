@@ -15,6 +15,12 @@ use crate::trajectory::Step;
 /// does.
 pub const LACKING: &str = "a program that the image has not";
 
+/// The reason for code that was run without the packages of the recorded image.
+const OTHER_ENVIRONMENT: &str = "runs code, in another environment than the recorded one";
+
+/// The reasons of commands that did not do here what they did when they were recorded.
+pub const DID_NOT_RUN: [&str; 2] = [LACKING, OTHER_ENVIRONMENT];
+
 /// Words with which a recorded machine says that it ended a command itself.
 const TIMED_OUT: [&str; 3] = [
     "timed out and has been killed",
@@ -61,6 +67,15 @@ static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"^(?:[-dl] |\?\? |!! |Binary file |grep: |\d+\s+)?(?P<path>[\w./+@-]+?)(?:[:-]\d+[:-].*|:.*| matches| -> .*|/)?$",
     )
 });
+/// The path that a command did not find.
+static NOT_FOUND: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compiled(
+        r"^(?:[\w./-]+: )+(?:line \d+: )?(?:(?:cannot|can't) (?:access|read|open|stat|remove|find) )?['‘]?(?P<path>[\w./+@-]+?)['’]?(?: for reading)?: No such file or directory$",
+    )
+});
+/// What joins several commands to one: whatever the first of them shows may be missing, too.
+static SEVERAL: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"[;\n]|&&|\|\|"));
+static GOES_FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"^\s*cd \S+\s*&&"));
 static OUTSIDE: LazyLock<Option<Regex>> =
     LazyLock::new(|| compiled(r"(^|[\s'\x22(:=])(?P<path>/(?:usr|opt|home|root|etc|lib|var)/[^\s:'\x22]*)"));
 
@@ -95,12 +110,20 @@ pub fn reason(step: &Step, (theirs, ours): (&[String], &[String]), known: &Known
         return Some("timed out when it was recorded");
     }
     if runs_code(command) {
-        return Some("runs code, in another environment than the recorded one");
+        return Some(OTHER_ENVIRONMENT);
     }
     let (theirs, ours) = (&whole_paths(command, theirs)[..], &whole_paths(command, ours)[..]);
     let (only_theirs, only_ours) = (without(theirs, ours), without(ours, theirs));
     if only_ours.iter().any(|line| line.contains("command not found")) {
         return Some(LACKING);
+    }
+    if is_one(command)
+        && !only_ours.is_empty()
+        && only_ours
+            .iter()
+            .all(|line| not_found(line).is_some_and(|path| known.is_missed(path)))
+    {
+        return Some("a file that a command which could not run here had made");
     }
     if is_match(&GIT, command)
         && let Some(reason) = git_reason(command, (theirs, ours), &only_theirs, known)
@@ -189,6 +212,21 @@ fn without<'a>(lines: &'a [String], others: &[String]) -> Vec<&'a String> {
         _ => !line.trim().is_empty(),
     };
     lines.iter().filter(is_missing).collect()
+}
+
+/// Tells whether this is one command, after it went to a folder.
+fn is_one(command: &str) -> bool {
+    let command = match &*GOES_FIRST {
+        Some(pattern) => pattern.replace(command.trim(), ""),
+        None => command.into(),
+    };
+    !is_match(&SEVERAL, command.trim())
+}
+
+/// Returns the path that a line says was not found.
+fn not_found(line: &str) -> Option<&str> {
+    let found = NOT_FOUND.as_ref()?.captures(line.trim())?;
+    found.name("path").map(|path| path.as_str())
 }
 
 fn outside(line: &str) -> Option<&str> {
@@ -286,6 +324,37 @@ mod tests {
             why("which python x", "/opt/miniconda3/bin/python\n", "/usr/bin/python\n"),
             outside
         );
+    }
+
+    #[test]
+    fn a_file_that_a_missed_command_made_is_a_reason_where_nothing_else_differs() {
+        let shell = |command: &str| Action::Call("workspace/execute_command", json!({ "command": command }));
+        let step = |command: &str, theirs: &str| Step {
+            action: shell(command),
+            recorded: Recorded {
+                status: Some(0),
+                output: theirs.to_owned(),
+                tail: None,
+            },
+        };
+        let mut known = known(&["src/app.py"]);
+        known.miss(&shell("cd demo && sphinx-build . _build"));
+        let why = |command: &str, theirs: &str, ours: &str| {
+            let lines = |text: &str| normal::lines(text, "/testbed");
+            reason(&step(command, theirs), (&lines(theirs), &lines(ours)), &known)
+        };
+        let missed = Some("a file that a command which could not run here had made");
+        let gone = "cat: demo/_build/index.html: No such file or directory\n";
+        assert_eq!(why("cat demo/_build/index.html", "<html>\n", gone), missed);
+        assert_eq!(why("cat demo/_build/index.html | head -3", "<html>\n", gone), missed);
+        let cannot = "ls: cannot access 'demo/_build': No such file or directory\n";
+        assert_eq!(why("ls demo/_build", "index.html\n", cannot), missed);
+        let read = "sed: can't read demo/conf.py: No such file or directory\n";
+        assert_eq!(why("sed -n 1,9p demo/conf.py", "x = 1\n", read), missed);
+        // The second command is another one, and what it shows is missing as well.
+        assert_eq!(why("cat demo/_build/a; cat src/app.py", "a\nb\n", gone), None);
+        let other = "cat: src/gone.py: No such file or directory\n";
+        assert_eq!(why("cat src/gone.py", "x\n", other), None);
     }
 
     #[test]

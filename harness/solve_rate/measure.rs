@@ -27,7 +27,7 @@ pub struct Measurement<'a> {
 /// How a measurement came out, besides the outcomes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The tasks whose tests do not notice their fault.
+    /// Tasks of others whose tests do not tell the faulty program from the mended one.
     pub left_out: Vec<String>,
     /// Tasks and workers that the time of the measurement did not suffice for.
     pub not_measured: Vec<(String, Worker)>,
@@ -84,6 +84,8 @@ impl<'a> Measurement<'a> {
     async fn take_all(&mut self, tasks: &[Task], book: &mut Book) -> anyhow::Result<Ended> {
         let mut ended = Ended::default();
         for task in tasks {
+            // The tests of the tasks that ship are proven by tests of this project.
+            let mut is_proven = !task.is_borrowed();
             for (worker, setting) in self.workers() {
                 if book.has(&task.name, worker, &setting) {
                     continue;
@@ -92,11 +94,12 @@ impl<'a> Measurement<'a> {
                     ended.not_measured.push((task.name.clone(), worker));
                     continue;
                 }
-                if task.is_borrowed() && !self.is_noticed(task).await? {
-                    println!("{}: left out, since its tests do not notice the fault", task.name);
+                if !is_proven && let Some(flaw) = self.flaw_of(task).await? {
+                    println!("{}: left out, since {flaw}", task.name);
                     ended.left_out.push(task.name.clone());
                     break;
                 }
+                is_proven = true;
                 let outcome = self.outcome(task, worker, &setting).await?;
                 if self.is_over() && is_interrupted(&outcome) {
                     ended.not_measured.push((task.name.clone(), worker));
@@ -129,11 +132,17 @@ impl<'a> Measurement<'a> {
         }
     }
 
-    /// Tells whether the hidden tests of a task fail before anybody has worked on it.
-    async fn is_noticed(&mut self, task: &Task) -> anyhow::Result<bool> {
+    /// Returns what is wrong with the hidden tests of a task, before anybody works on it: they fail
+    /// on the faulty program, and pass on the mended one.
+    async fn flaw_of(&mut self, task: &Task) -> anyhow::Result<Option<&'static str>> {
         let bench = bench(&mut self.benches, task.language).await?;
-        let files = task.with(&[&task.hidden]);
-        Ok(!bench.test(&files, task.language.hidden_command()).await?.passed)
+        let command = task.language.hidden_command();
+        if bench.test(&task.with(&[&task.hidden]), command).await?.passed {
+            return Ok(Some("its tests do not notice the fault"));
+        }
+        let mended = task.with(&[&task.mend, &task.hidden]);
+        let is_sound = bench.test(&mended, command).await?.passed;
+        Ok((!is_sound).then_some("its tests fail on the mended program as well"))
     }
 
     fn is_over(&self) -> bool {

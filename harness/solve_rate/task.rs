@@ -20,8 +20,7 @@ pub struct Task {
     pub files: Files,
     /// Files that are laid over the result, and the command that runs them.
     pub hidden: Files,
-    /// Files that mend it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the proof that a task can be solved"))]
+    /// Files that mend it: the proof that it can be solved.
     pub mend: Files,
 }
 

@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use coding_agent_harness::containers;
 use coding_agent_harness::fake::model::{Model, Plan};
@@ -162,6 +163,11 @@ async fn ctrl_c_ends_the_demo_and_the_run_of_an_own_model() {
     );
     assert_eq!(containers::of(&state).await.unwrap().len(), 0);
     assert_eq!(left_in(temporary.path()), Vec::<PathBuf>::new());
+    // Those that the program ended may take a moment to go.
+    let begun = Instant::now();
+    while !processes(temporary.path()).is_empty() && begun.elapsed() < Duration::from_secs(15) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     assert_eq!(processes(temporary.path()), Vec::<String>::new());
 }
 

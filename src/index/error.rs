@@ -22,17 +22,24 @@ const FULL: &str = "the disk is full: free some space";
 /// `SQLITE_IOERR_SHMSIZE`.
 const SHARED_MEMORY: u32 = 4_874;
 
+/// Returns the extended code of an error of `SQLite`, whose low byte is its kind.
+fn code_of(error: &sqlx::Error) -> Option<u32> {
+    error.as_database_error()?.code()?.parse().ok()
+}
+
 impl IndexError {
+    /// Tells whether another process keeps the file locked.
+    pub(super) fn is_locked(error: &sqlx::Error) -> bool {
+        matches!(code_of(error).map(|code| code & 0xff), Some(5 | 6))
+    }
+
     pub(super) fn of(file: &Path, error: &sqlx::Error) -> Self {
         let file = file.display().to_string();
-        let code = error
-            .as_database_error()
-            .and_then(|error| error.code()?.parse::<u32>().ok());
+        let code = code_of(error);
         let reason = error.to_string();
         if matches!(error, sqlx::Error::Decode(_)) {
             return Self::Damaged { file, reason };
         }
-        // The kind of an error of SQLite is the low byte of its code.
         let mend = match code.map(|code| code & 0xff) {
             Some(1 | 11 | 26) => return Self::Damaged { file, reason },
             Some(5 | 6) => "another process keeps it locked; it is used again when that has ended",

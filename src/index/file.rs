@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -22,6 +22,8 @@ const NAME: &str = "code-index";
 
 /// Longest wait for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Pause until a new file that another process is making is opened again.
+const BREATH: Duration = Duration::from_millis(20);
 /// Number of connections: one that writes, and one that reads meanwhile.
 const CONNECTIONS: u32 = 2;
 
@@ -128,7 +130,23 @@ impl Index {
     }
 }
 
+/// Opens the file, and makes it if there is none. Where several processes open a new file at once,
+/// one changes its journal mode, and the others are told at that moment that it is locked, whatever
+/// their busy time-out is; they try again.
 async fn connect(file: &Path) -> Result<SqlitePool, IndexError> {
+    let begun = Instant::now();
+    loop {
+        match try_connect(file).await {
+            Ok(pool) => return Ok(pool),
+            Err(error) if IndexError::is_locked(&error) && begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(BREATH).await;
+            }
+            Err(error) => return Err(IndexError::of(file, &error)),
+        }
+    }
+}
+
+async fn try_connect(file: &Path) -> Result<SqlitePool, sqlx::Error> {
     // What a power cut takes is made again; a file that it breaks is seen to be damaged.
     let mut options = SqliteConnectOptions::new()
         .filename(file)
@@ -138,19 +156,16 @@ async fn connect(file: &Path) -> Result<SqlitePool, IndexError> {
         .pragma("cache_size", "-32768")
         .pragma("temp_store", "memory")
         .busy_timeout(PATIENCE);
-    if !file.exists() {
+    if std::fs::metadata(file).map_or(0, |file| file.len()) == 0 {
         // What is forgotten makes the file smaller. To say so again would wait for whoever writes.
         options = options.auto_vacuum(SqliteAutoVacuum::Full);
     }
-    let connected = SqlitePoolOptions::new()
+    let pool = SqlitePoolOptions::new()
         .max_connections(CONNECTIONS)
         .acquire_timeout(PATIENCE * 2)
         .connect_with(options)
-        .await;
-    let failed = |error: sqlx::Error| IndexError::of(file, &error);
-    let pool = connected.map_err(failed)?;
-    let made = sqlx::raw_sql(TABLES).execute(&pool).await;
-    made.map_err(failed)?;
+        .await?;
+    sqlx::raw_sql(TABLES).execute(&pool).await?;
     Ok(pool)
 }
 

@@ -247,7 +247,7 @@ async fn silence_is_noticed_and_an_idle_end_is_not_silent() {
     let (far, mut other) = duplex(10_000);
     let patience = Patience {
         speaks_after: Duration::from_millis(20),
-        waits: Duration::from_millis(200),
+        waits: Duration::from_secs(2),
     };
     let mut link = LinkEnd::default();
     let parted = timeout(LONG, carried(&mut link, &mut near, far, patience))

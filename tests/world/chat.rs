@@ -14,7 +14,7 @@ use crate::fake::board::HUMAN;
 use crate::fake::github::Permission;
 use crate::fake::slack;
 use crate::fake::slack::{Fault, Slack, buttons};
-use crate::reading::{count, facts};
+use crate::reading::{count, facts, until_facts};
 use crate::web::{opened, problem};
 use crate::world::scripts::{greets, plan};
 use crate::world::{MODEL_KEY, Program, World};
@@ -555,9 +555,8 @@ async fn a_conversation_that_is_kept_near_refuses_what_needs_other_models() {
         })
         .await;
     assert_eq!(world.github.items().len(), 0, "{}", world.story());
-    let refused = facts(&world, "router_decision")
-        .into_iter()
-        .filter(|fact| fact["is_refused"] == true);
+    let decisions = until_facts(&world, "router_decision", 2).await;
+    let refused = decisions.iter().filter(|fact| fact["is_refused"] == true);
     assert_eq!(refused.count(), 2);
     assert_eq!(world.model.requests().len(), 0, "nothing was sent");
     slack.replies(ALICE, &thread, "/cloud");

@@ -46,7 +46,7 @@ async fn no_command_line_and_no_address_holds_a_token() {
     // Long enough for each git that talks to the forge to be seen.
     world
         .github
-        .slow("GET /acme/widgets.git/info/refs", Duration::from_millis(300));
+        .slow("GET /acme/widgets.git/info/refs", Duration::from_secs(1));
 
     let run = world.spawn(&["run"]);
     let pid = run.pid();
@@ -204,7 +204,7 @@ async fn a_new_token_that_is_refused_as_if_it_had_no_rights_is_tried_again() {
         becomes_an_app(&mut world);
         let issue = world.github.open_issue("Greet").label("coding agent");
         let refused = Fault::Refuses(status, says);
-        let first = Disturbance::of("GET /repos/acme/widgets/issues", refused).times(3);
+        let first = Disturbance::of("GET /repos/acme/widgets/issues", refused).times(2);
         world.github.disturb(first.once_answered(MADE));
 
         let ended = world.run().await;

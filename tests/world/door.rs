@@ -101,7 +101,8 @@ impl Door {
     /// Waits until so many streams were cut.
     pub async fn until_cut(&self, count: usize) {
         let mut cuts = self.shared.cuts.subscribe();
-        cuts.wait_for(|cuts| *cuts >= count).await.unwrap();
+        let cut = tokio::time::timeout(Duration::from_mins(4), cuts.wait_for(|cuts| *cuts >= count));
+        cut.await.expect("the streams are cut").unwrap();
     }
 }
 

@@ -25,7 +25,7 @@ async fn running_container(world: &World) -> String {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(1), waiting)
+    tokio::time::timeout(Duration::from_mins(4), waiting)
         .await
         .unwrap_or_else(|_| panic!("no container came\n{}", world.story()))
 }

@@ -169,7 +169,7 @@ async fn a_name_that_leads_into_a_private_network_is_refused_although_it_is_name
 #[tokio::test]
 async fn there_is_no_device_but_loopback_and_no_name_is_looked_up() {
     let looks = [
-        "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; time -p getent hosts evil.example; echo \"resolved: $?\"",
+        "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; timeout 4 getent hosts evil.example; echo \"resolved: $?\"",
         "timeout 5 bash -c 'echo > /dev/tcp/172.17.0.1/22' 2>&1; timeout 5 bash -c 'echo > /dev/udp/1.1.1.1/53' 2>&1; env | grep -ic proxy",
     ];
     let (with_way_out, without) = tokio::join!(world_with(json!({})), world_with(json!({ "mode": "none" })));
@@ -177,11 +177,8 @@ async fn there_is_no_device_but_loopback_and_no_name_is_looked_up() {
         runs(world, &looks);
         let said = outputs(world).await;
         assert!(said[0].contains(r"lo\n") && !said[0].contains("eth"), "{}", said[0]);
-        assert!(
-            said[0].contains("real 0.") && said[0].contains("resolved: 2"),
-            "{}",
-            said[0]
-        );
+        // A look-up would wait for a server, and be ended with 124.
+        assert!(said[0].contains("resolved: 2"), "{}", said[0]);
         assert_eq!(
             said[1].matches("connect: Network is unreachable").count(),
             2,
@@ -224,7 +221,7 @@ async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_e
         );
         json!({ "command": command })
     };
-    let ends = "pkill -f '[e]xecutor tunnel'; until curl -sS -m 5 http://ADDRESS/ended; do sleep 0.2; done";
+    let ends = "pkill -f '[e]xecutor tunnel'; until curl -sS -m 60 http://ADDRESS/ended; do sleep 0.2; done";
     world
         .model
         .plans(Plan::of(&["ask"]).in_environment("python"))

@@ -334,11 +334,13 @@ async fn after_the_last_round_one_comment_says_that_a_human_is_needed() {
 
 #[tokio::test]
 async fn reviewers_are_let_finish() {
-    let world = patient(World::start().await, 3);
+    let world = patient(World::start().await, 10);
     let pull = red_pull(&world).await;
     paints(&world, "green");
 
-    let service = world.spawn(&["serve"]);
+    let mut service = world.spawn(&["serve"]);
+    // The clock of a comment begins when it is written.
+    service.until_it_prints("at work").await;
     pull.comment("alice", "Blue, please.");
     pull.until_comments_are_read().await;
     assert_eq!(pull.labels(), [""; 0]);

@@ -49,7 +49,7 @@ async fn the_model_is_loaded_before_a_run_with_its_window() {
 
 #[tokio::test]
 async fn a_server_that_is_down_is_restarted_once_and_the_run_waits() {
-    let world = watched(json!({"cool_down_seconds": 3_600, "restart_seconds": 2})).await;
+    let world = watched(json!({"cool_down_seconds": 3_600, "restart_seconds": 5})).await;
     world.model.is_down(true);
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
     let other = world.github.open_issue("Greet them again").label("coding agent");
@@ -80,6 +80,8 @@ async fn a_server_that_is_down_is_restarted_once_and_the_run_waits() {
             .for_task("Greet the reader")
             .plans(plan().verified_by("grep -q Hello README.md")),
     );
+    // Whenever it is due again.
+    _ = other.close();
     issue.label("coding agent");
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
@@ -110,7 +112,7 @@ async fn a_server_that_its_restart_brings_back_works_on_at_once() {
 
 #[tokio::test]
 async fn a_server_that_has_lost_its_model_is_restarted_and_without_a_command_the_mend_is_told() {
-    let mut world = watched(json!({"restart_seconds": 1})).await;
+    let mut world = watched(json!({"restart_seconds": 5})).await;
     world.configure(|config| config["llm"]["ollama"]["model"] = json!("missing-model"));
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
 
@@ -135,7 +137,7 @@ async fn a_server_that_has_lost_its_model_is_restarted_and_without_a_command_the
 
 #[tokio::test]
 async fn a_window_outside_the_bounds_is_refused_with_the_mend() {
-    let world = watched(json!({"min_context": 16_384, "max_context": 32_768, "restart_seconds": 2})).await;
+    let world = watched(json!({"min_context": 16_384, "max_context": 32_768, "restart_seconds": 5})).await;
     world.model.loads_with(Some(4_096));
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
 

@@ -123,8 +123,10 @@ async fn killed_at(place: Place) {
     // The progress comment is edited beside the work: whatever is under way at the model then, an
     // answer may be lost with the process.
     world.model.repeats_answers();
-    // Unique in its digits, and short: a command that is run again is waited for.
-    let nap = format!("2.{}", mark().replace('.', ""));
+    // Unique in its digits, and short: a command that is run again is waited for. One that has
+    // ended before the kill would not be asked for again.
+    let seconds = if matches!(place, Place::Command) { 8 } else { 2 };
+    let nap = format!("{seconds}.{}", mark().replace('.', ""));
     write_script(&world, place, &nap);
     match place {
         Place::Asked(route, spared) => world.github.hangs(route, spared, false),

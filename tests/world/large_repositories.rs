@@ -8,18 +8,18 @@ use crate::world::scripts::{executes, greets, plan};
 
 /// Seconds after which a push counts as stalled, in the place of minutes: long before its hook
 /// ends.
-const STALL: u64 = 3;
+const STALL: u64 = 8;
 const LATE: Late = Late {
-    seconds: 7,
+    seconds: 18,
     keepalive: 1,
 };
 
 /// Seconds after which a fetch counts as stalled: it would be given up before the pack begins, if
 /// the server's signs of life did not count. They are packets of five bytes every five seconds, as
 /// git's own server sends them.
-const STALLED_FETCH: u64 = 8;
+const STALLED_FETCH: u64 = 12;
 const LATE_PACK: Late = Late {
-    seconds: 20,
+    seconds: 26,
     keepalive: 5,
 };
 

@@ -66,7 +66,7 @@ async fn in_the_middle_of_the_work_only_the_last_turns_are_lost() {
 #[tokio::test]
 async fn while_the_program_checks_nothing_is_lost() {
     let world = World::start().await;
-    let nap = format!("3.{}", mark().replace('.', ""));
+    let nap = format!("8.{}", mark().replace('.', ""));
     world
         .model
         .plans(
@@ -100,7 +100,8 @@ async fn while_the_program_checks_nothing_is_lost() {
 async fn a_new_container_that_was_not_ready_when_the_program_died_is_not_taken_over() {
     let world = World::start().await;
     world.model.allows_restarts();
-    let nap = format!("1.{}", mark().replace('.', ""));
+    world.model.repeats_answers();
+    let nap = format!("8.{}", mark().replace('.', ""));
     let environment = json!({
         "name": "python",
         "reasoning": "",

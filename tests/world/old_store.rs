@@ -130,7 +130,9 @@ async fn finish(left: Left) {
 /// Has the program work on an issue until its run is in the state, and ends it there.
 async fn leave(world: &World, left: Left) -> Item {
     // Unique in its digits, and short: a command that is run again is waited for.
-    let nap = format!("2.{}", mark().replace('.', ""));
+    // It has to last until the program has heard of a pause.
+    let seconds = if matches!(left, Left::PausedPreparing) { 8 } else { 2 };
+    let nap = format!("{seconds}.{}", mark().replace('.', ""));
     write_script(world, left, &nap);
     match left {
         Left::Delivering => world.github.hangs("POST /repos/*/*/pulls", 0, false),

@@ -1,6 +1,8 @@
 //! The one progress comment: how often it is edited, what it holds however much there is to say,
 //! and whose it is.
 
+use std::time::Instant;
+
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -24,6 +26,8 @@ async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
         .holds();
     let issue = world.github.open_issue("Count").label("coding agent");
 
+    let begun = Instant::now();
+    let most_edits = || usize::try_from(begun.elapsed().as_secs() / 5).unwrap();
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
     issue
@@ -35,7 +39,8 @@ async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
         })
         .await;
     let comment = issue.comments().remove(0);
-    assert_eq!(comment.earlier.len(), 1, "{:?}", comment.earlier);
+    let edits = comment.earlier.len();
+    assert!((1..=most_edits()).contains(&edits), "{:?}", comment.earlier);
     // GitHub counts whole seconds.
     assert!(
         comment.updated - comment.created >= TimeDelta::seconds(4),
@@ -48,7 +53,9 @@ async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
         "{}",
         world.story()
     );
-    assert_eq!(issue.comments().remove(0).earlier.len(), 2);
+    // The last one does not wait.
+    let edits = issue.comments().remove(0).earlier.len();
+    assert!((2..=most_edits() + 1).contains(&edits), "{edits}");
     world.finish().await;
 }
 

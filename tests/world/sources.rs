@@ -105,10 +105,9 @@ async fn all_pages_of_an_owner_are_admitted_and_nothing_else() {
     ];
 
     let produce = world.spawn(&["produce"]);
-    world
-        .github
-        .until(|_| wanted.iter().all(|issue| issue.labels() == ["coding agent processing"]))
-        .await;
+    for issue in &wanted {
+        issue.until(|issue| issue.labels() == ["coding agent processing"]).await;
+    }
     produce.signal("TERM");
     let ended = produce.ended().await;
 

@@ -50,7 +50,7 @@ fn expect_both_files(world: &World, issue: &Item) {
 
 #[tokio::test]
 async fn in_the_middle_of_a_command_the_work_goes_into_a_new_container() {
-    let (world, issue) = world(10).await;
+    let (world, issue) = world(30).await;
     let long = mark();
     world
         .model
@@ -71,7 +71,7 @@ async fn in_the_middle_of_a_command_the_work_goes_into_a_new_container() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(ended.stdout, "github:acme/widgets#1: interrupted\n");
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_mins(1), "{:?}", asked.elapsed());
     assert_eq!(world.containers().await, [""; 0]);
     assert_eq!(processes::with_mark(&long), [0; 0]);
     assert_eq!(issue.labels(), ["coding agent processing"]);
@@ -136,7 +136,7 @@ async fn while_the_model_thinks_it_ends_at_once() {
 
 #[tokio::test]
 async fn in_the_middle_of_a_check_nothing_is_held_against_the_work() {
-    let (world, issue) = world(10).await;
+    let (world, issue) = world(30).await;
     let long = mark();
     let check = format!("sleep {long} || true");
     world
@@ -222,7 +222,7 @@ async fn an_idle_service_ends_at_either_signal() {
         program.signal(signal);
         let ended = program.ended().await;
         assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
         world.finish().await;
     }
 }

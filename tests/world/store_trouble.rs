@@ -120,7 +120,7 @@ async fn a_run_that_somebody_else_has_is_let_go_while_the_model_thinks() {
     let ended = program.ended().await;
 
     // The model never answers: what ends it is the heartbeat.
-    assert!(taken.elapsed() < Duration::from_secs(25), "{:?}", taken.elapsed());
+    assert!(taken.elapsed() < Duration::from_mins(2), "{:?}", taken.elapsed());
     assert_eq!(
         ended.stdout,
         "github:acme/widgets#1: given up to another worker\n",

@@ -148,7 +148,7 @@ pub async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
-    let came = tokio::time::timeout(std::time::Duration::from_mins(2), waiting).await;
+    let came = tokio::time::timeout(std::time::Duration::from_mins(4), waiting).await;
     assert!(came.is_ok(), "waited in vain for {what}");
 }
 

@@ -289,6 +289,10 @@ fn answer(request: &Request) -> Answer {
     Answer::plans(planned(&request.first_user_message()))
 }
 
+/// How long nothing must be asked until all that was begun is over. What failed once rests for up
+/// to 3 s before it is tried again.
+const QUIET: Duration = Duration::from_secs(4);
+
 /// Waits until the program asks forge and messengers for nothing any more, and returns what it has
 /// asked of the forge.
 pub async fn settled(entrance: &Entrance) -> usize {
@@ -298,7 +302,7 @@ pub async fn settled(entrance: &Entrance) -> usize {
     };
     let mut before = asked();
     loop {
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::sleep(QUIET).await;
         let now = asked();
         if now == before {
             return now.0;

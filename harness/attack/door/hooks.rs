@@ -6,7 +6,7 @@ use hmac::{Hmac, Mac};
 use reqwest::{Method, StatusCode};
 
 use super::Tally;
-use super::entrance::{Entrance, SECRET, settled};
+use super::entrance::{Entrance, SECRET, settled, until};
 
 const BODY: &str = r#"{"action":"labeled","label":{"name":"coding agent"},"issue":{"number":1}}"#;
 const REPEATED: usize = 500;
@@ -119,7 +119,7 @@ pub async fn forged(entrance: &Entrance) -> anyhow::Result<Tally> {
     ];
     let real = entrance.send(Method::POST, "/hooks/github", &headers, BODY).await?;
     tally.controls("a real delivery", real.status == StatusCode::ACCEPTED);
-    tally.controls("a look after it", settled(entrance).await > after);
+    until("the program looks", || entrance.github.requests().len() > after).await?;
     Ok(tally)
 }
 
@@ -142,7 +142,9 @@ pub async fn repeated(entrance: &Entrance) -> anyhow::Result<Tally> {
             .await?;
         Ok(answer.json()["outcome"].as_str().unwrap_or_default().to_owned())
     };
+    let begun = entrance.github.requests().len();
     tally.controls("the first delivery", deliver("first", "issues").await? == "taken");
+    until("the program looks", || entrance.github.requests().len() > begun).await?;
     let (before, runs) = (settled(entrance).await, entrance.runs().await?.len());
     for number in 0..REPEATED {
         let id = if number % 2 == 0 {

@@ -14,8 +14,8 @@ use crate::store::Store;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
-/// Time for a worker to act before the command ends.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time for a worker to act before the command ends: longer than the work of a run takes to save.
+const PATIENCE: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Passes `command` to the unfinished run of `task`, and prints the effect on the run.

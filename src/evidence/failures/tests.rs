@@ -368,7 +368,7 @@ fn a_million_bytes_are_read_at_once() {
     let long = format!("{} {}", "a.c:1:1: ".repeat(100_000), "'".repeat(1_000));
     read(&long, "/workspace/project");
     assert!(
-        begun.elapsed() < std::time::Duration::from_secs(5),
+        begun.elapsed() < std::time::Duration::from_secs(30),
         "{:?}",
         begun.elapsed()
     );

@@ -295,23 +295,27 @@ mod tests {
         let limited = answer(429, &[("retry-after", "1")], "");
         let (outcome, attempts, took) = play(Repeat::IfNotDone, vec![limited, answer(201, &[], "")]).await;
         assert_eq!(outcome.unwrap(), StatusCode::CREATED);
-        assert_eq!((attempts, took.as_secs()), (2, 1));
+        assert_eq!(attempts, 2);
+        assert!(took >= Duration::from_secs(1), "{took:?}");
     }
 
     #[tokio::test]
     async fn a_long_wait_is_handed_to_the_caller() {
-        let reset = (Utc::now() + TimeDelta::seconds(600)).timestamp().to_string();
+        let reset = (Utc::now() + TimeDelta::seconds(600)).timestamp();
         let limited = answer(
             403,
-            &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset)],
+            &[
+                ("x-ratelimit-remaining", "0"),
+                ("x-ratelimit-reset", &reset.to_string()),
+            ],
             "",
         );
         let (outcome, attempts, _) = play(Repeat::Always, vec![limited]).await;
         let Err(Failure::Limited { until }) = outcome else {
             panic!("{outcome:?}")
         };
-        let wait = (until - Utc::now()).num_seconds();
-        assert!((598..=602).contains(&wait), "{wait}");
+        let beyond = until.timestamp() - reset;
+        assert!((0..=2).contains(&beyond), "{beyond}");
         assert_eq!(attempts, 1);
     }
 

@@ -7,7 +7,7 @@ use crate::repository::remote::fetching::look;
 #[tokio::test]
 async fn a_host_that_sends_nothing_is_given_up_long_before_the_time_limit() {
     let mut world = World::new();
-    (world.config.stall_seconds, world.config.timeout_seconds) = (1, 60);
+    (world.config.stall_seconds, world.config.timeout_seconds) = (3, 60);
     let (port, requests) = host("");
     let remote = with_login(port);
     let asking = look(&world.config, &remote);

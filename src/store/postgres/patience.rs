@@ -43,12 +43,12 @@ mod tests {
     #[tokio::test]
     async fn attempts_are_made_at_once_and_then_ever_more_rarely_until_the_time_is_over() {
         let begun = Instant::now();
-        let mut attempts = Attempts::within(Duration::from_secs(2));
+        let mut attempts = Attempts::within(Duration::from_secs(5));
         let mut made = 0;
         while attempts.wait().await {
             made += 1;
         }
-        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-        assert!((3..10).contains(&made), "{made}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+        assert!((3..20).contains(&made), "{made}");
     }
 }

@@ -59,7 +59,7 @@ async fn a_server_that_is_down_is_restarted_before_a_message_and_whoever_asked_i
             json!({ "endpoint": endpoint, "model": "scripted", "context_length": 16_384, "keep_alive": "1h" });
         config["llm"]["health"] = json!({
             "restart_command": ["sh", "-c", format!("echo again >> {}", log.display())],
-            "cool_down_seconds": 3_600, "restart_seconds": 1,
+            "cool_down_seconds": 3_600, "restart_seconds": 5,
         });
     });
     world.model.for_task("question 1").says("answer 1");

@@ -50,6 +50,8 @@ async fn killed_at(place: Place) {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
     world.configure(|config| config["approval"] = json!({ "plan": true }));
+    // The run is worked on beside the messages: an answer may be lost with the process.
+    world.model.repeats_answers();
     greets(world.model.for_task("Greet the reader").plans(plan()));
     match place {
         Place::Asked(spared) => slack.holds(spared, false),
@@ -194,6 +196,7 @@ async fn killed_in_line(call: &str, fault: line::Fault) {
         config["http"] = json!({ "listen": "127.0.0.1:0" });
     });
     world.model.allows_restarts();
+    world.model.repeats_answers();
     let delegated = json!({
         "comment": "c", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader" } },
     });

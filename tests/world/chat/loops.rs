@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::slack::Slack;
-use crate::reading::{count, facts};
+use crate::reading::{count, facts, until_facts};
 
 /// Begins of what workers of a route are asked, and the chat model behind them.
 const ANALYZE: &str = "Explain what the request asks about";
@@ -66,20 +66,23 @@ async fn places_that_a_worker_names_are_looked_up_and_linked_to_the_commit() {
 async fn a_worker_that_takes_longer_than_its_message_may_is_ended_and_the_answer_says_so() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
-    world.configure(|config| config["chat"]["routing"] = json!({ "max_millis": 8_000 }));
+    world.configure(|config| config["chat"]["routing"] = json!({ "max_millis": 20_000 }));
     world.model.for_task(ANALYZE).says(&answer(&json!({}))).holds();
     let mut program = serves(&world, &slack).await;
     slack.mentions(ALICE, "/analyze what takes so long");
     program.until(&world, world.model.until_held(1)).await;
     program
         .until(&world, async {
-            drop(slack.until_said("the 8 s that one message may take").await);
+            drop(slack.until_said("the 20 s that one message may take").await);
         })
         .await;
+    assert_eq!(
+        until_facts(&world, "final_route", 1).await[0]["stop_reason"],
+        "max_millis"
+    );
     assert_eq!(facts(&world, "loop_stopped")[0]["reason"], "max_millis");
-    assert_eq!(facts(&world, "final_route")[0]["stop_reason"], "max_millis");
     let failed = &facts(&world, "worker_failed")[0]["reason"];
-    assert_eq!(failed, "it was not ready within 8000 ms (max_millis)");
+    assert_eq!(failed, "it was not ready within 20000 ms (max_millis)");
     assert_eq!(slack.texts().len(), 1, "{:?}", slack.texts());
     ends(program, world, &slack).await;
 }
@@ -105,7 +108,7 @@ async fn a_worker_looks_again_until_the_limit_and_what_it_found_is_told() {
     assert!(second.last_user_message().contains("What was found so far:\nfirst"));
     let told = told.last_user_message();
     assert!(told.contains("first") && told.contains("second"), "{told}");
-    assert_eq!(facts(&world, "final_route")[0]["worker_calls"], 2);
+    assert_eq!(until_facts(&world, "final_route", 1).await[0]["worker_calls"], 2);
     ends(program, world, &slack).await;
 }
 
@@ -135,7 +138,7 @@ async fn another_route_takes_over_once() {
         (&overridden[0]["from"], &overridden[0]["to"]),
         (&json!("PLAN"), &json!("ANALYZE"))
     );
-    let ended = &facts(&world, "final_route")[0];
+    let ended = &until_facts(&world, "final_route", 1).await[0];
     assert_eq!(
         (
             &ended["initial_route"],
@@ -201,6 +204,7 @@ async fn an_answer_that_cannot_be_read_is_asked_for_again_and_then_given_up() {
             drop(slack.until_said("gave no answer that could be read").await);
         })
         .await;
+    until_facts(&world, "final_route", 1).await;
     assert_eq!(facts(&world, "loop_stopped")[0]["reason"], "worker_failed");
     assert_eq!(
         (count(&world, "worker_succeeded"), count(&world, "worker_failed")),

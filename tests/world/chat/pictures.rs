@@ -90,7 +90,7 @@ async fn a_picture_in_slack_is_shown_without_its_metadata_and_the_journal_tells_
     program
         .until(&world, async { drop(slack.until_said("I have no answer").await) })
         .await;
-    let unanswered = crate::reading::facts(&world, "picture_unanswered");
+    let unanswered = crate::reading::until_facts(&world, "picture_unanswered", 1).await;
     assert_eq!(unanswered.len(), 1, "{unanswered:?}");
     assert_eq!(unanswered[0]["digests"][0], fact["digest"]);
     assert_eq!(unanswered[0]["shown_bytes"], fact["shown_bytes"]);

@@ -150,7 +150,8 @@ async fn a_check_that_does_not_end_is_no_pass() {
     let mut world = World::start().await;
     world.configure(|config| {
         config["planning"] = json!({"verification": {"max_rounds": 0}});
-        config["command_executor"]["timeout_seconds"] = json!(1);
+        // It bounds what the program itself runs in the container as well.
+        config["command_executor"]["timeout_seconds"] = json!(10);
     });
     greets(world.model.plans(plan().verified_by("sleep 600")));
     let issue = greeting(&world);

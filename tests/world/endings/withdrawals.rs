@@ -8,8 +8,10 @@ use crate::fake::github::Item;
 use crate::fake::model::Script;
 use crate::world::{Ended, World};
 
-/// Lets people do something while the model thinks about its last reply.
-async fn while_working(world: &World, deed: impl FnOnce(&Item)) -> (Ended, Item) {
+/// Lets people do something while the model thinks about its last reply. The program first looks at
+/// the item when it delivers.
+async fn while_working(world: &mut World, deed: impl FnOnce(&Item)) -> (Ended, Item) {
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 3600 }));
     greets(world.model.plans(plan())).holds();
     let issue = greeting(world);
     let mut running = world.spawn(&["run"]);
@@ -29,8 +31,8 @@ async fn nothing_was_delivered(world: World) {
 
 #[tokio::test]
 async fn an_item_that_was_closed_is_not_worked_on() {
-    let world = World::start().await;
-    let (ended, issue) = while_working(&world, |issue| _ = issue.close()).await;
+    let mut world = World::start().await;
+    let (ended, issue) = while_working(&mut world, |issue| _ = issue.close()).await;
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent stopped
@@ -58,8 +60,8 @@ async fn an_item_that_was_closed_is_not_worked_on() {
 
 #[tokio::test]
 async fn an_item_that_was_deleted_is_left_in_peace() {
-    let world = World::start().await;
-    let (ended, _) = while_working(&world, |issue| _ = issue.delete()).await;
+    let mut world = World::start().await;
+    let (ended, _) = while_working(&mut world, |issue| _ = issue.delete()).await;
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
         (Some(0), "github:acme/widgets#1: stopped\n"),
@@ -70,8 +72,8 @@ async fn an_item_that_was_deleted_is_left_in_peace() {
 
 #[tokio::test]
 async fn taking_the_processing_label_off_stops_the_run() {
-    let world = World::start().await;
-    let (ended, issue) = while_working(&world, |issue| _ = issue.unlabel("coding agent processing")).await;
+    let mut world = World::start().await;
+    let (ended, issue) = while_working(&mut world, |issue| _ = issue.unlabel("coding agent processing")).await;
     assert_snapshot!(told(&ended, &issue), @"
     exit code: 0
     labels: coding agent stopped
@@ -99,9 +101,9 @@ async fn taking_the_processing_label_off_stops_the_run() {
 
 #[tokio::test]
 async fn an_item_that_another_installation_finished_keeps_its_labels() {
-    let world = World::start().await;
-    let (ended, issue) = while_working(&world, |issue| {
-        let other = world.github.bot();
+    let mut world = World::start().await;
+    let other = world.github.bot();
+    let (ended, issue) = while_working(&mut world, |issue| {
         issue
             .label_by(other, "coding agent done")
             .unlabel("coding agent processing");

@@ -247,7 +247,8 @@ async fn tests_that_are_named_and_cannot_be_run_are_no_pass() {
 #[tokio::test]
 async fn a_process_that_is_killed_while_the_work_is_set_aside_loses_nothing() {
     let mut world = World::start().await;
-    let nap = format!("3.{}", mark().replace('.', ""));
+    world.model.repeats_answers();
+    let nap = format!("8.{}", mark().replace('.', ""));
     // Fails before and after; the nap before is the one to be killed in.
     let command = format!("test -f greeting.txt || sleep {nap}; echo 'a.py:1: broken'; exit 1");
     world.configure(|config| config["planning"] = json!({"verification": {"test_command": command}}));

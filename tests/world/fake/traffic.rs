@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
@@ -43,7 +42,8 @@ pub struct Traffic {
     deeds: Mutex<Vec<Deed>>,
     arrived: AtomicUsize,
     hanging: AtomicUsize,
-    are_cut_off: AtomicBool,
+    /// How often hanging requests were cut off.
+    cuts: AtomicUsize,
     clock: AtomicI64,
 }
 
@@ -207,12 +207,14 @@ impl Traffic {
         self.hanging.load(Ordering::SeqCst)
     }
 
-    pub fn are_cut_off(&self) -> bool {
-        self.are_cut_off.load(Ordering::SeqCst)
+    /// Returns how often hanging requests were cut off: a request hangs until this changes.
+    pub fn cuts(&self) -> usize {
+        self.cuts.load(Ordering::SeqCst)
     }
 
     pub fn cut_off(&self) {
-        self.are_cut_off.store(true, Ordering::SeqCst);
+        self.hanging.store(0, Ordering::SeqCst);
+        self.cuts.fetch_add(1, Ordering::SeqCst);
     }
 
     pub fn record_hanging(&self) {

@@ -115,10 +115,10 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     let mut world = world().await;
     world.configure(|config| config["budget"] = json!({ "minutes": 30 }));
     let issue = paused(&world).await;
-    // Half an hour less a little was worked, and long ago the run was set aside.
+    // A part of half an hour was worked, and long ago the run was set aside.
     world
         .rewrite_records(|record| {
-            record["worked"]["worked_seconds"] = json!(29 * 60);
+            record["worked"]["worked_seconds"] = json!(20 * 60);
             record["planned"]["started_at"] = json!("2026-01-01T00:00:00Z");
         })
         .await;

@@ -57,6 +57,13 @@ async fn killed_at(place: Place) {
         Place::Reviewer(_) => team.reviewer.until_held(1).await,
         Place::Worker(_) => team.world.model.until_held(1).await,
     }
+    // The thread that writes the journal is killed as well.
+    let given = match place {
+        Place::Planner(at) | Place::Reviewer(at) => at,
+        Place::Worker(at) => 2 + at,
+    };
+    let is_written = || count(&team.world, "review_given") >= given;
+    team.world.until("the judgements until here", is_written).await;
     program.kill().await;
     let ended = team.world.run().await;
 

@@ -12,11 +12,10 @@ use crate::world::scripts::greets;
 const KEY: &str = "sk-of-the-program";
 
 /// Writes an executable script into the world's folder and has it review plans.
-fn reviews_with(world: &mut World, script: &str, on_unready: &str) -> String {
+fn reviews_with(world: &mut World, script: &str, on_unready: &str, seconds: u32) -> String {
     let path = world.keeps("bin/critic", &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let critic =
-        json!({ "provider": "command", "command": [path, "-"], "env": { "CRITIC_KEY": KEY }, "timeout_seconds": 2 });
+    let critic = json!({ "provider": "command", "command": [path, "-"], "env": { "CRITIC_KEY": KEY }, "timeout_seconds": seconds });
     world.configure(|config| {
         config["llm"]["models"] = json!({ "critic": critic });
         config["llm"]["roles"] = json!({ "reviewer": "critic" });
@@ -36,6 +35,7 @@ async fn a_program_gets_the_plan_on_its_stdin_and_its_variables_alone() {
         &mut world,
         &format!("cat > {seen}; env >> {seen}; ls -A | wc -l >> {seen}; echo '{answer}'"),
         "fail",
+        120,
     );
     greets(world.model.plans(good_plan()));
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
@@ -70,14 +70,14 @@ async fn a_program_gets_the_plan_on_its_stdin_and_its_variables_alone() {
 
 #[tokio::test]
 async fn one_that_hangs_floods_or_says_nothing_useful_is_named_and_never_passes() {
-    for (script, reason) in [
-        ("sleep 60 & sleep 60", "did not answer within 2 s"),
-        ("yes 'Score: 10/10'", "wrote more than 20971520 bytes"),
-        ("printf '\\377\\376'", "is not text in UTF-8"),
-        ("echo no credits >&2; exit 3", "it said last: no credits"),
+    for (script, seconds, reason) in [
+        ("sleep 600 & sleep 600", 2, "did not answer within 2 s"),
+        ("yes 'Score: 10/10'", 120, "wrote more than 20971520 bytes"),
+        ("printf '\\377\\376'", 120, "is not text in UTF-8"),
+        ("echo no credits >&2; exit 3", 120, "it said last: no credits"),
     ] {
         let mut world = World::start().await;
-        reviews_with(&mut world, script, "proceed");
+        reviews_with(&mut world, script, "proceed", seconds);
         greets(world.model.plans(good_plan()));
         let issue = world.github.open_issue("Greet the reader").label("coding agent");
 
@@ -95,7 +95,7 @@ async fn one_that_hangs_floods_or_says_nothing_useful_is_named_and_never_passes(
 #[tokio::test]
 async fn one_that_is_missing_is_found_by_doctor_and_stops_the_plan() {
     let mut world = World::start().await;
-    let path = reviews_with(&mut world, "true", "fail");
+    let path = reviews_with(&mut world, "true", "fail", 120);
     let doctor = world.command(&["doctor"]).await.stdout;
     assert!(doctor.contains("program critic (reviewer)"), "{doctor}");
     std::fs::remove_file(&path).unwrap();

@@ -12,12 +12,16 @@ const require = createRequire(`${JUDGES}/node_modules/`);
 const { chromium } = require("playwright-core");
 const axe = require.resolve("axe-core/axe.min.js");
 
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+// Whatever is waited for comes within this, on a busy machine.
+const PATIENCE = 240_000;
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"], timeout: PATIENCE });
 const faults = [];
 
 const open = async (width, options = {}) => {
   // axe is put in by the driver, beside what the page may load.
   const context = await browser.newContext({ viewport: { width, height: 800 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultNavigationTimeout(PATIENCE);
   await context.route("**/*", (route) => {
     if (!route.request().url().startsWith(DASHBOARD)) faults.push(`asked for ${route.request().url()}`);
     return route.continue();
@@ -66,7 +70,7 @@ const steps = {
     await page.waitForURL(/did=approve/);
     await page.evaluate(() => { window.same = true; });
     console.log("approved");
-    await page.waitForSelector("#head .state-done", { timeout: 120_000 });
+    await page.waitForSelector("#head .state-done");
     assert(await page.evaluate(() => window.same), "the page was loaded again");
     assert((await page.locator("#difference").textContent()).includes("README.md"));
     await isClean(page);
@@ -77,7 +81,7 @@ const steps = {
     await page.locator("summary", { hasText: "Stop" }).press("Enter");
     await page.getByRole("button", { name: "Stop", exact: true }).press("Enter");
     await page.waitForURL(/did=stop/);
-    await page.waitForSelector("#head .state-stopped", { timeout: 60_000 });
+    await page.waitForSelector("#head .state-stopped");
   },
   // Every page in both languages, both widths, light and dark: reads, fits, and is accessible.
   async look() {

@@ -127,7 +127,7 @@ async fn a_reader_goes_on_where_it_was_after_a_restart_and_hears_other_processes
         StatusCode::OK
     );
     reader.until_ordered("clear-history").await;
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     drop(idle);
     ends(program, &world).await;
     world.finish().await;

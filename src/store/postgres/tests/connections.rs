@@ -198,7 +198,7 @@ async fn workers_are_woken_by_new_work_and_by_the_death_of_others() {
     sleep(Duration::from_millis(100)).await;
     rung.mark_unchanged();
     admit(&busy, 1).await;
-    tokio::time::timeout(Duration::from_secs(1), rung.changed())
+    tokio::time::timeout(Duration::from_secs(30), rung.changed())
         .await
         .unwrap()
         .unwrap();
@@ -214,6 +214,7 @@ async fn workers_are_woken_by_new_work_and_by_the_death_of_others() {
             break claimed;
         }
     };
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    // Long before its lease is over.
+    assert!(begun.elapsed() < TTL / 2, "{:?}", begun.elapsed());
     drop(claimed);
 }
