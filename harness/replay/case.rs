@@ -1,12 +1,13 @@
 //! One recording, from the label to the pull request.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use coding_agent_harness::history::{History, git};
 use coding_agent_harness::installation::{self, Installation};
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::action::Action;
@@ -250,16 +251,25 @@ fn judged(
 }
 
 /// Returns the files of the recorded difference that were changed or built when the recorded image
-/// was made, and only got into it: no command names them by their whole path, and nothing that was
-/// played changed them.
+/// was made, and only got into it: no command that could change them names them by their whole
+/// path, and nothing that was played changed them.
 fn of_the_image(
     theirs: &BTreeMap<String, Changed>,
     ours: &BTreeMap<String, Changed>,
     trajectory: &Trajectory,
 ) -> Vec<String> {
-    let is_named = |path: &str| trajectory.steps.iter().any(|step| names(&step.action.in_words(), path));
+    let said = || trajectory.steps.iter().map(|step| step.action.in_words());
+    let is_named = |path: &str| said().any(|command| !only_reads(&command) && names(&command, path));
     let paths = theirs.keys().filter(|path| !ours.contains_key(*path));
     paths.filter(|path| !is_named(path)).cloned().collect()
+}
+
+/// Tells whether this is one command of those that show files, whose output goes nowhere.
+fn only_reads(command: &str) -> bool {
+    static SHOWS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"^\s*(cd \S+\s*&&\s*)?(cat|head|tail|nl|wc|ls|grep|sed -n)\s[^<>;&|`$\n]*(\|\s*(head|tail|wc|grep)[^<>;&|`$\n]*)*\s*$").ok()
+    });
+    SHOWS.as_ref().is_some_and(|pattern| pattern.is_match(command)) && !command.contains(" -i")
 }
 
 /// Tells whether a command names a file by its whole path, or from a folder that it goes to.
@@ -303,6 +313,29 @@ fn unlike(theirs: &BTreeMap<String, Changed>, ours: &BTreeMap<String, Changed>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_only_shows_files_changes_none() {
+        for command in [
+            "grep \"Babel\" setup.py\n",
+            "cat setup.py",
+            "cd src && sed -n '1,9p' setup.py | head -3",
+        ] {
+            assert!(only_reads(command), "{command}");
+        }
+        for command in [
+            "cat setup.py > other.py",
+            "cat <<'EOF' > setup.py\nx\nEOF",
+            "sed -n -i 1d setup.py",
+            "sed -i 's/a/b/' setup.py",
+            "cat setup.py; rm setup.py",
+            "cat setup.py | tee setup.py",
+            "cat $(rm setup.py)",
+            "python setup.py",
+        ] {
+            assert!(!only_reads(command), "{command}");
+        }
+    }
 
     #[test]
     fn files_are_named_by_their_whole_paths() {

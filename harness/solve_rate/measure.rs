@@ -1,8 +1,8 @@
 //! The measurement: each task with each worker, one after another, within the time of the whole.
 //! Outcomes that are in the book already are not measured again.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use coding_agent_harness::peer::Peer;
@@ -81,37 +81,48 @@ impl<'a> Measurement<'a> {
         measured
     }
 
+    /// The peer comes last: where the time does not suffice, tasks that the program and the floor
+    /// were both given say more than fewer tasks of all three.
     async fn take_all(&mut self, tasks: &[Task], book: &mut Book) -> anyhow::Result<Ended> {
         let mut ended = Ended::default();
-        for task in tasks {
-            // The tests of the tasks that ship are proven by tests of this project.
-            let mut is_proven = !task.is_borrowed();
-            for (worker, setting) in self.workers() {
-                if book.has(&task.name, worker, &setting) {
-                    continue;
-                }
-                if self.is_over() {
-                    ended.not_measured.push((task.name.clone(), worker));
-                    continue;
-                }
-                if !is_proven && let Some(flaw) = self.flaw_of(task).await? {
-                    println!("{}: left out, since {flaw}", task.name);
-                    ended.left_out.push(task.name.clone());
-                    break;
-                }
-                is_proven = true;
-                let outcome = self.outcome(task, worker, &setting).await?;
-                if self.is_over() && is_interrupted(&outcome) {
-                    ended.not_measured.push((task.name.clone(), worker));
-                    continue;
-                }
-                if outcome.end == End::Failed {
-                    // A model that is gone is the fault of no task.
-                    self.server.ensure_there().await?;
-                }
-                tell(&outcome);
-                book.add(outcome)?;
+        // The tests of the tasks that ship are proven by tests of this project.
+        let mut proven: HashSet<&str> = HashSet::new();
+        let (peers, own): (Vec<_>, Vec<_>) = self
+            .workers()
+            .into_iter()
+            .partition(|(worker, _)| *worker == Worker::Peer);
+        let each = |workers: Vec<(Worker, Setting)>| {
+            tasks
+                .iter()
+                .flat_map(move |task| workers.clone().into_iter().map(move |worker| (task, worker)))
+        };
+        for (task, (worker, setting)) in each(own).chain(each(peers)) {
+            if book.has(&task.name, worker, &setting) || ended.left_out.contains(&task.name) {
+                continue;
             }
+            if self.is_over() {
+                ended.not_measured.push((task.name.clone(), worker));
+                continue;
+            }
+            if task.is_borrowed()
+                && proven.insert(&task.name)
+                && let Some(flaw) = self.flaw_of(task).await?
+            {
+                println!("{}: left out, since {flaw}", task.name);
+                ended.left_out.push(task.name.clone());
+                continue;
+            }
+            let outcome = self.outcome(task, worker, &setting).await?;
+            if self.is_over() && is_interrupted(&outcome) {
+                ended.not_measured.push((task.name.clone(), worker));
+                continue;
+            }
+            if outcome.end == End::Failed {
+                // A model that is gone is the fault of no task.
+                self.server.ensure_there().await?;
+            }
+            tell(&outcome);
+            book.add(outcome)?;
         }
         Ok(ended)
     }

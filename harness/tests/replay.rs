@@ -166,7 +166,7 @@ fn another_end_and_what_was_not_played_are_faults() {
     let recorded = Recorded::new();
     let same = (recorded.before.as_str(), recorded.after.as_str());
     recorded.record(1, same, &[("echo other > a.txt", 0, "")]);
-    recorded.record(2, same, &[("cat a.txt", 0, "two\n")]);
+    recorded.record(2, same, &[("test -f a.txt", 0, "")]);
     recorded.record(3, (&"7".repeat(40), &recorded.after), &[("cat a.txt", 0, "two\n")]);
     // The program ends a conversation that goes round in circles for so long.
     recorded.record(4, same, &[("cat a.txt", 0, "two\n"); 60]);

@@ -78,6 +78,7 @@ mod pausing;
 mod personal_data;
 mod plan_approvals;
 mod policy;
+mod ports;
 mod processes;
 mod progress;
 mod proxies;

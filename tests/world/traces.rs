@@ -1,7 +1,6 @@
 //! Traces, taken by a collector that others wrote (Datadog's test agent) and read as it tells them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -9,6 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::ports::free_port;
 use crate::world::World;
 use crate::world::scripts::{executes, greets, plan};
 
@@ -32,10 +32,6 @@ struct Span {
     ended: u64,
     is_error: bool,
     attributes: BTreeMap<String, Value>,
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 impl Collector {
@@ -207,7 +203,7 @@ async fn a_collector_gets_a_run_as_a_trace_with_its_stages_replies_and_tools() {
 #[tokio::test]
 async fn a_collector_that_is_away_costs_a_run_nothing() {
     let mut world = World::start().await;
-    let endpoint = format!("http://127.0.0.1:{}", free_port());
+    let endpoint = "http://127.0.0.1:1";
     world.configure(|config| config["traces"] = json!({ "endpoint": endpoint }));
     greets(world.model.plans(plan()));
     let issue = world.github.open_issue("Greet the reader").label("coding agent");

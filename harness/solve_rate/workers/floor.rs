@@ -2,6 +2,7 @@
 //! for the files as they should be. An agent that solves fewer tasks than this does harm.
 
 use std::fmt::Write as _;
+use std::time::Instant;
 
 use crate::bench::Bench;
 use crate::outcome::{End, Facts, Outcome, Worker};
@@ -12,6 +13,7 @@ use crate::workers::judged::judged;
 
 pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow::Result<Outcome> {
     let task = job.task;
+    let begun = Instant::now();
     let reply = match job.server.ask(&question(task), job.reply()).await {
         Ok(reply) => reply,
         Err(reason) => {
@@ -20,7 +22,11 @@ pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow
                 lacks_reply: true,
                 ..Facts::default()
             };
-            return Ok(Outcome { facts, ..failed });
+            return Ok(Outcome {
+                seconds: begun.elapsed().as_secs_f64(),
+                facts,
+                ..failed
+            });
         }
     };
     let files = files_in(&reply.text, task);

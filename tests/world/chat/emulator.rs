@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use super::{ALICE, BOB, MALLORY};
 use crate::fake::board::HUMAN;
 use crate::fake::github::Permission;
-use crate::fake::server::loopback;
+use crate::ports::free_port;
 use crate::reading::{count, facts};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
@@ -49,7 +49,7 @@ impl Emulator {
         // JSON is YAML.
         let file = world.folder().join("emulator.yaml");
         std::fs::write(&file, config.to_string()).unwrap();
-        let port = loopback().await.local_addr().unwrap().port().to_string();
+        let port = free_port().to_string();
         let process = Command::new(program)
             .args(["--port", &port, "--base-host", "127.0.0.1", "--config"])
             .arg(file)

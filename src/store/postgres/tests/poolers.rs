@@ -23,10 +23,10 @@ impl Pooler {
         let folder = tempfile::tempdir().unwrap();
         // It refuses to work as root.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let port = {
-            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            listener.local_addr().unwrap().port()
-        };
+        // None that the kernel gives to somebody else by itself.
+        let port = std::iter::repeat_with(|| fastrand::u16(20_000..30_000))
+            .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+            .unwrap();
         let socket = server.split("host=").nth(1).unwrap().split('&').next().unwrap();
         let file = folder.path().join("pgbouncer.ini");
         let text = format!(
@@ -43,7 +43,7 @@ impl Pooler {
         } else {
             Command::new("/usr/sbin/pgbouncer")
         };
-        let child = command
+        let mut child = command
             .arg(&file)
             .stderr(Stdio::null())
             .stdout(Stdio::null())
@@ -51,6 +51,8 @@ impl Pooler {
             .spawn()
             .unwrap();
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "the pooler ended: {ended:?}");
             sleep(Duration::from_millis(20)).await;
         }
         Self {
