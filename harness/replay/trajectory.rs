@@ -30,7 +30,7 @@ pub struct Step {
     pub recorded: Recorded,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// The exit status; `None` where it was not recorded, as after a time-out.
     pub status: Option<i32>,
@@ -99,14 +99,28 @@ fn of_mini(said: &Value) -> anyhow::Result<(String, String, Vec<Step>)> {
             .take_while(|next| next["role"] != "assistant");
         for command in commands_of(message) {
             let Some(answer) = answers.next() else { break };
-            if !command.contains("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT") {
+            let (command, recorded) = match command.split_once(SUBMITS) {
+                None => (command.as_str(), observed(answer)),
+                // What was said to it is the difference.
+                Some((before, _)) => (before_echo(before), Recorded::default()),
+            };
+            if !command.is_empty() {
                 let action = Action::Call("workspace/execute_command", json!({ "command": command }));
-                let recorded = observed(answer);
                 steps.push(Step { action, recorded });
             }
         }
     }
     Ok((task_in(&task), folder, steps))
+}
+
+/// The word with which mini-swe-agent hands its work in, by `echo`. Other commands may come before.
+const SUBMITS: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+
+/// Returns the commands before the `echo` that the text ends with.
+fn before_echo(text: &str) -> &str {
+    let text = text.trim_end_matches([' ', '"', '\'']);
+    let text = text.strip_suffix("echo").unwrap_or(text);
+    text.trim_end_matches([' ', '&', ';', '\n'])
 }
 
 /// Returns the commands of a reply. Other than one code block was refused by the agent, and never
@@ -241,7 +255,7 @@ mod tests {
                 { "role": "user", "content": "Please always provide EXACTLY ONE action" },
                 { "role": "assistant", "content": "```bash\ncat big\n```" },
                 { "role": "user", "content": "<returncode>0</returncode>\n<output_head>\nfirst\n</output_head>\n<elided_chars>\n9\n</elided_chars>\n<output_tail>\nlast\n</output_tail>" },
-                { "role": "assistant", "content": "```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```" },
+                { "role": "assistant", "content": "```bash\nrm b\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\n```" },
                 { "role": "user", "content": "diff" },
             ],
         });
@@ -252,7 +266,7 @@ mod tests {
             (read.task.as_str(), read.folder.as_str(), read.submission.as_str()),
             ("Broken.", "/src", "diff")
         );
-        assert_eq!(commands(&read), ["ls", "cat big"]);
+        assert_eq!(commands(&read), ["ls", "cat big", "rm b"]);
         assert_eq!(
             (read.steps[0].recorded.status, read.steps[0].recorded.output.as_str()),
             (Some(2), "\na\nb\n")
