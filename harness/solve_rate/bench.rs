@@ -11,7 +11,7 @@ use anyhow::Context;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::task::{Files, Language};
+use crate::task::{Files, Language, Task};
 
 /// The longest time that tests may take. A wrong mend may run for ever.
 const PATIENCE: &str = "120";
@@ -90,6 +90,18 @@ impl Bench {
                 self.language.name()
             ),
         }
+    }
+
+    /// Returns what is wrong with a task's hidden tests: they fail on its files, and pass on the
+    /// mended ones.
+    pub async fn flaw_of(&mut self, task: &Task) -> anyhow::Result<Option<&'static str>> {
+        let command = task.language.hidden_command();
+        if self.test(&task.with(&[&task.hidden]), command).await?.passed {
+            return Ok(Some("its tests do not notice the fault"));
+        }
+        let mended = task.with(&[&task.mend, &task.hidden]);
+        let is_sound = self.test(&mended, command).await?.passed;
+        Ok((!is_sound).then_some("its tests fail on the mended program as well"))
     }
 
     /// Runs the tests; `Ok(Err(output))` where they have no result.

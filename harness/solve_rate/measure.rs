@@ -104,13 +104,13 @@ impl<'a> Measurement<'a> {
                 ended.not_measured.push((task.name.clone(), worker));
                 continue;
             }
-            if task.is_borrowed()
-                && proven.insert(&task.name)
-                && let Some(flaw) = self.flaw_of(task).await?
-            {
-                println!("{}: left out, since {flaw}", task.name);
-                ended.left_out.push(task.name.clone());
-                continue;
+            if task.is_borrowed() && proven.insert(&task.name) {
+                let bench = bench(&mut self.benches, task.language).await?;
+                if let Some(flaw) = bench.flaw_of(task).await? {
+                    println!("{}: left out, since {flaw}", task.name);
+                    ended.left_out.push(task.name.clone());
+                    continue;
+                }
             }
             let outcome = self.outcome(task, worker, &setting).await?;
             if self.is_over() && is_interrupted(&outcome) {
@@ -141,19 +141,6 @@ impl<'a> Measurement<'a> {
             (Worker::Peer, Some(peer)) => peer::work(peer, &job, bench, setting).await,
             (Worker::Program | Worker::Peer, _) => program::work(&job, bench, setting).await,
         }
-    }
-
-    /// Returns what is wrong with the hidden tests of a task, before anybody works on it: they fail
-    /// on the faulty program, and pass on the mended one.
-    async fn flaw_of(&mut self, task: &Task) -> anyhow::Result<Option<&'static str>> {
-        let bench = bench(&mut self.benches, task.language).await?;
-        let command = task.language.hidden_command();
-        if bench.test(&task.with(&[&task.hidden]), command).await?.passed {
-            return Ok(Some("its tests do not notice the fault"));
-        }
-        let mended = task.with(&[&task.mend, &task.hidden]);
-        let is_sound = bench.test(&mended, command).await?.passed;
-        Ok((!is_sound).then_some("its tests fail on the mended program as well"))
     }
 
     fn is_over(&self) -> bool {

@@ -200,3 +200,36 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
     let [book, _] = measured.files();
     assert!(!std::fs::read_to_string(book).unwrap().contains("\"later\""));
 }
+
+#[test]
+fn tasks_of_others_are_proven_without_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, content) in [
+        ("python_programs/twice.py", "def twice(n):\n    return n * 3\n"),
+        ("correct_python_programs/twice.py", "def twice(n):\n    return n * 2\n"),
+        ("json_testcases/twice.json", "[[2], 4]\n"),
+        ("python_programs/half.py", "def half(n):\n    return n\n"),
+        ("correct_python_programs/half.py", "def half(n):\n    return n / 4\n"),
+        ("json_testcases/half.json", "[[2], 1]\n"),
+        ("python_programs/same.py", "def same(n):\n    return n\n"),
+        ("correct_python_programs/same.py", "def same(n):\n    return n\n"),
+        ("json_testcases/same.json", "[[2], 2]\n"),
+    ] {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let measured = Measured::new();
+    let quixbugs = folder.path().to_str().unwrap();
+    let variables = [("PROVE", "1"), ("QUIXBUGS", quixbugs)];
+    // Nobody listens there, and nobody has to.
+    let output = measured.run("http://127.0.0.1:1/v1", &variables, &["quixbugs/"]);
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        shown,
+        "quixbugs/half: its tests fail on the mended program as well\n\
+         quixbugs/same: its tests do not notice the fault\n\
+         1 of 3 tasks can be solved and are not\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
