@@ -264,6 +264,12 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     assert!(detail["change"].as_str().unwrap().contains("/pull/"), "{detail:#}");
     let page = door.text(&format!("/runs/{run}"), &cookie).await;
     assert!(page.contains("README.md") && page.contains("+Hello"), "{page}");
+    // A fact is counted a moment after the deed.
+    let is_counted = async || {
+        let metrics = door.get("/metrics").await.text().await.unwrap();
+        metrics.contains("coding_agent_runs_total{outcome=\"done\"} 1")
+    };
+    super::until("the figures", is_counted).await;
     let figures = door.json("/api/stats?days=7").await;
     assert_eq!(figures["ended"]["done"], 1, "{figures:#}");
     assert_eq!(figures["days"][0]["done"], 1, "{figures:#}");
