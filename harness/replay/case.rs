@@ -1,13 +1,12 @@
 //! One recording, from the label to the pull request.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use coding_agent_harness::history::{History, git};
 use coding_agent_harness::installation::{self, Installation};
-use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::action::Action;
@@ -18,7 +17,7 @@ use crate::fake::model::{Answer, Model, Plan, Request, Said};
 use crate::judge::{self, Given, Judgement};
 use crate::known::Known;
 use crate::normal::FOLDER;
-use crate::reason::DID_NOT_RUN;
+use crate::reason::{DID_NOT_RUN, only_reads};
 use crate::trajectory::{Step, Trajectory};
 
 /// The longest time that one recording may take.
@@ -264,14 +263,6 @@ fn of_the_image(
     paths.filter(|path| !is_named(path)).cloned().collect()
 }
 
-/// Tells whether this is one command of those that show files, whose output goes nowhere.
-fn only_reads(command: &str) -> bool {
-    static SHOWS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"^\s*(cd \S+\s*&&\s*)?(cat|head|tail|nl|wc|ls|grep|sed -n)\s[^<>;&|`$\n]*(\|\s*(head|tail|wc|grep)[^<>;&|`$\n]*)*\s*$").ok()
-    });
-    SHOWS.as_ref().is_some_and(|pattern| pattern.is_match(command)) && !command.contains(" -i")
-}
-
 /// Tells whether a command names a file by its whole path, or from a folder that it goes to.
 fn names(command: &str, path: &str) -> bool {
     let is_of_path = |letter: char| letter.is_alphanumeric() || "._-/+@".contains(letter);
@@ -313,29 +304,6 @@ fn unlike(theirs: &BTreeMap<String, Changed>, ours: &BTreeMap<String, Changed>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_that_only_shows_files_changes_none() {
-        for command in [
-            "grep \"Babel\" setup.py\n",
-            "cat setup.py",
-            "cd src && sed -n '1,9p' setup.py | head -3",
-        ] {
-            assert!(only_reads(command), "{command}");
-        }
-        for command in [
-            "cat setup.py > other.py",
-            "cat <<'EOF' > setup.py\nx\nEOF",
-            "sed -n -i 1d setup.py",
-            "sed -i 's/a/b/' setup.py",
-            "cat setup.py; rm setup.py",
-            "cat setup.py | tee setup.py",
-            "cat $(rm setup.py)",
-            "python setup.py",
-        ] {
-            assert!(!only_reads(command), "{command}");
-        }
-    }
 
     #[test]
     fn files_are_named_by_their_whole_paths() {

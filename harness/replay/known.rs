@@ -19,7 +19,7 @@ pub struct Known {
     names: HashSet<String>,
     /// All commands of the recording until now.
     said: String,
-    /// Those of them that did not do here what they did when they were recorded.
+    /// The commands until now that did not do here what they did when they were recorded.
     missed: String,
 }
 

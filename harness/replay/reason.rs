@@ -69,11 +69,12 @@ static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// The path that a command did not find.
 static NOT_FOUND: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    compiled(
-        r"^(?:[\w./-]+: )+(?:line \d+: )?(?:(?:cannot|can't) (?:access|read|open|stat|remove|find) )?['‘]?(?P<path>[\w./+@-]+?)['’]?(?: for reading)?: No such file or directory$",
-    )
+    compiled(concat!(
+        r"^(?:[\w./-]+: )+(?:line \d+: )?(?:(?:cannot|can't) (?:access|read|open|stat|remove|find) )?",
+        r"['‘]?(?P<path>[\w./+@-]+?)['’]?(?: for reading)?: No such file or directory$"
+    ))
 });
-/// What joins several commands to one: whatever the first of them shows may be missing, too.
+/// The signs that join several commands.
 static SEVERAL: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"[;\n]|&&|\|\|"));
 static GOES_FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(r"^\s*cd \S+\s*&&"));
 static OUTSIDE: LazyLock<Option<Regex>> =
@@ -95,6 +96,19 @@ static RUNS_CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Tells whether a command runs code for which the recorded image's own Python would be needed.
 pub fn runs_code(command: &str) -> bool {
     RUNS_CODE.as_ref().is_some_and(|pattern| pattern.is_match(command))
+}
+
+/// One command that shows files, perhaps in a folder that it goes to, and whose output goes nowhere.
+static ONLY_READS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compiled(concat!(
+        r"^\s*(cd \S+\s*&&\s*)?(cat|head|tail|nl|wc|ls|grep|sed -n)\s[^<>;&|`$\n]*",
+        r"(\|\s*(head|tail|wc|grep)[^<>;&|`$\n]*)*\s*$"
+    ))
+});
+
+/// Tells whether a command can change no file: it is one that shows files.
+pub fn only_reads(command: &str) -> bool {
+    is_match(&ONLY_READS, command) && !command.contains(" -i")
 }
 
 /// Tells whether the lines of a command's output have no order of their own.
@@ -214,7 +228,8 @@ fn without<'a>(lines: &'a [String], others: &[String]) -> Vec<&'a String> {
     lines.iter().filter(is_missing).collect()
 }
 
-/// Tells whether this is one command, after it went to a folder.
+/// Tells whether this is one command, after it went to a folder. Of several, whatever the others show
+/// may be missing, too.
 fn is_one(command: &str) -> bool {
     let command = match &*GOES_FIRST {
         Some(pattern) => pattern.replace(command.trim(), ""),
@@ -355,6 +370,29 @@ mod tests {
         assert_eq!(why("cat demo/_build/a; cat src/app.py", "a\nb\n", gone), None);
         let other = "cat: src/gone.py: No such file or directory\n";
         assert_eq!(why("cat src/gone.py", "x\n", other), None);
+    }
+
+    #[test]
+    fn a_command_that_only_shows_files_changes_none() {
+        for command in [
+            "grep \"Babel\" setup.py\n",
+            "cat setup.py",
+            "cd src && sed -n '1,9p' setup.py | head -3",
+        ] {
+            assert!(only_reads(command), "{command}");
+        }
+        for command in [
+            "cat setup.py > other.py",
+            "cat <<'EOF' > setup.py\nx\nEOF",
+            "sed -n -i 1d setup.py",
+            "sed -i 's/a/b/' setup.py",
+            "cat setup.py; rm setup.py",
+            "cat setup.py | tee setup.py",
+            "cat $(rm setup.py)",
+            "python setup.py",
+        ] {
+            assert!(!only_reads(command), "{command}");
+        }
     }
 
     #[test]

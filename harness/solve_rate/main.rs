@@ -36,13 +36,11 @@ use std::time::Instant;
 use coding_agent_harness::peer::Peer;
 use coding_agent_harness::{build, exit_code, fake};
 
-use bench::Bench;
 use book::Book;
 use measure::{Ended, Measurement};
 use report::Report;
 use server::Server;
 use setting::{Wanted, said};
-use task::{Language, Task};
 
 fn main() -> ExitCode {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -53,32 +51,6 @@ fn main() -> ExitCode {
     exit_code("solve-rate", outcome, "tasks were said to be done and are not")
 }
 
-/// Tells of each task whether its hidden tests fail before the mend and pass with it. No model is
-/// asked.
-async fn prove(tasks: &[Task]) -> anyhow::Result<()> {
-    let mut flawed = 0;
-    for language in Language::ALL {
-        let tasks: Vec<_> = tasks.iter().filter(|task| task.language == language).collect();
-        if tasks.is_empty() {
-            continue;
-        }
-        let mut bench = Bench::start(language).await?;
-        for task in tasks {
-            if let Some(flaw) = bench.flaw_of(task).await? {
-                println!("{}: {flaw}", task.name);
-                flawed += 1;
-            }
-        }
-        bench.end().await?;
-    }
-    println!(
-        "{} of {} tasks can be solved and are not",
-        tasks.len() - flawed,
-        tasks.len()
-    );
-    Ok(())
-}
-
 /// Works on all tasks that are not in the book yet, prints the report, and returns the number of
 /// dishonest ends.
 async fn measure(names: Vec<String>) -> anyhow::Result<usize> {
@@ -86,7 +58,7 @@ async fn measure(names: Vec<String>) -> anyhow::Result<usize> {
     let wanted = Wanted::of_environment(names)?;
     let tasks = choice::of(&wanted)?;
     if said("PROVE").is_some() {
-        prove(&tasks).await?;
+        measure::prove(&tasks).await?;
         return Ok(0);
     }
     let model = server::name()?;

@@ -42,7 +42,7 @@ impl IndexError {
         }
         let mend = match code.map(|code| code & 0xff) {
             Some(1 | 11 | 26) => return Self::Damaged { file, reason },
-            Some(5 | 6) => "another process keeps it locked; it is used again when that has ended",
+            _ if Self::is_locked(error) => "another process keeps it locked; it is used again when that has ended",
             // The second code: the memory that the processes share got no room on a full disk.
             Some(13) => FULL,
             _ if code == Some(SHARED_MEMORY) => FULL,

@@ -204,7 +204,7 @@ async fn a_new_token_that_is_refused_as_if_it_had_no_rights_is_tried_again() {
         becomes_an_app(&mut world);
         let issue = world.github.open_issue("Greet").label("coding agent");
         let refused = Fault::Refuses(status, says);
-        let first = Disturbance::of("GET /repos/acme/widgets/issues", refused).times(2);
+        let first = Disturbance::of("GET /repos/acme/widgets/issues", refused).times(3);
         world.github.disturb(first.once_answered(MADE));
 
         let ended = world.run().await;

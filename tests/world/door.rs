@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::world::World;
+use crate::world::{PATIENCE, World};
 
 /// Where the engine itself listens.
 const ENGINE: &str = "/var/run/docker.sock";
@@ -101,7 +101,7 @@ impl Door {
     /// Waits until so many streams were cut.
     pub async fn until_cut(&self, count: usize) {
         let mut cuts = self.shared.cuts.subscribe();
-        let cut = tokio::time::timeout(Duration::from_mins(4), cuts.wait_for(|cuts| *cuts >= count));
+        let cut = tokio::time::timeout(PATIENCE, cuts.wait_for(|cuts| *cuts >= count));
         cut.await.expect("the streams are cut").unwrap();
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::fake::model::Plan;
-use crate::world::{IMAGE, World};
+use crate::world::{IMAGE, PATIENCE, World};
 
 /// Waits until the one container of this world runs, and returns its id.
 async fn running_container(world: &World) -> String {
@@ -25,7 +25,7 @@ async fn running_container(world: &World) -> String {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(4), waiting)
+    tokio::time::timeout(PATIENCE, waiting)
         .await
         .unwrap_or_else(|_| panic!("no container came\n{}", world.story()))
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::world::PATIENCE;
+
 /// An argument no other process has, e.g. for `sleep`: a number of seconds that is unique.
 pub(crate) fn mark() -> String {
     let unique = uuid::Uuid::now_v7().as_u128();
@@ -45,7 +47,7 @@ pub(crate) fn kill(id: u32) {
 
 /// Waits until any process has `mark`, for as long as whole runs are waited for.
 pub(crate) async fn until_some(mark: &str) {
-    let deadline = Instant::now() + Duration::from_mins(4);
+    let deadline = Instant::now() + PATIENCE;
     while with_mark(mark).is_empty() {
         assert!(Instant::now() < deadline, "no process with {mark} came");
         tokio::time::sleep(Duration::from_millis(20)).await;

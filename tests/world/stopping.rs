@@ -71,7 +71,7 @@ async fn in_the_middle_of_a_command_the_work_goes_into_a_new_container() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(ended.stdout, "github:acme/widgets#1: interrupted\n");
-    assert!(asked.elapsed() < Duration::from_mins(1), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
     assert_eq!(world.containers().await, [""; 0]);
     assert_eq!(processes::with_mark(&long), [0; 0]);
     assert_eq!(issue.labels(), ["coding agent processing"]);

@@ -13,7 +13,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Program, World};
+use crate::world::{PATIENCE, Program, World};
 
 /// Tokens of the users that [`with_users`] configures.
 pub const ALICE: &str = "alice-alice-alice-alice";
@@ -148,7 +148,7 @@ pub async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
-    let came = tokio::time::timeout(std::time::Duration::from_mins(4), waiting).await;
+    let came = tokio::time::timeout(PATIENCE, waiting).await;
     assert!(came.is_ok(), "waited in vain for {what}");
 }
 

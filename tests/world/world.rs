@@ -30,7 +30,7 @@ pub const IMAGE: &str = "coding-agent-executor-python:latest";
 pub const MODEL_KEY: &str = "sk-model-key-0123456789";
 
 /// Long enough for anything that is going to happen, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(4);
+pub const PATIENCE: Duration = Duration::from_mins(4);
 
 pub struct World {
     pub github: GitHub,

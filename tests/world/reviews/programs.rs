@@ -15,7 +15,9 @@ const KEY: &str = "sk-of-the-program";
 fn reviews_with(world: &mut World, script: &str, on_unready: &str, seconds: u32) -> String {
     let path = world.keeps("bin/critic", &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let critic = json!({ "provider": "command", "command": [path, "-"], "env": { "CRITIC_KEY": KEY }, "timeout_seconds": seconds });
+    let critic = json!({
+        "provider": "command", "command": [path, "-"], "env": { "CRITIC_KEY": KEY }, "timeout_seconds": seconds,
+    });
     world.configure(|config| {
         config["llm"]["models"] = json!({ "critic": critic });
         config["llm"]["roles"] = json!({ "reviewer": "critic" });

@@ -100,7 +100,8 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
     let begun = Instant::now();
     let taken = delivers(&door, "d-1", "issues", Some(&good), &body).await;
-    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+    // A forge gives up after ten.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(outcome(taken).await, "taken");
     let claimed = issue.until(|issue| issue.labels() == ["coding agent processing"]);
     program.until(&world, claimed).await;
