@@ -155,6 +155,22 @@ mod tests {
         assert_eq!(planted("pass"), None);
     }
 
+    #[test]
+    fn problems_are_read_packed_and_unpacked() {
+        use std::io::Write as _;
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("problems.jsonl");
+        let packed = folder.path().join("problems.jsonl.gz");
+        std::fs::write(&plain, PROBLEM).unwrap();
+        let file = std::fs::File::create(&packed).unwrap();
+        let mut packing = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+        packing.write_all(PROBLEM.as_bytes()).unwrap();
+        packing.finish().unwrap();
+        for file in [plain, packed] {
+            assert_eq!(text_of(&file).unwrap(), PROBLEM);
+        }
+    }
+
     #[tokio::test]
     async fn borrowed_tasks_can_be_solved_and_are_not() {
         let folder = tempfile::tempdir().unwrap();

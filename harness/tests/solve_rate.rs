@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use coding_agent_harness::fake::model::{Model, Plan, Script};
+use coding_agent_harness::fake::model::{Model, Plan, Protocol, Script};
 use serde_json::json;
 
 const CLAMP: &str = "python/clamp";
@@ -113,6 +113,42 @@ fn assert_shown(text: &str, wanted: &[&str]) {
     for words in wanted {
         assert!(text.contains(words), "{words:?} is missing:\n{text}");
     }
+}
+
+#[tokio::test]
+async fn a_model_of_ollama_is_measured_over_its_own_protocol() {
+    let measured = Measured::new();
+    let model = Model::start().await;
+    works(
+        model.for_task("clamp() returns the wrong end"),
+        "numbers_in_range.py",
+        &clamp(),
+    )
+    .says(&format!("numbers_in_range.py\n```python\n{}```", clamp()));
+    let host = model.address();
+    let host = host.trim_start_matches("http://");
+    let variables = [
+        ("ROUND", "one"),
+        ("PLAN", "1"),
+        ("OLLAMA_HOST", host),
+        ("OLLAMA_MODEL", &measured.model),
+    ];
+    let (code, text, complaints) = shown(&measured.run("http://127.0.0.1:1/v1", &variables, &[CLAMP]));
+    assert_eq!(code, Some(0), "{text}{complaints}");
+    assert_shown(
+        &text,
+        &[
+            "python/clamp, Program: solved, Ready",
+            "python/clamp, Floor: solved, Ready",
+        ],
+    );
+    let asked = model.requests();
+    let by_ollama = asked
+        .iter()
+        .filter(|request| request.protocol == Protocol::Ollama)
+        .count();
+    // The floor's one question goes to the server's other address, as everybody's clients do.
+    assert_eq!(by_ollama, asked.len() - 1, "{text}");
 }
 
 #[tokio::test]

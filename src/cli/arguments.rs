@@ -24,7 +24,7 @@ Exit codes:
    3  the model's replies stayed unreadable
   64  wrong usage
   78  wrong configuration
- 130  ended by a second signal, or at the end of the grace period";
+ 130  ended by a second signal, or at the end of the grace period; `run --task` by the first signal";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +38,8 @@ Examples:
 const CONFIG_HELP: &str =
     "Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or /etc/coding-agent/config.yaml]";
 
-const TASK_HELP: &str = "E.g. github:owner/repo#12, gitlab:group/project#34, gitlab:group/project!34, local:<id>";
+const TASK_HELP: &str =
+    "E.g. github:owner/repo#12, gitlab:group/project#34, 'gitlab:group/project!34' (in quotes), local:<id>";
 
 const RUN_HELP: &str = "\
 Find labelled items, work on them until none is left, and end.
@@ -94,7 +95,7 @@ pub enum Command {
     Produce,
     /// Only work on what has been found, until stopped
     Consume,
-    /// Show the dashboard in a browser, until stopped; nothing is worked on
+    /// Serve the dashboard and the API until stopped; nothing is worked on
     Dashboard {
         /// Address and port, instead of http.listen [default: 127.0.0.1:8420]
         #[arg(long, value_name = "ADDRESS")]
@@ -474,7 +475,7 @@ mod tests {
           serve         Find and work on labelled items until stopped
           produce       Only find labelled items and queue them, until stopped
           consume       Only work on what has been found, until stopped
-          dashboard     Show the dashboard in a browser, until stopped; nothing is worked on
+          dashboard     Serve the dashboard and the API until stopped; nothing is worked on
           pause         Set a task aside at its next safe point, or with --all every task
           resume        Let a paused task go on, or with --all every task that --all paused
           stop          End a task for good; what was done stays on a branch

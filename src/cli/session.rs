@@ -25,13 +25,17 @@ use crate::traces::Traces;
 use crate::web;
 
 /// Name prefixes of everything that the program keeps in its state folder.
-const STATE: [&str; 9] = [
+const STATE: [&str; 13] = [
+    "certificates",
     "claims",
     "coding-agent.db",
     "http-token",
     "instance",
     "mirrors",
+    "operations",
     "pause",
+    "restarts",
+    "reviewers",
     "run.lock",
     "workers",
     ".doctor",

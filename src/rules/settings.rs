@@ -222,6 +222,15 @@ mod tests {
     }
 
     #[test]
+    fn the_document_shows_a_file_that_is_read() {
+        let document = include_str!("../../docs/project-rules.md");
+        let shown = document.split("```yaml\n").nth(1).unwrap();
+        let (file, _) = shown.split_once("```").unwrap();
+        let settings = Settings::read(YAML, file).unwrap();
+        assert!(settings.extension.starts_with("Write British English."));
+    }
+
+    #[test]
     fn the_whole_file_is_read() {
         let text = "system_prompt_extension: |\n  Write British English.\nallowed_tools: [workspace/*]\ndenied_tools:\n  - docs/write\n\
              file_patterns:\n  include: [src/**]\n  exclude: ['*.pem']\n";

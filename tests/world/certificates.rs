@@ -105,7 +105,7 @@ async fn what_is_trusted_for_one_connection_is_not_trusted_for_others() {
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     BAD   GitLab token                    the server's certificate comes from an authority that is not trusted here
                                           -> name that authority's certificate in ca_file

@@ -57,12 +57,12 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
     ok    GitHub repositories acme/*      can be searched; 0 items carry the trigger label now; repositories looked at: 1
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     ok    GitLab token                    works, as coding-agent-bot
     ok    GitLab project acme/widgets     can be read and pushed to
-    ok    GitLab labels in acme/widgets   will be made when they are needed
+    ok    GitLab labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
     ok    GitLab git of acme/widgets      can be fetched, and takes claims
     ok    executor                        EXECUTOR
     ok    Docker                          ENGINE
@@ -126,7 +126,7 @@ async fn missing_and_needless_rights_are_told() {
     insta::assert_snapshot!(said(&world, &ended), @"
     ok    state directory                 FOLDER/state
     look  GitHub token                    works, as coding-agent-bot; it may do more than the program needs: delete_repo, admin:org
-                                          -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone
+                                          -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone
     BAD   GitHub repository acme/widgets  can be read, but the token's account may not push to it
                                           -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)
     BAD   GitHub repository acme/nowhere  the answer was 404 Not Found: Not Found
@@ -164,7 +164,7 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     BAD   executor                        the executor /nowhere/executor cannot be read: No such file or directory (os error 2)
                                           -> `make build` or `make install` puts a static one beside the program, and so does `cargo install` with RUSTFLAGS='-C target-feature=+crt-static' and --target; or set command_executor.executor_path
@@ -200,7 +200,7 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   will be made when they are needed
+    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     ok    executor                        EXECUTOR
     ok    Docker                          ENGINE

@@ -40,10 +40,10 @@ async fn a_classic_token_is_told_what_it_should_not_have() {
 
     insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     look GitHub token works, as coding-agent-bot; it may do more than the program needs: workflow, read:org; it never expires
-    -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone; make a token with an end, at most a year ahead: one that is lost is good for ever otherwise
+    -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone; make a token with an end, at most a year ahead: one that is lost is good for ever otherwise
     look GitHub repository acme/widgets can be read and pushed to; the token's account is an administrator of it
-    -> use the token of an account of the bot's own with the role Write
-    ok GitHub labels in acme/widgets will be made when they are needed
+    -> use the token of an account of its own with the role Write: what the token's account writes is taken for the program's, and a person's comments would not be read
+    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     world.github.scopes("");
@@ -64,7 +64,7 @@ async fn a_fine_grained_token_tells_its_end_and_nothing_else() {
     look GitHub token works, as coding-agent-bot; what it may do only its settings page tells; it ends on DAY
     -> make a new token in time
     ok GitHub repository acme/widgets can be read and pushed to
-    ok GitHub labels in acme/widgets will be made when they are needed
+    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     world.finish().await;
@@ -77,7 +77,7 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     ok GitHub App works, as coding-agent[bot]
     ok GitHub repository acme/widgets can be read and pushed to
-    ok GitHub labels in acme/widgets will be made when they are needed
+    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
@@ -89,7 +89,7 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     look GitHub App works, as coding-agent[bot]; it may do more than the program needs: administration (read), checks (write), workflows (write); it may not read actions, so checks that fail are not seen
     -> take these permissions off the App, or lower them to read-only; give the App these repository permissions (read-only) and accept them where it is installed, or set follow_up.max_ci_rounds to 0
     ok GitHub repository acme/widgets can be read and pushed to
-    ok GitHub labels in acme/widgets will be made when they are needed
+    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
@@ -122,11 +122,11 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
     look GitLab token works, as coding-agent-bot; its user is an administrator of the whole GitLab; it may do more than the program needs: sudo, admin_mode; it ends on DAY
     -> use a project or group access token, or the token of an ordinary user with the role Developer; make a token with the scope 'api' alone; make a new token in time
     look GitLab project acme/widgets can be read and pushed to; the token's user has the role Maintainer
-    -> lower the role of the user (or of the access token) to Developer
-    ok GitLab labels in acme/widgets will be made when they are needed
+    -> use an access token of the project or group, or of a user of its own, with the role Developer: what the token's user writes is taken for the program's, and a person's comments would not be read
+    ok GitLab labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
     look GitLab project acme/tools can be read and pushed to; the token's user has the role Owner
-    -> lower the role of the user (or of the access token) to Developer
-    ok GitLab labels in acme/tools will be made when they are needed
+    -> use an access token of the project or group, or of a user of its own, with the role Developer: what the token's user writes is taken for the program's, and a person's comments would not be read
+    ok GitLab labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
     ok GitLab git of acme/widgets can be fetched, and takes claims
     ok GitLab git of acme/tools can be fetched, and takes claims
     ");
@@ -154,7 +154,7 @@ async fn the_repositories_of_an_owner_are_looked_at_one_by_one() {
     github.repository("acme/tools").member(bot, Permission::Admin);
     insta::assert_snapshot!(told_by_doctor(&world, "GitHub repositories").await, @"
     look GitHub repositories acme/* can be searched; 0 items carry the trigger label now; repositories looked at: 5; the token's account may not push to acme/closed, acme/docs; the token's account is an administrator of acme/tools
-    -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write), or name the other repositories one by one in github.repositories; use the token of an account of the bot's own with the role Write
+    -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write), or name the other repositories one by one in github.repositories; use the token of an account of its own with the role Write: what the token's account writes is taken for the program's, and a person's comments would not be read
     ");
 
     github.repository("acme/tools").member(bot, Permission::Read);
@@ -179,7 +179,7 @@ async fn a_gitlab_group_is_told_the_projects_in_which_the_role_is_none_or_more_t
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Owner);
     insta::assert_snapshot!(told_by_doctor(&world, "GitLab group").await, @"
     look GitLab group acme acme can be searched; 0 items carry the trigger label now; projects looked at: 6; the token's user may not push to acme/closed, acme/deep/site, acme/docs and 1 more; the token's user has a role above Developer in acme/tools
-    -> give the user the role Developer in the group, or name the other projects one by one in gitlab.projects; lower the role of the user (or of the access token) to Developer
+    -> give the user the role Developer in the group, or name the other projects one by one in gitlab.projects; use an access token of the project or group, or of a user of its own, with the role Developer: what the token's user writes is taken for the program's, and a person's comments would not be read
     ");
 
     gitlab.project("acme/tools").member(gitlab.bot(), Access::Reporter);

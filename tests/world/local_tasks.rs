@@ -360,6 +360,34 @@ async fn a_result_that_does_not_pass_is_applied_and_said_and_no_success() {
 }
 
 #[tokio::test]
+async fn a_dry_run_whose_checks_fail_is_not_called_done() {
+    let mut world = World::start().await;
+    world.configure(|config| config["planning"] = json!({"verification": {"max_rounds": 0}}));
+    let folder = project(&world, &[]);
+    world
+        .model
+        .plans(Plan::of(&["greet"]).verified_by("grep -q Hello hello.txt"))
+        .calls("workspace/execute_command", command("echo Bye > hello.txt"))
+        .done("Greeted.");
+
+    let ended = world.command(&task(&folder, &["--dry-run"])).await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert!(!folder.join("hello.txt").exists());
+    insta::assert_snapshot!(report(&ended, &folder), @"
+    coding-agent: 1 file would change, but the checks do not pass; FOLDER is as it was.
+      created  hello.txt
+
+    Greeted.
+
+    Check `grep -q Hello hello.txt` ended with 1 instead of 0.
+    Note: The plan selected no environment; the default `python` is used.
+    3 model turns ...
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_failure_after_real_work_shows_and_keeps_what_was_done() {
     let mut world = World::start().await;
     world.configure(|config| config["max_llm_process_num"] = json!(2));

@@ -77,6 +77,12 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
     };
     match ending {
         RunOutcome::Done { .. } if changed.is_empty() => format!("Done: no changes were needed in {folder}.\n"),
+        RunOutcome::Done { is_verified: false } if local.dry_run => {
+            format!(
+                "{files} would change, but {}; {folder} is as it was.\n",
+                verification::what_is_wrong(record)
+            )
+        }
         RunOutcome::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
         RunOutcome::Done { is_verified: false } => {
             format!(

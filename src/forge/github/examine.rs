@@ -33,10 +33,12 @@ const READ: [&str; 4] = ["metadata", "checks", "statuses", "actions"];
 const MOST_LOOKED_AT: usize = 100;
 const WRITE: &str =
     "give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write)";
+const OF_ITS_OWN: &str = "use the token of an account of its own with the role Write: what the token's account writes is taken for the \
+     program's, and a person's comments would not be read";
 /// Header with the time at which a token expires, such as `2026-05-26 09:44:21 UTC`.
 const END: &str = "github-authentication-token-expiration";
 const NARROWER: &str = "use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) \
-     and Checks, Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone";
+     and Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone";
 
 #[async_trait]
 impl ExamineApi for Api {
@@ -102,10 +104,7 @@ impl ExamineApi for Api {
             );
         }
         if !self.is_app && repository.permissions.admin == Some(true) {
-            doubts.add(
-                "the token's account is an administrator of it",
-                "use the token of an account of the bot's own with the role Write",
-            );
+            doubts.add("the token's account is an administrator of it", OF_ITS_OWN);
         }
         Ok(doubts.on("can be read and pushed to".to_owned()))
     }
@@ -156,7 +155,7 @@ impl ExamineApi for Api {
         }
         if !wide.is_empty() {
             let what = format!("the token's account is an administrator of {}", some_of(&wide));
-            doubts.add(what, "use the token of an account of the bot's own with the role Write");
+            doubts.add(what, OF_ITS_OWN);
         }
         let which = if is_more {
             ", those that were pushed to last"

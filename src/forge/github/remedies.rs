@@ -10,7 +10,7 @@ pub(super) fn remedy(right: Right, repository: &str) -> String {
         Right::WriteIssues => ("Issues", "Read and write"),
         Right::ReadChanges => ("Pull requests", "Read-only"),
         Right::WriteChanges | Right::CommentOnChanges => ("Pull requests", "Read and write"),
-        Right::ReadChecks => ("Checks", "Read-only"),
+        Right::ReadChecks => ("Commit statuses", "Read-only"),
         Right::ReadContents => ("Contents", "Read-only"),
         Right::ReadRoles => {
             return format!(

@@ -313,6 +313,63 @@ pub(crate) struct CheckOutput {
 }
 
 #[derive(Deserialize)]
+pub(crate) struct WorkflowRuns {
+    pub(crate) workflow_runs: Vec<WorkflowRun>,
+}
+
+/// A workflow of GitHub Actions at work for one commit.
+#[derive(Deserialize)]
+pub(crate) struct WorkflowRun {
+    id: u64,
+    name: Option<String>,
+    /// `completed` once there is a conclusion.
+    status: Option<String>,
+    conclusion: Option<String>,
+}
+
+impl From<WorkflowRun> for CheckRun {
+    fn from(run: WorkflowRun) -> Self {
+        Self {
+            id: run.id,
+            name: run.name.unwrap_or_else(|| "workflow".to_owned()),
+            status: run.status.unwrap_or_default(),
+            conclusion: run.conclusion,
+            details_url: None,
+            output: CheckOutput::default(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Jobs {
+    pub(crate) jobs: Vec<Job>,
+}
+
+/// A job of a workflow. The check run that shows it has the same number.
+#[derive(Deserialize)]
+pub(crate) struct Job {
+    id: u64,
+    name: String,
+    status: String,
+    conclusion: Option<String>,
+    /// Address of its page, which ends in `/job/<id>`.
+    html_url: Option<String>,
+}
+
+impl From<Job> for CheckRun {
+    fn from(job: Job) -> Self {
+        Self {
+            id: job.id,
+            name: job.name,
+            status: job.status,
+            conclusion: job.conclusion,
+            details_url: job.html_url,
+            output: CheckOutput::default(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
 pub(crate) struct CombinedStatus {
     pub(crate) statuses: Vec<CommitStatus>,
 }

@@ -20,6 +20,8 @@ use crate::forge::settings::allowed_users::Entry;
 /// The role that may push.
 const DEVELOPER: u64 = 30;
 const OWNER: u64 = 50;
+const OF_ITS_OWN: &str = "use an access token of the project or group, or of a user of its own, with the role Developer: what the token's \
+     user writes is taken for the program's, and a person's comments would not be read";
 /// The only scope that is needed, and others that it contains or that only let a token be renewed.
 /// Whatever begins with `read_` is contained, too.
 const SCOPES: [&str; 4] = ["api", "write_repository", "write_registry", "self_rotate"];
@@ -135,10 +137,7 @@ impl ExamineApi for Api {
         }
         if level > DEVELOPER {
             let role = if level >= OWNER { "Owner" } else { "Maintainer" };
-            doubts.add(
-                format!("the token's user has the role {role}"),
-                "lower the role of the user (or of the access token) to Developer",
-            );
+            doubts.add(format!("the token's user has the role {role}"), OF_ITS_OWN);
         }
         Ok(doubts.on("can be read and pushed to".to_owned()))
     }
@@ -174,7 +173,7 @@ impl ExamineApi for Api {
             let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
             doubts.add(
                 format!("the token's user has a role above Developer in {}", some_of(&wide)),
-                "lower the role of the user (or of the access token) to Developer",
+                OF_ITS_OWN,
             );
         }
         Ok(doubts.on(format!(

@@ -148,15 +148,20 @@ impl<P: Platform> Host<P> {
 
     async fn examine_labels(&self, name: &str) -> Result<Verdict, Failure> {
         let known = self.known_labels(name).await?;
-        let all = self.platform.settings().labels.all();
+        let settings = self.platform.settings();
+        let all = settings.labels.all();
         let missing: Vec<&str> = all
             .iter()
             .copied()
             .filter(|label| !known.contains(&P::label_key(label)))
             .collect();
+        // The program makes a label where it puts it on, and this one is put on by people.
+        let trigger = settings.labels.trigger.as_str();
         let detail = match missing.len() {
             0 => "are there".to_owned(),
-            count if count == all.len() => "will be made when they are needed".to_owned(),
+            _ if missing.contains(&trigger) => {
+                format!("'{trigger}' is for you to create; the others will be made when they are needed")
+            }
             _ => format!("{} will be made when they are needed", missing.join(", ")),
         };
         Ok(Verdict::Good { detail })

@@ -66,6 +66,34 @@ async fn a_failing_check_is_mended_from_the_end_of_its_log() {
 }
 
 #[tokio::test]
+async fn with_a_token_that_may_not_read_checks_the_jobs_themselves_are_looked_at() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    world.github.fine_grained();
+    pull.check_begins("test").check_passes("lint");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    pull.check_fails("test", &log(world.github.token()));
+    paints(&world, "blue");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let task = task(&world, 1);
+    assert!(
+        task.contains("E   assert 'red' == 'blue'\nthe token is [redacted]"),
+        "{task}"
+    );
+    pull.check_passes("test");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_failing_pipeline_is_mended_from_the_end_of_its_trace() {
     let world = patient(World::on_gitlab().await, 0);
     let merge = red_merge_request(&world).await;

@@ -1,7 +1,8 @@
 //! The checks of a pull request.
 //!
 //! GitHub has two kinds: check runs (those of GitHub Actions have a job with a log), and the older
-//! commit statuses.
+//! commit statuses. A fine-grained token cannot be given the right to read check runs; with it the
+//! jobs of GitHub Actions are asked for themselves, and those of other services are not seen.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,10 @@ impl Api {
         let on_commit = |part: &str| path(address.repository, &format!("/commits/{commit}/{part}?per_page=100"));
         let runs = |page: schema::CheckRuns| page.check_runs;
         let runs = self.client.pages(scope, &on_commit("check-runs"), runs).await;
-        let mut runs = if_readable(runs)?.unwrap_or_default();
+        let mut runs = match if_readable(runs)? {
+            Some(runs) => runs,
+            None => if_readable(self.jobs_of(address, commit).await)?.unwrap_or_default(),
+        };
         let statuses = |page: schema::CombinedStatus| page.statuses;
         let statuses = self.client.pages(scope, &on_commit("status"), statuses).await;
         let mut statuses = if_readable(statuses)?.unwrap_or_default();
@@ -59,6 +63,36 @@ impl Api {
         failed.extend(statuses.filter(|check| !known.contains(&check.key)));
         failed.truncate(MOST_FAILED);
         Ok(Checks::Failed(failed))
+    }
+
+    /// Returns what GitHub Actions did for a commit: the jobs of each workflow that failed, and the
+    /// others as a whole.
+    async fn jobs_of(&self, address: ItemAddress<'_>, commit: &str) -> Result<Vec<schema::CheckRun>, Failure> {
+        let scope = TokenScope::Repository(address.repository);
+        let at = |part: &str| path(address.repository, &format!("/actions/runs{part}per_page=100"));
+        let workflows = |page: schema::WorkflowRuns| page.workflow_runs;
+        let workflows = self
+            .client
+            .pages(scope, &at(&format!("?head_sha={commit}&")), workflows)
+            .await?;
+        let mut found = Vec::new();
+        for workflow in workflows {
+            let whole = schema::CheckRun::from(workflow);
+            let mut jobs = Vec::new();
+            if has_failed(&whole) {
+                let of_page = |page: schema::Jobs| page.jobs;
+                jobs = self
+                    .client
+                    .pages(scope, &at(&format!("/{}/jobs?", whole.id)), of_page)
+                    .await?;
+            }
+            // A workflow whose file cannot be read fails without a job.
+            if jobs.is_empty() {
+                found.push(whole);
+            }
+            found.extend(jobs.into_iter().map(schema::CheckRun::from));
+        }
+        Ok(found)
     }
 
     /// Returns the end of a job's log, or what another service said about its check.

@@ -42,12 +42,65 @@ pub async fn of_commit(hub: Shared<Hub>, viewer: Viewer, Path((owner, name, rest
 fn check_runs(hub: &Hub, viewer: &Viewer, place: &(String, String), commit: &str, query: &Query) -> Answer {
     let runs: Vec<_> = hub.show(viewer, |view| {
         let place = find(view.state, viewer, place)?;
+        if viewer.is_fine_grained && place.is_private {
+            return Err(Problem::forbidden("Resource not accessible by personal access token"));
+        }
         let jobs = place.jobs.iter().filter(|job| job.commit == commit);
         Ok::<_, Problem>(jobs.map(|job| check_run(view, place, job)).collect())
     })?;
     let page = query.page(runs, 30);
     let body = Json(json!({"total_count": page.total, "check_runs": page.items}));
     Ok(linked_body(query, &hub.api(), &page, body))
+}
+
+/// Answers with the workflows of a commit: here each has one job, and the number after its own.
+pub async fn workflow_runs(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path(place): Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    let commit = query.value("head_sha").unwrap_or_default().to_owned();
+    let runs: Vec<_> = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &place)?;
+        let jobs = place.jobs.iter().filter(|job| job.commit == commit);
+        let told = jobs.map(|job| {
+            json!({
+                "id": job.id + 1, "name": "CI", "head_sha": job.commit, "event": "pull_request", "run_attempt": 1,
+                "status": if job.conclusion.is_some() { "completed" } else { "in_progress" },
+                "conclusion": job.conclusion,
+            })
+        });
+        Ok::<_, Problem>(told.collect())
+    })?;
+    let page = query.page(runs, 30);
+    let body = Json(json!({"total_count": page.total, "workflow_runs": page.items}));
+    Ok(linked_body(&query, &hub.api(), &page, body))
+}
+
+/// Answers with the jobs of a workflow.
+pub async fn jobs(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, run)): Path<(String, String, u64)>,
+    query: Query,
+) -> Answer {
+    let jobs: Vec<_> = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let jobs = place.jobs.iter().filter(|job| job.id + 1 == run);
+        let told = jobs.map(|job| {
+            let check = check_run(view, place, job);
+            json!({
+                "id": job.id, "run_id": run, "name": job.name, "head_sha": job.commit,
+                "status": check["status"], "conclusion": job.conclusion, "html_url": check["html_url"],
+                "check_run_url": check["url"], "steps": [],
+            })
+        });
+        Ok::<_, Problem>(told.collect())
+    })?;
+    let page = query.page(jobs, 30);
+    let body = Json(json!({"total_count": page.total, "jobs": page.items}));
+    Ok(linked_body(&query, &hub.api(), &page, body))
 }
 
 fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {

@@ -40,6 +40,8 @@ pub type Hub = Arc<Forge<State>>;
 pub struct Viewer {
     pub login: String,
     pub is_app: bool,
+    /// Whether the token is a fine-grained one of a person, which has no permission for checks.
+    pub is_fine_grained: bool,
     /// The repositories and permissions that a token of an installation was made for.
     pub installation: Option<Narrow>,
 }
@@ -260,6 +262,7 @@ fn viewer(state: &mut State, headers: &HeaderMap) -> Result<(Viewer, Option<Stri
         let viewer = Viewer {
             login: token.login.clone(),
             is_app: false,
+            is_fine_grained: token.scopes.is_none() && token.installation.is_none(),
             installation: token.installation.clone(),
         };
         return Ok((viewer, token.scopes.clone()));
@@ -271,6 +274,7 @@ fn viewer(state: &mut State, headers: &HeaderMap) -> Result<(Viewer, Option<Stri
                 Viewer {
                     login: app.slug.clone(),
                     is_app: true,
+                    is_fine_grained: false,
                     installation: None,
                 },
                 None,

@@ -94,6 +94,8 @@ fn repository() -> Router<Hub> {
         .route("/repos/{owner}/{name}/git/refs", post(refs::create))
         .route("/repos/{owner}/{name}/git/refs/{*reference}", delete(refs::delete))
         .route("/repos/{owner}/{name}/commits/{*commit}", get(checks::of_commit))
+        .route("/repos/{owner}/{name}/actions/runs", get(checks::workflow_runs))
+        .route("/repos/{owner}/{name}/actions/runs/{id}/jobs", get(checks::jobs))
         .route("/repos/{owner}/{name}/actions/jobs/{id}/logs", get(checks::job_log))
 }
 
