@@ -19,7 +19,21 @@ pub enum WorkspaceError {
     /// The result changes files that the project's rules exclude.
     #[error("{0}")]
     OutsideRules(String),
+    /// Git cannot commit what lies in the work tree.
+    #[error("{0}")]
+    Uncommittable(String),
     /// A retry would fail as well.
     #[error("{0}")]
     Failed(String),
+}
+
+impl WorkspaceError {
+    /// Tells whether the work itself stands in the way, so that whoever works in the container can
+    /// mend it. What the project's rules exclude is not meant: the model was told of that before.
+    pub fn is_about_the_work(&self) -> bool {
+        matches!(
+            self,
+            Self::Uncommittable(_) | Self::Repository(RepositoryError::Unacceptable(_))
+        )
+    }
 }

@@ -18,6 +18,7 @@ use crate::tool::mcp::McpServer;
 use crate::workspace::WORKSPACE;
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::outside_rules;
 use crate::workspace::scripts;
 use crate::workspace::streams;
 use crate::workspace::streams::executor::ExecutorStream;
@@ -195,26 +196,32 @@ impl Project {
 
     /// Commits uncommitted changes, fetches all new commits and validates them. If a change reaches
     /// files that the project's rules exclude, the result is refused. Changes in the container from
-    /// then on are not part of the work, until [`Self::bring_back`].
+    /// then on are not part of the work, until [`Self::bring_back`], also after a refusal.
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
         let head = self.print_commit(scripts::COMMIT, &[message]).await?;
         let incoming = self.receive(&head).await?;
+        self.accept(incoming, head, files).await
+    }
+
+    /// Accepts what [`Self::keep`] kept last, judged anew as [`Self::take_back`] judges; `None` if
+    /// nothing was kept, or nothing is changed by it.
+    pub async fn take_kept(&self, files: &Files) -> Result<Option<Accepted>, WorkspaceError> {
+        let Some(head) = self.mirror.kept_wip(&self.run).await? else {
+            return Ok(None);
+        };
+        if self.mirror.tree(&head).await? == self.mirror.tree(&self.base.commit).await? {
+            return Ok(None);
+        }
+        // The mirror has all of it already.
+        let incoming = self.mirror.receive(tokio::io::empty()).await?;
+        self.accept(incoming, head, files).await.map(Some)
+    }
+
+    async fn accept(&self, incoming: Incoming, head: CommitId, files: &Files) -> Result<Accepted, WorkspaceError> {
         let acceptance = self.acceptance(head);
         self.take_large_files(&incoming, &acceptance).await?;
         let accepted = incoming.accept(&acceptance).await?;
-        if files.leave_something_out() {
-            let changed = self.mirror.changed(&self.base.commit, &accepted.head).await?;
-            let left_out = left_out(files, changed.into_iter().map(|changed| changed.path));
-            if !left_out.is_empty() {
-                return Err(WorkspaceError::OutsideRules(format!(
-                    "the work changes what {}, so nothing of it was pushed: {}; let the rules on the branch `{}` allow it, or \
-                     ask for something else",
-                    files.reason(),
-                    named(&left_out),
-                    self.base.branch
-                )));
-            }
-        }
+        outside_rules::refuse_changes(&self.mirror, &self.base, &accepted.head, files).await?;
         Ok(accepted)
     }
 
@@ -229,8 +236,7 @@ impl Project {
             .run_script(scripts::TOUCHED, &[self.base.commit.as_str()], 1024 * 1024)
             .await?;
         let printed = String::from_utf8_lossy(&printed);
-        let left_out = left_out(files, printed.split('\0').map(str::to_owned));
-        Ok((!left_out.is_empty()).then(|| named(&left_out)))
+        Ok(outside_rules::named(files, printed.split('\0').map(str::to_owned)))
     }
 
     fn acceptance(&self, head: CommitId) -> Acceptance {
@@ -242,7 +248,7 @@ impl Project {
     }
 
     /// Saves the work to the mirror with all uncommitted changes, so that another container can
-    /// continue it.
+    /// continue it. Repositories within the project are left out, and files that may not be read.
     pub async fn keep(&self) -> Result<CommitId, WorkspaceError> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
@@ -318,7 +324,12 @@ impl Project {
 
     async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, WorkspaceError> {
         let (printed, ending) = self.run_script(text, arguments, 64 * 1024).await?;
-        succeeded("the work could not be committed in the container", &ending)?;
+        let what = "the work could not be committed in the container";
+        succeeded(what, &ending).map_err(|error| match (error, ending.exit_code) {
+            // Git's own words on what it was given; not a signal, nor a program that is missing.
+            (WorkspaceError::Failed(text), ..126 | 128) => WorkspaceError::Uncommittable(text),
+            (error, _) => error,
+        })?;
         let printed = String::from_utf8_lossy(&printed);
         let id = printed.lines().last().unwrap_or_default();
         id.parse()
@@ -362,22 +373,6 @@ fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
         .into_iter()
         .chain(arguments.iter().copied())
         .collect()
-}
-
-fn left_out(files: &Files, paths: impl Iterator<Item = String>) -> Vec<String> {
-    let filter = files.filter();
-    paths.filter(|path| !path.is_empty() && !filter.takes(path)).collect()
-}
-
-/// Lists the first few paths, one per line, as inline code.
-fn named(paths: &[String]) -> String {
-    const MOST: usize = 10;
-    let shown = paths.iter().take(MOST).map(|path| format!("`{}`", path.escape_debug()));
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 fn succeeded(what: &str, ending: &Ending) -> Result<(), WorkspaceError> {

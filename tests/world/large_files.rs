@@ -206,7 +206,8 @@ async fn a_content_in_the_place_of_a_pointer_is_refused() {
         world.model.plans(plan()),
         "git config --remove-section filter.lfs && printf 'a new logo' > logo.bin && git add -A && git commit -qm Draw",
     );
-    script.done("Drawn.");
+    // It is told twice, and leaves it as it is.
+    script.done("Drawn.").done("Drawn.").done("Drawn.");
     let issue = world.github.open_issue("Draw a logo").label("coding agent");
 
     let ended = world.run().await;

@@ -423,7 +423,9 @@ async fn a_result_that_breaks_a_rule_is_refused_with_2() {
             "workspace/execute_command",
             command("head -c 5000 /dev/zero > large.bin"),
         )
-        .done("Swollen.");
+        .done("Swollen.")
+        .done("Swollen, I say.")
+        .done("Swollen, and that is that.");
 
     let ended = world.command(&task(&folder, &[])).await;
 

@@ -111,5 +111,6 @@ mod warm;
 mod ways_out;
 mod web;
 mod weak_models;
+mod work_tree;
 mod worker_in_a_container;
 mod world;

@@ -88,7 +88,7 @@ async fn files_of_those_on_the_same_forge_are_there() {
 }
 
 #[tokio::test]
-async fn another_commit_of_one_is_refused() {
+async fn another_commit_of_one_is_refused_however_often_it_is_offered() {
     let mut world = World::start().await;
     world.configure(|config| config["git"] = json!({ "submodules": "same_forge" }));
     let [_, newer] = with_library(&world, "../lib.git");
@@ -96,7 +96,7 @@ async fn another_commit_of_one_is_refused() {
         world.model.plans(plan()),
         &format!("git update-index --cacheinfo 160000,{newer},vendor/lib && git commit -qm Update"),
     );
-    script.done("Updated.");
+    script.done("Updated.").done("Updated.").done("Updated.");
     let issue = world.github.open_issue("Update the library").label("coding agent");
 
     let ended = world.run().await;
@@ -107,9 +107,40 @@ async fn another_commit_of_one_is_refused() {
         "{ended:?}\n{}",
         world.story()
     );
+    let told = world.model.requests()[3].last_user_message();
+    assert!(
+        told.contains("vendor/lib: submodules may not be added or changed"),
+        "{told}"
+    );
     let said = issue.comments_of(world.github.bot()).join("\n");
     assert!(said.contains("submodules may not be added or changed"), "{said}");
     assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn another_commit_of_one_is_put_back_by_a_model_that_is_told() {
+    let mut world = World::start().await;
+    world.configure(|config| config["git"] = json!({ "submodules": "same_forge" }));
+    let [used, newer] = with_library(&world, "../lib.git");
+    let use_commit = |commit: &str| format!("git update-index --cacheinfo 160000,{commit},vendor/lib");
+    let script = executes(
+        world.model.plans(plan()),
+        &format!("echo greet > greeting && {}", use_commit(&newer)),
+    );
+    executes(script.done("Updated."), &use_commit(&used)).done("Greeted.");
+    world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let diff = world.github.pulls()[0].diff();
+    assert_eq!(diff.matches("diff --git").count(), 1, "{diff}");
     world.finish().await;
 }
 

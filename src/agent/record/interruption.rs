@@ -161,7 +161,7 @@ impl From<WorkspaceError> for Interruption {
             WorkspaceError::Tool(error) => error.into(),
             WorkspaceError::Cancelled => Self::Cancelled,
             WorkspaceError::OutsideRules(text) => Self::refused_by_policy(text),
-            WorkspaceError::Failed(text) => Self::failed(text),
+            WorkspaceError::Uncommittable(text) | WorkspaceError::Failed(text) => Self::failed(text),
         }
     }
 }

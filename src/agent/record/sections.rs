@@ -216,6 +216,8 @@ pub struct VerificationRecord {
     pub repair: Repairs,
     /// Number of the model's turns when it was last sent back to work.
     pub sent_back_at: Option<u32>,
+    /// Number of times the model was told that its work cannot be taken as it is.
+    pub refusals: u32,
     /// Findings in the diff that the task did not ask for.
     pub findings: Vec<Finding>,
     /// Whether the model was asked about the findings.

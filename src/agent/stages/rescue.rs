@@ -110,11 +110,43 @@ pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
     tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
 }
 
-/// Fetches the commits from the workspace unless that was done before.
+/// Fetches the commits from the workspace unless that was done before; where they cannot be had,
+/// what was kept of them counts.
 pub(crate) async fn take_result(run: &mut Run) {
-    if run.claim.record.delivered.head.is_none() {
-        let title = run.claim.record.request.title.clone();
-        run.claim.record.delivered.head = take_out(run, &title).await;
+    if run.claim.record.delivered.head.is_some() {
+        return;
+    }
+    let title = run.claim.record.request.title.clone();
+    let taken = match take_out(run, &title).await {
+        Some(head) => Some(head),
+        None => take_kept(run).await,
+    };
+    run.claim.record.delivered.head = taken;
+}
+
+/// Accepts what was kept of work that cannot be taken out: its container is gone, or something in
+/// it stands in the way. What is refused of a result is refused here, too.
+async fn take_kept(run: &mut Run) -> Option<CommitId> {
+    let project = Arc::clone(&run.workspace.open.as_ref()?.project);
+    // Anew, without the paths that a snapshot leaves out; on failure the last one that was kept counts.
+    if let Err(error) = project.keep().await {
+        tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {error}");
+    }
+    let taken = async {
+        let files = &run.claim.record.planned.rules.files;
+        let Some(accepted) = project.take_kept(files).await? else {
+            return Ok(None);
+        };
+        confidentiality::shown_as(&run.claim, project.mirror(), accepted.head)
+            .await
+            .map(Some)
+    };
+    match taken.await {
+        Ok(head) => head,
+        Err(interruption) => {
+            tracing::warn!(task = %run.claim.lease.task, "what was kept of the work could not be taken: {interruption:?}");
+            None
+        }
     }
 }
 

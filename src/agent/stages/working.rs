@@ -58,7 +58,7 @@ const MOST_REMINDERS: u32 = 2;
 const RESTARTED: &str = "The program was restarted.";
 const NEW_CONTAINER: &str = "A new container has taken the place of the one you worked in. The project is as it was last kept, \
      which may be a few steps ago, and the plan's set-up commands were run again; what else was installed or running \
-     is gone. Look at `git status` and `git log` before you go on.";
+     is gone, and so are repositories within the project and files that could not be read. Look at `git status` and `git log` before you go on.";
 
 const DONE_TOO_EARLY: &str =
     "`done` did not count, because a call of the same reply failed. Read its result and go on.";

@@ -12,6 +12,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::unfinished_work::WorkCopy;
 use crate::repository::CommitId;
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::project::Project;
 
 /// Number of turns with tool calls between two snapshots.
@@ -19,6 +20,13 @@ const EVERY: u32 = 10;
 
 /// Longest time for one snapshot; if it takes longer, only the container has the latest work.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What became of work that was to be taken back.
+pub(crate) enum Taken {
+    Accepted(CommitId),
+    /// Something in it stands in the way, which the model can mend.
+    Refused(WorkspaceError),
+}
 
 /// Counts a turn with tool calls, and starts a snapshot if it is due.
 pub(crate) fn snapshot_if_due(run: &mut Run) {
@@ -48,7 +56,18 @@ pub(crate) async fn finish_snapshot(run: &mut Run) {
 
 /// Commits and checks all changes, and saves the accepted commit in the record. Uncommitted changes
 /// get the task's title as their message.
+///
+/// # Errors
+/// Also if something in the work stands in the way: the run ends with it.
 pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruption> {
+    match take_back(run).await? {
+        Taken::Accepted(head) => Ok(head),
+        Taken::Refused(error) => Err(error.into()),
+    }
+}
+
+/// Like [`commit_result`], but tells apart what the model can mend.
+pub(crate) async fn take_back(run: &mut Run) -> Result<Taken, Interruption> {
     // A running snapshot temporarily moves the branch back.
     finish_snapshot(run).await;
     let (message, files) = (
@@ -56,14 +75,18 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
         run.claim.record.planned.rules.files.clone(),
     );
     let workspace = Arc::clone(&run.workspace.opened()?.project);
-    let accepted = workspace.take_back(&message, &files).await?.head;
+    let accepted = match workspace.take_back(&message, &files).await {
+        Ok(accepted) => accepted.head,
+        Err(error) if error.is_about_the_work() => return Ok(Taken::Refused(error)),
+        Err(error) => return Err(error.into()),
+    };
     let head = confidentiality::shown_as(&run.claim, workspace.mirror(), accepted).await?;
     run.claim.record.delivered.head = Some(head.clone());
     run.claim.save().await?;
     if let Some(copy) = WorkCopy::of(&run.claim) {
         _ = copy.write(workspace.mirror()).await;
     }
-    Ok(head)
+    Ok(Taken::Accepted(head))
 }
 
 /// Saves the work before the checks. A failure is only logged, unless the container is lost.

@@ -1,6 +1,11 @@
 cp .git/index .git/coding-agent-index
 before=$(git rev-parse HEAD)
-git -c core.hooksPath=/dev/null add -A
+# Without the option git ends at the first path that it cannot add, and names no other.
+git -c core.hooksPath=/dev/null -c advice.addEmbeddedRepo=false add -A --ignore-errors || {
+  ended=$?
+  mv .git/coding-agent-index .git/index
+  exit "$ended"
+}
 if ! git diff --cached --quiet; then
   git -c core.hooksPath=/dev/null -c commit.gpgSign=false commit -q --no-verify -m "$1"
 fi

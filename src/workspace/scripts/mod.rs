@@ -49,11 +49,14 @@ pub(crate) const EXCHANGE: &str = in_project!("exchange.sh");
 pub(crate) const BRING_BACK: &str = in_project!("bring_back.sh");
 
 /// Commits all changes and prints the commit. Argument: message. A merge in progress stays
-/// committed, because its other parent is recorded nowhere else.
+/// committed, because its other parent is recorded nowhere else. Where git cannot add a path, all
+/// such paths are named and nothing is committed: without them the work would not be the model's.
 pub(crate) const COMMIT: &str = in_project!("bring_back.sh", "adopt.sh", "commit.sh");
 
 /// Writes a commit of the current state without moving the branch, and prints it; the previous one
-/// if nothing changed. Argument: the previous one, or empty.
+/// if nothing changed. Paths that git cannot add are left out, and repositories within the project,
+/// which no judge lets pass: the rest would be lost with the container. Argument: the previous one,
+/// or empty.
 pub(crate) const SNAPSHOT: &str = in_project!("bring_back.sh", "adopt.sh", "snapshot.sh");
 
 /// Environment of the program's own scripts: only the system's programs, none that the model put in

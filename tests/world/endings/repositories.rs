@@ -147,7 +147,8 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
         script,
         "ln -s /etc/passwd outside && git add -A && git commit -qm 'Reach out'",
     );
-    script.done("Done.");
+    // It is told twice, and leaves it as it is.
+    script.done("Done.").done("Done.").done("Done.");
     let issue = greeting(&world);
 
     let ended = world.run().await;
@@ -162,7 +163,7 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     - [ ] greet the reader
 
-    <sub>Environment `python` · 4 model turns · <tokens> · <time> · run `<run>`</sub>
+    <sub>Environment `python` · 6 model turns · <tokens> · <time> · run `<run>`</sub>
 
     </details>
 
@@ -174,11 +175,43 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     To start a new run, set the label `coding agent` again.
 
-    <sub>4 model turns · <tokens> · <time></sub>
+    <sub>6 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");
     assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_refused_in_a_commit_is_taken_out_of_it() {
+    let world = World::start().await;
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    let script = executes(
+        script,
+        "ln -s /etc/passwd outside && git add -A && git commit -qm 'Reach out'",
+    );
+    // To remove it in another commit is not enough.
+    let script = executes(
+        script.done("Done."),
+        "git rm -q outside && git commit -qm 'Stay inside'",
+    )
+    .done("Done.");
+    executes(script, "git reset -q --soft HEAD~2").done("Done.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let told = world.model.requests()[4].last_user_message();
+    assert!(
+        told.contains("outside: the link points to an absolute path") && told.contains("git reset --soft"),
+        "{told}"
+    );
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.files(), ["README.md"]);
+    assert_eq!(pull.commits().len(), 1);
     world.finish().await;
 }
 

@@ -30,8 +30,8 @@ use crate::workspace::base::Base;
 
 /// Pushes, opens the request, comments and sets the final label. Each step is idempotent.
 pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
-    // The checked commit is delivered. Without checks it is created now, before any request to a
-    // forge that may fail.
+    // The checked commit is delivered. A run of an earlier version has none where there are no
+    // checks: it is created now, before any request to a forge that may fail.
     if run.claim.record.delivered.head.is_none() {
         open::ensure_open(run).await?;
         snapshots::commit_result(run).await?;

@@ -31,7 +31,7 @@ pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     judgements.result_unready = None;
     run.inbox.listen_when_due().await;
     if run.claim.record.delivered.head.is_none() {
-        // Without checks nothing was committed yet.
+        // Of an earlier version, which committed nothing where there are no checks.
         open::ensure_open(run).await?;
         snapshots::commit_result(run).await?;
     }

@@ -2,6 +2,7 @@
 
 mod check_container; // a new container for the checks
 mod checks; // runs the checks and compares them with the base
+mod unfit_work; // work that cannot be taken as it is
 mod test_lines; // the lines of tests at which checks failed
 mod before_work; // the tests that fail before a model works that cannot run them
 mod second_look; // the task once more, for a model that says done
@@ -35,15 +36,11 @@ use crate::workspace::scripts::PROJECT;
 /// Maximum size of a diff that is searched for findings, in bytes.
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
-/// Runs the checks and saves their outcomes. Sends the model back to work while it may repair, and
-/// once to justify findings in its diff.
+/// Commits the work, runs the checks and saves their outcomes. Sends the model back to work if its
+/// work cannot be taken as it is, while it may repair, and once to justify findings in its diff.
 pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let settings = run.claim.services.settings.planning.verification.clone();
-    if !settings.enabled {
-        run.claim.record.verified.checks.clear();
-        return Ok(Signal::Finished);
-    }
-    if another_try::carry_out(run).await? == Some(Done::BegunAgain) {
+    if settings.enabled && another_try::carry_out(run).await? == Some(Done::BegunAgain) {
         return Ok(Signal::RepairNeeded);
     }
     if run.claim.record.verified.sent_back_at == Some(run.claim.record.worked.turns) {
@@ -51,8 +48,15 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
         return Ok(Signal::RepairNeeded);
     }
     open::ensure_open(run).await?;
+    if !settings.enabled {
+        run.claim.record.verified.checks.clear();
+        let committed = unfit_work::commit_or_send_back(run).await?;
+        return Ok(committed.map_or(Signal::RepairNeeded, |_| Signal::Finished));
+    }
     loop {
-        let head = judged(run).await?;
+        let Some(head) = judged(run).await? else {
+            return Ok(Signal::RepairNeeded);
+        };
         let came_to_nothing = fails_as_before_the_work(&run.claim) && !changes_something(run, &head).await?;
         another_try::note(&mut run.claim, &head, came_to_nothing);
         if let Some(text) = message(run, &head, &settings).await? {
@@ -78,16 +82,19 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     }
 }
 
-/// Commits the work, runs the checks on it and looks through its changes. Returns the commit.
-async fn judged(run: &mut Run) -> Result<CommitId, Interruption> {
+/// Commits the work, runs the checks on it and looks through its changes. Returns the commit;
+/// `None` if the model was sent back, because its work cannot be taken as it is.
+async fn judged(run: &mut Run) -> Result<Option<CommitId>, Interruption> {
     // The checks are the program's heaviest commands; if one crashes the container, the work must
     // not be lost with it.
     snapshots::snapshot_before_checks(run).await?;
     // Committed first: the state that passes is delivered, without anything that the checks create.
-    let head = snapshots::commit_result(run).await?;
+    let Some(head) = unfit_work::commit_or_send_back(run).await? else {
+        return Ok(None);
+    };
     checks::check(run, &head).await?;
     run.claim.record.verified.findings = findings(run, &head).await?;
-    Ok(head)
+    Ok(Some(head))
 }
 
 /// Decides whether the model may repair what the checks found, and records why not.
