@@ -171,3 +171,24 @@ async fn a_slip_is_told_as_well_where_nothing_is_checked() {
     assert_eq!(world.github.pulls()[0].files(), ["README.md"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn the_locks_of_a_git_that_was_killed_do_not_stop_the_work() {
+    let world = World::start().await;
+    let script = executes(
+        greeting(&world, "Greet the reader"),
+        "git add -A && touch .git/index.lock .git/HEAD.lock",
+    );
+    script.done("The README greets its reader.");
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert!(told_of_slips(&world, "Greet the reader").is_empty());
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello\n"));
+    assert!(!pull.is_draft(), "{}", pull.text());
+    world.finish().await;
+}

@@ -128,7 +128,7 @@ pub(crate) async fn take_result(run: &mut Run) {
 /// it stands in the way. What is refused of a result is refused here, too.
 async fn take_kept(run: &mut Run) -> Option<CommitId> {
     let project = Arc::clone(&run.workspace.open.as_ref()?.project);
-    // Anew, without the paths that a snapshot leaves out; on failure the last one that was kept counts.
+    // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
     if let Err(error) = project.keep().await {
         tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {error}");
     }

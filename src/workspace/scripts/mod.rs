@@ -13,9 +13,18 @@ use crate::repository::reading::submodules::SubmoduleContents;
 pub(crate) const PROJECT: &str = "/workspace/project";
 
 /// Joins the files of a script that touches the project.
+///
+/// The locks of a git that was killed, by the kernel for want of memory or at a time-out, stay, and
+/// every later git would stop at them: they are removed first. The calls of the model have ended at
+/// that moment. What one has left in the background, or was given up at a stop of the program, may
+/// still run; a git of it that loses its lock loses its own change.
 macro_rules! in_project {
     ($($file:literal),+) => {
-        concat!("set -e\ncd /workspace/project\n", include_str!("show_work.sh"), $(include_str!($file)),+)
+        concat!(
+            "set -e\ncd /workspace/project\nrm -f .git/index.lock .git/HEAD.lock .git/coding-agent-set-up.lock\n",
+            include_str!("show_work.sh"),
+            $(include_str!($file)),+
+        )
     };
 }
 

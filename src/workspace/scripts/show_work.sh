@@ -1,7 +1,6 @@
 # Restores the commit $work, whatever ran since: branch, index and files.
 show_work() {
   branch=$(cat .git/coding-agent-branch 2>/dev/null || true)
-  rm -f .git/index.lock
   if [ -n "$branch" ]; then git symbolic-ref HEAD "$branch"; git update-ref HEAD "$work"
   else git update-ref --no-deref HEAD "$work"; fi
   git read-tree -u --reset "$work"
