@@ -84,9 +84,7 @@ impl Upload {
         let mut tips = vec![base.commit.clone(), target.clone()];
         tips.extend(unfinished.clone());
         let large = streams::large_files::of(&mirror, &base.commit, unfinished.as_ref()).await?;
-        let filter = large
-            .as_ref()
-            .map_or_else(String::new, |_| streams::large_files::settings());
+        let filter = streams::large_files::settings(&mirror);
         let submodules = mirror.submodule_contents(&base.commit).await?;
         Ok(Self {
             pack: mirror.pack_with(&tips, &submodules).await?,

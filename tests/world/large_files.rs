@@ -199,6 +199,49 @@ async fn what_cannot_be_had_stays_a_pointer_and_is_told() {
 }
 
 #[tokio::test]
+async fn a_repository_without_them_may_begin_to_keep_them() {
+    let mut world = World::start().await;
+    // Attributes are protected.
+    world.configure(|config| config["git"] = json!({ "protected_paths": [] }));
+    let planned = plan().verified_by("grep -q drawn art/new.bin && grep -q 'a new logo' logo.bin");
+    let script = executes(
+        world.model.plans(planned),
+        &format!(
+            "printf '{}' > .gitattributes && printf 'a new logo' > logo.bin",
+            ATTRIBUTES.escape_default()
+        ),
+    );
+    let script = executes(
+        script,
+        "git add -A && git commit -qm Draw && git cat-file blob HEAD:logo.bin && mkdir art && printf drawn > art/new.bin",
+    );
+    script.done("Drawn.");
+    let issue = world
+        .github
+        .open_issue("Keep pictures in Git LFS")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let shown = world.model.requests()[3].last_user_message();
+    assert!(shown.contains("version https://git-lfs.github.com/spec/v1"), "{shown}");
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file("logo.bin"), Some(lfs::pointer(b"a new logo")));
+    assert_eq!(pull.file("art/new.bin"), Some(lfs::pointer(b"drawn")));
+    assert!(!pull.is_draft(), "{}", pull.text());
+    let git = world.github.default_repository().git();
+    assert!(lfs::has(git.path(), b"a new logo") && lfs::has(git.path(), b"drawn"));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_content_in_the_place_of_a_pointer_is_refused() {
     let world = World::start().await;
     commit(&world, &[("logo.bin", LOGO)], &[]);

@@ -20,9 +20,10 @@ impl Incoming {
     /// Returns the files kept in Git LFS that the commits add, and refuses a content that stands in
     /// the place of its pointer: it would be in the repository's history for ever.
     ///
-    /// Git in the container writes pointers by itself, so only who goes past its filter meets this.
+    /// Git in the container writes pointers by itself, so only who goes past its filter meets this,
+    /// or adds a file before the attributes that name it.
     pub async fn large_files(&self, acceptance: &Acceptance) -> Result<Vec<LargeFile>, RepositoryError> {
-        if self.mirror.own_address().is_err() {
+        if !self.mirror.may_use_lfs() {
             return Ok(Vec::new());
         }
         let git = |what: &str| self.git(what);
@@ -53,7 +54,8 @@ impl Incoming {
                 .find(|file| holds_content(file.after) && !holds_content(file.before))
             {
                 return Err(RepositoryError::Unacceptable(format!(
-                    "{} belongs into Git LFS by .gitattributes, and a commit holds its content in the place of a pointer",
+                    "{} belongs into Git LFS by .gitattributes, and a commit holds its content in the place of a pointer, which \
+                     `git add --renormalize` writes",
                     String::from_utf8_lossy(wrong.path).escape_debug()
                 )));
             }

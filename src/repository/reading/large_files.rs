@@ -53,10 +53,15 @@ pub(in crate::repository) struct Tracking {
 }
 
 impl Mirror {
-    /// Returns the files of a commit that are kept in Git LFS. A local task has none: its folder
+    /// Tells whether there is a server that could keep contents. A local task has none: its folder
     /// holds the contents.
+    pub fn may_use_lfs(&self) -> bool {
+        self.own_address().is_ok()
+    }
+
+    /// Returns the files of a commit that are kept in Git LFS; none where no server could keep them.
     pub async fn large_files(&self, commit: &CommitId) -> Result<LargeFiles, RepositoryError> {
-        if self.own_address().is_err() {
+        if !self.may_use_lfs() {
             return Ok(LargeFiles::default());
         }
         let git = |what: &str| self.git_beside(what);

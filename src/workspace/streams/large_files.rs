@@ -41,9 +41,16 @@ pub(crate) async fn of(
     Ok(large.is_used.then_some(large))
 }
 
-/// Returns the configuration by which git in the container has the executor as its filter. One of
-/// the image's own, which would ask a server, loses against it.
-pub(crate) fn settings() -> String {
+/// Returns the configuration by which git in the container has the executor as its filter; empty
+/// where nothing can be kept in Git LFS. A filter of the image's own, which would ask a server,
+/// loses against it.
+///
+/// Also for a project that has no such files: the work may be to begin with them, and without a
+/// filter git would write their contents into commits. Git starts it for no other files.
+pub(crate) fn settings(mirror: &Mirror) -> String {
+    if !mirror.may_use_lfs() {
+        return String::new();
+    }
     format!("[filter \"lfs\"]\n\tprocess = {EXECUTOR} lfs-filter {GIT}\n\trequired = true\n")
 }
 
