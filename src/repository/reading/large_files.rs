@@ -59,7 +59,7 @@ impl Mirror {
         self.own_address().is_ok()
     }
 
-    /// Returns the files of a commit that are kept in Git LFS; none where no server could keep them.
+    /// Returns the files of a commit that are kept in Git LFS; none where no server can keep them.
     pub async fn large_files(&self, commit: &CommitId) -> Result<LargeFiles, RepositoryError> {
         if !self.may_use_lfs() {
             return Ok(LargeFiles::default());

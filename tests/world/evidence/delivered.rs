@@ -83,6 +83,37 @@ async fn what_set_up_and_checks_leave_behind_is_in_no_commit() {
 }
 
 #[tokio::test]
+async fn files_of_the_set_up_are_in_no_commit_whatever_their_names_are() {
+    let world = world("same").await;
+    // Git puts all but the last in quotes where it lists them by lines.
+    let set_up = r#"echo x > 'say "x".txt'; echo x > 'back\slash.txt'; echo x > "$(printf 'tab\there.txt')"; echo x > "$(printf 'line\nbreak.txt')"; echo x > 'space at the end ';"#;
+    let plan = set_up_by(Plan::of(&["greet"]), set_up).verified_by("test -f greeting.txt");
+    let script = executes(
+        world.model.plans(plan),
+        "ls *slash.txt && git status --porcelain && echo mine > 'back\\slash.txt' && echo Hello > greeting.txt",
+    );
+    script.done("Greeted.");
+    world.github.open_issue("Greet").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let seen = world.model.requests()[2].last_user_message();
+    assert!(seen.contains("slash.txt") && !seen.contains("??"), "{seen}");
+    let pull = &world.github.pulls()[0];
+    let mut files = pull.files();
+    files.sort();
+    // A file that the model changed is the model's; git lists it in quotes here, too.
+    assert_eq!(
+        files,
+        [r#""back\\slash.txt""#, "README.md", "greeting.txt", "lock.json"],
+        "{}",
+        world.story()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_the_model_puts_there_itself_is_delivered() {
     for environment in ["same", "fresh"] {
         let world = world(environment).await;
