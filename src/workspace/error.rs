@@ -37,3 +37,22 @@ impl WorkspaceError {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lies_in_the_work_can_be_mended_there() {
+        let refused = RepositoryError::Unacceptable("outside: the link points to an absolute path".to_owned());
+        assert!(WorkspaceError::from(refused).is_about_the_work());
+        assert!(WorkspaceError::Uncommittable("no commit checked out".to_owned()).is_about_the_work());
+        for other in [
+            WorkspaceError::Failed("git ended with 137".to_owned()),
+            WorkspaceError::OutsideRules("the work changes what is left out".to_owned()),
+            WorkspaceError::Cancelled,
+        ] {
+            assert!(!other.is_about_the_work(), "{other}");
+        }
+    }
+}
