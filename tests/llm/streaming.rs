@@ -123,6 +123,21 @@ async fn a_stream_that_breaks_off_or_fails_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn an_empty_reason_in_each_chunk_is_not_taken_for_the_end() {
+    let model = Model::start().await;
+    model.writes_empty_reasons();
+    let text: String = (0..200).map(|line| format!("Line {line} of the reply.\n")).collect();
+    model.says(&text).breaks_midway().says(&text);
+    let reply = chat(&llm(&model, ProviderName::Openai), false)
+        .get_response()
+        .await
+        .unwrap();
+    assert_eq!(reply.text, text);
+    assert_eq!(model.requests().len(), 2);
+    model.finish();
+}
+
+#[tokio::test]
 async fn a_reply_that_breaks_off_twice_is_not_asked_for_a_third_time() {
     for provider in PROVIDERS {
         let model = Model::start().await;

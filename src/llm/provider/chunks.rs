@@ -29,7 +29,7 @@ pub(super) fn add(answer: &mut Value, chunk: Value) -> Result<bool, String> {
         let gathered = &mut answer["choices"][0];
         let reason = taken(&mut choice, "finish_reason");
         // A reply that was cut stays cut, whatever is said after.
-        if reason.is_string() && gathered["finish_reason"] != "length" {
+        if is_reason(&reason) && gathered["finish_reason"] != "length" {
             gathered["finish_reason"] = reason;
         }
         let mut delta = taken(&mut choice, "delta");
@@ -64,7 +64,13 @@ pub(super) fn end_at_limit(answer: &mut Value) {
 }
 
 fn is_finished(answer: &Value) -> bool {
-    answer["choices"][0]["finish_reason"].is_string()
+    is_reason(&answer["choices"][0]["finish_reason"])
+}
+
+/// Tells whether a reply ends with this: some servers write an empty text into each chunk, where
+/// others write null.
+fn is_reason(value: &Value) -> bool {
+    value.as_str().is_some_and(|reason| !reason.is_empty())
 }
 
 fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), String> {
@@ -250,6 +256,17 @@ mod tests {
         assert_eq!(written(std::slice::from_ref(&said)), (Some("He".to_owned()), true));
         assert_eq!(written(&[said, called]), (Some("{\"x\":".to_owned()), true));
         assert_eq!(written(&[]), (None, false));
+    }
+
+    #[test]
+    fn an_empty_reason_is_no_end() {
+        let chunk = |text: &str, reason: &str| json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": reason }] });
+        let begun = [chunk("Hel", ""), chunk("lo", "")];
+        assert!(!whole(&begun).1);
+        let (answer, is_finished) = whole(&[begun.as_slice(), &[chunk("", "stop"), chunk("", "")]].concat());
+        assert!(is_finished);
+        assert_eq!(answer["choices"][0]["message"]["content"], "Hello");
+        assert_eq!(answer["choices"][0]["finish_reason"], "stop");
     }
 
     #[test]

@@ -118,6 +118,8 @@ struct Inner {
     refused_fields: Vec<(String, String)>,
     /// Whether replies come as a whole even where a stream is asked for.
     streams_nothing: bool,
+    /// What the chunks of a chat completion have as the reason of its end, before the last one.
+    no_reason: Value,
     memory: Memory,
     /// LM Studio's entry for the scripted model, by the version of its interface.
     of_lm_studio: Vec<(String, Value)>,
@@ -274,6 +276,12 @@ impl Model {
     /// Sends all later replies as a whole, as if nobody had asked for a stream.
     pub fn streams_nothing(&self) {
         self.lock().streams_nothing = true;
+    }
+
+    /// Writes an empty text as the reason of the end into each chunk of a chat completion that is
+    /// not the last one, as SGLang and Ollama did; others write null.
+    pub fn writes_empty_reasons(&self) {
+        self.lock().no_reason = Value::from("");
     }
 
     /// Answers `/api/VERSION/models` with this entry of LM Studio's list.

@@ -317,6 +317,11 @@ impl<'model> Script<'model> {
         self.last(|step| step.middle = Some(Middle::Waits))
     }
 
+    /// Breaks the connection off in the middle of the stream of the step before.
+    pub fn breaks_midway(self) -> Self {
+        self.last(|step| step.middle = Some(Middle::BreaksOff))
+    }
+
     /// Makes the second half of the step before come in small pieces, slowly.
     pub fn trickles(self) -> Self {
         self.last(|step| step.middle = Some(Middle::Trickles))

@@ -56,7 +56,10 @@ pub(super) fn is_wanted(request: &Request) -> bool {
 /// Sends a whole reply, as [`super::wire`] makes it, as a stream.
 pub(super) fn respond(shared: &Arc<Shared>, request: &Request, whole: &Value, middle: Option<Middle>) -> Response {
     let (mut events, kind) = match request.protocol {
-        Protocol::ChatCompletions => (chat_completion(request, whole), "text/event-stream"),
+        Protocol::ChatCompletions => {
+            let no_reason = shared.lock().no_reason.clone();
+            (chat_completion(request, whole, &no_reason), "text/event-stream")
+        }
         Protocol::Ollama => (ollama(whole), "application/x-ndjson"),
         Protocol::Messages => (message(whole), "text/event-stream"),
     };
@@ -112,10 +115,12 @@ fn pieces(text: &str) -> Vec<String> {
     characters.chunks(size).map(|piece| piece.iter().collect()).collect()
 }
 
-fn chat_completion(request: &Request, whole: &Value) -> Vec<String> {
+/// Returns the chunks of a reply; `no_reason` is the reason of the end in all but the last.
+fn chat_completion(request: &Request, whole: &Value, no_reason: &Value) -> Vec<String> {
     let choice = &whole["choices"][0];
     let chunk = |choices: Value| json!({ "id": whole["id"], "object": "chat.completion.chunk", "created": 1, "model": whole["model"], "choices": choices });
-    let delta = |delta: Value| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null, "logprobs": null }]));
+    let delta =
+        |delta: Value| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": no_reason, "logprobs": null }]));
     let mut chunks = vec![delta(json!({ "role": "assistant", "content": "" }))];
     let text = choice["message"]["content"].as_str().unwrap_or_default();
     chunks.extend(pieces(text).iter().map(|piece| delta(json!({ "content": piece }))));
