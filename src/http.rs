@@ -19,8 +19,10 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that asks for a longer pause is not waited for: the error goes to the caller, who can
 /// park the run.
 pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
-/// The longest wait that is read out of a header; a larger number would not fit into a date.
-const LONGEST_ASKED_SECONDS: f64 = 31_536_000.0;
+/// The longest wait that is read out of a header. A larger number may not fit into a date, and a
+/// server with a wrong clock or unit would keep a run waiting for ever; after a day it is asked
+/// again, and may say so again.
+const LONGEST_ASKED: Duration = Duration::from_hours(24);
 
 /// Returns a client builder with the program's name and without redirects, because a redirect would
 /// carry the key to wherever it points.
@@ -74,15 +76,26 @@ pub async fn read_body(response: &mut reqwest::Response, most: usize) -> Result<
 }
 
 /// Returns how long the server asks to be left alone: `retry-after-ms`, or `Retry-After` as seconds
-/// (also fractions) or as a date. `None` if it asks for nothing, or cannot be understood.
+/// (also fractions) or as a date; a day at most. `None` if it asks for nothing, or cannot be
+/// understood.
 pub fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    asked(headers, now).map(|wait| wait.min(LONGEST_ASKED))
+}
+
+fn asked(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
         return Some(Duration::from_millis(milliseconds));
     }
     let after = text("retry-after")?;
     if let Ok(seconds) = after.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds.min(LONGEST_ASKED_SECONDS)).ok();
+        // What is no number at all counts as not understood, and not as the longest wait.
+        let bounded = if seconds.is_nan() {
+            seconds
+        } else {
+            seconds.min(LONGEST_ASKED.as_secs_f64())
+        };
+        return Duration::try_from_secs_f64(bounded).ok();
     }
     let until = DateTime::parse_from_rfc2822(after).ok()?;
     Some((until.to_utc() - now).to_std().unwrap_or_default())
@@ -176,7 +189,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_to_wait_is_read_in_every_form() {
+    fn the_time_to_wait_is_read_in_every_form_and_bounded_in_each() {
+        const A_DAY: u64 = 24 * 60 * 60 * 1_000;
         let now = DateTime::parse_from_rfc2822("Wed, 21 Oct 2015 07:28:00 GMT")
             .unwrap()
             .to_utc();
@@ -184,10 +198,13 @@ mod tests {
             ("retry-after", "7", Some(7_000)),
             ("retry-after", "0.5", Some(500)),
             ("retry-after-ms", "250", Some(250)),
-            ("retry-after", "18446744073709551615", Some(31_536_000_000)),
+            ("retry-after", "18446744073709551615", Some(A_DAY)),
+            ("retry-after-ms", "9999999999999999", Some(A_DAY)),
             ("retry-after", "Wed, 21 Oct 2015 07:28:09 GMT", Some(9_000)),
+            ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT", Some(A_DAY)),
             ("retry-after", "Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
             ("retry-after", "soon", None),
+            ("retry-after", "nan", None),
             ("retry-after", "-1", None),
         ] {
             let mut headers = HeaderMap::new();

@@ -74,6 +74,26 @@ async fn a_far_reset_of_the_rate_limit_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn no_form_of_a_reset_parks_a_run_for_longer_than_a_day() {
+    for (header, wait) in [
+        ("retry-after", "18446744073709551615"),
+        ("retry-after-ms", "9999999999999999"),
+        ("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"),
+    ] {
+        let model = Model::start().await;
+        model.script().limited_by(header, wait);
+        let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+        let error = chat.get_response().await.unwrap_err();
+        let LlmError::RateLimited { until } = error else {
+            panic!("{error}")
+        };
+        let wait = until - Utc::now();
+        assert!((23..=24).contains(&wait.num_hours()), "{header}: {wait}");
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn a_prompt_that_does_not_fit_is_too_long_before_and_after_it_is_sent() {
     for provider in PROVIDERS {
         let model = Model::start().await;

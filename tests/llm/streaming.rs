@@ -126,7 +126,8 @@ async fn a_stream_that_breaks_off_or_fails_is_asked_for_again() {
 async fn an_empty_reason_in_each_chunk_is_not_taken_for_the_end() {
     let model = Model::start().await;
     model.writes_empty_reasons();
-    let text: String = (0..200).map(|line| format!("Line {line} of the reply.\n")).collect();
+    let lines: Vec<String> = (0..200).map(|line| format!("Line {line} of the reply.\n")).collect();
+    let text = lines.concat();
     model.says(&text).breaks_midway().says(&text);
     let reply = chat(&llm(&model, ProviderName::Openai), false)
         .get_response()

@@ -597,6 +597,11 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
             }
             response
         }
+        Some(Fault::LimitedBy(header, wait)) => {
+            let code = StatusCode::TOO_MANY_REQUESTS;
+            let response = wire::error(path, code, "rate_limit_exceeded", "Too many requests");
+            ([(header, wait)], response).into_response()
+        }
         Some(Fault::Refused(words)) => wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words),
         Some(Fault::TooLong) => wire::too_long(&request),
         Some(Fault::BreaksOff) => wire::half_of(&wire::reply_body(&request, &step.answer)),

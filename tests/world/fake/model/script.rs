@@ -127,6 +127,8 @@ impl From<Plan> for Value {
 pub(super) enum Fault {
     Status(StatusCode),
     RateLimited(Option<u64>),
+    /// 429, with a header of its own that says how long to wait.
+    LimitedBy(&'static str, &'static str),
     /// 400, with words of the server's own.
     Refused(String),
     TooLong,
@@ -289,6 +291,11 @@ impl<'model> Script<'model> {
     /// Answers 429, with the seconds to wait where there are some.
     pub fn rate_limited(self, retry_after: Option<u64>) -> Self {
         self.fault(Fault::RateLimited(retry_after))
+    }
+
+    /// Answers 429, with a header that says in its own way how long to wait.
+    pub fn limited_by(self, header: &'static str, wait: &'static str) -> Self {
+        self.fault(Fault::LimitedBy(header, wait))
     }
 
     /// Answers 200 with a body that may be anything.
