@@ -1,35 +1,32 @@
 //! One conversation with a model.
 //!
-//! Guaranteed, whatever the caller does: the history only grows; every native call is answered once
-//! before anything else is said (with "not run" where the caller gives no answer); a reply that is
-//! returned is in the history; a failed call leaves the history as it was, so it can simply be made
-//! again.
+//! Guaranteed, whatever the caller does: behind the system prompt the history only grows; every
+//! native call is answered once before anything else is said (with "not run" where the caller gives
+//! no answer); a reply that is returned is in the history; a failed call leaves the history as it
+//! was, so it can simply be made again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::circling;
 use crate::conversation::compaction;
 use crate::conversation::decode;
-use crate::conversation::{Message, Reply, ToolCall, ToolResult, ToolSpec};
+use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
 use crate::llm::calls_as_json::{self, WrittenResults};
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
-use crate::llm::provider::tool_names;
 use crate::llm::provider::{Answer, Prompt};
+use crate::llm::replies;
 use crate::llm::transport::error_response::RequestSummary;
 use crate::llm::transport::streaming::StreamedAnswer;
 use crate::llm::window_estimate::{self, LastCount};
 use crate::picture::Picture;
 use crate::secret::Clean;
-
-/// Most native calls of one reply: each is compared with all others.
-const MOST_CALLS: usize = 128;
 
 /// An append-only conversation with its history. A clone can be asked something that does not
 /// become part of it.
@@ -143,6 +140,15 @@ impl Chat {
         self.history.push(Message::System {
             text: text.as_str().to_owned(),
         });
+    }
+
+    /// Puts another system prompt in the place of the first message, for what is sent from now on.
+    /// What is stored keeps the one that the conversation was begun with.
+    pub fn replace_system_prompt(&mut self, text: &Clean) {
+        if let Some(Message::System { text: first }) = self.history.first_mut() {
+            text.as_str().clone_into(first);
+            self.counted = None;
+        }
     }
 
     /// Adds a user message. Native calls that are still open are answered first, as not run.
@@ -330,6 +336,10 @@ impl Chat {
 }
 
 impl Chat {
+    fn reply(&self, answer: Answer, needed: u64) -> Reply {
+        replies::read(answer, needed, &self.tools, &self.history)
+    }
+
     /// Answers the open native calls: from `results`, from which the answers are taken, or as not
     /// run. Providers refuse a conversation in which a call has no answer, so a turn that could not
     /// be read would otherwise end the run.
@@ -350,48 +360,5 @@ impl Chat {
             )
             .collect();
         self.history.push(Message::Results { results: answers });
-    }
-
-    fn reply(&self, answer: Answer, needed: u64) -> Reply {
-        let usage = answer.usage(needed);
-        let mut calls: Vec<ToolCall> = Vec::new();
-        let mut broken_calls = Vec::new();
-        if answer.calls.len() > MOST_CALLS {
-            let given = answer.calls.len();
-            broken_calls.push(format!("The reply holds {given} calls, and {MOST_CALLS} are the most"));
-        }
-        for (place, call) in answer.calls.into_iter().take(MOST_CALLS).enumerate() {
-            if call.name.is_empty() {
-                broken_calls.push(format!("Call {} names no tool", place + 1));
-                continue;
-            }
-            let tool = tool_names::our_name(&self.tools, &call.name);
-            let args = call.args.unwrap_or_else(|unreadable| {
-                broken_calls.push(format!("In the call of {tool}, {unreadable}"));
-                Map::new()
-            });
-            let id = if call.id.is_empty() || self.knows(&call.id) || calls.iter().any(|other| other.id == call.id) {
-                format!("call_{}_{place}", self.history.len())
-            } else {
-                call.id
-            };
-            calls.push(ToolCall { id, tool, args });
-        }
-        Reply {
-            text: answer.text,
-            calls,
-            broken_calls,
-            cut: answer.cut,
-            repetition: answer.repetition,
-            usage,
-        }
-    }
-
-    /// Tells whether a call with this id is in the history: some servers number each reply anew.
-    fn knows(&self, id: &str) -> bool {
-        self.history.iter().any(|message| match message {
-            Message::Assistant { calls, .. } => calls.iter().any(|call| call.id == id),
-            Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => false,
-        })
     }
 }

@@ -88,6 +88,13 @@ impl ReplyRequest for PromptRequest<'_> {
         })
     }
 
+    fn unread(&self, reason: String) -> Answer {
+        Answer {
+            unread: Some(reason),
+            ..Answer::default()
+        }
+    }
+
     fn framing(&self) -> Framing {
         self.connection.provider.framing()
     }

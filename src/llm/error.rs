@@ -28,7 +28,7 @@ pub enum LlmError {
         configured: u64,
         hint: String,
     },
-    /// The program: the model or server does not take native tool calls; start again with JSON.
+    /// The program: the model or server does not take native tool calls; go on with JSON.
     #[error("the model does not take native tool calls: {0}")]
     ToolsUnsupported(String),
     /// The call may be repeated at `until`.

@@ -11,6 +11,7 @@ mod transport; // requests, retries, and what an HTTP error means
 mod provider; // the protocols: OpenAI's, Ollama's, Anthropic's
 mod connection; // the way to one model
 mod calls_as_json; // native calls as JSON text
+mod replies; // a server's answer as a reply
 mod window_estimate; // share of the window; whether a prompt was cut
 pub mod chat; // one conversation
 pub mod model; // the model of a role

@@ -192,6 +192,40 @@ async fn a_model_without_tools_is_told_from_a_bad_request() {
 }
 
 #[tokio::test]
+async fn a_reply_whose_calls_the_server_could_not_read_is_handed_on_as_such() {
+    for (status, body) in [
+        (
+            400,
+            json!({ "error": {
+                "message": "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
+                "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "<function=bash{",
+            }}),
+        ),
+        (
+            500,
+            json!({ "error": { "code": 500, "message": "Failed to parse tool call arguments as JSON: unexpected end of input", "type": "server_error" } }),
+        ),
+    ] {
+        let model = Model::start().await;
+        model.refuses_with(status, &body.to_string()).done("Greeted.");
+        let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+        let reply = chat.get_response().await.unwrap();
+        assert!(reply.usage.input > 0);
+        let unreadable = decode::turn(&reply).unwrap_err().to_string();
+        assert!(
+            unreadable.starts_with("The server could not read the calls of the reply: Failed to"),
+            "{unreadable}"
+        );
+        chat.send_user_message(&clean(&unreadable));
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+        // Native calls are still offered, and the model was not asked the same again.
+        let offered: Vec<bool> = model.requests().iter().map(|request| !request.offered.is_empty()).collect();
+        assert_eq!(offered, [true, true]);
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_at_once() {
     let model = Model::start().await;
     model.done("Too late.").holds();

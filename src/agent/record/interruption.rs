@@ -35,7 +35,8 @@ pub enum Interruption {
     Paused { by: PausedBy, order: Option<Box<Order>> },
     /// The container is gone; the run may continue in a new one.
     WorkspaceLost(String),
-    /// The model does not support native tool calls: the conversation starts again with JSON.
+    /// The model does not support native tool calls: the conversation goes on with JSON, or starts
+    /// again if it has no reply yet.
     NoNativeCalls(String),
     /// Another worker holds the lease: this one may change nothing and post nothing.
     Disowned(StoreError),

@@ -181,8 +181,11 @@ pub struct WorkRecord {
     pub installed: Vec<String>,
     /// Set-up commands that the model added to the plan's.
     pub added_set_up: Vec<String>,
-    /// Whether the conversation uses native tool calls; decided once for the run.
+    /// Whether the conversation uses native tool calls; decided once for the run, unless the server
+    /// takes none any more.
     pub native: Option<bool>,
+    /// Whether the conversation was begun with native tool calls and goes on without.
+    pub is_switched: bool,
     /// The model's latest comment on what it is doing.
     pub doing: String,
     /// Network destinations that the container was refused.

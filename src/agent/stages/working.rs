@@ -8,6 +8,7 @@ mod wishes; // what the model asks of the program, and what new containers repea
 mod offline; // a model that wants from the network what it cannot get
 mod unseen_files; // files that a model would write without having seen them
 mod untouched; // a model that says done and has touched nothing
+mod without_calls; // a conversation that goes on without native calls
 
 use std::sync::Arc;
 
@@ -76,8 +77,8 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
         if let Err(Interruption::NoNativeCalls(reason)) = &outcome
             && run.claim.record.worked.native != Some(false)
         {
-            tracing::info!(task = %run.claim.lease.task, "starting again with JSON replies: {reason}");
-            run.claim.record.worked.native = Some(false);
+            tracing::info!(task = %run.claim.lease.task, "going on with JSON replies: {reason}");
+            without_calls::go_on(run, &mut chat).await?;
             continue;
         }
         dialogue::save(&mut run.claim, &mut chat).await?;
@@ -316,6 +317,11 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         chat.send_pictures(&run.claim.services.redactor.clean(&text), sight.pictures);
     } else {
         chat.resume(stored);
+        if run.claim.record.worked.is_switched {
+            let seen = first_sight::look(run).await?;
+            let system = opening_words::system_prompt(run, native, &seen)?;
+            chat.replace_system_prompt(&run.claim.services.redactor.clean(&system));
+        }
         let is_replacement = std::mem::take(&mut run.claim.record.prepared.is_replacement);
         close_gap(&mut run.claim, &mut chat, is_replacement);
         if let (Some(reason), Some(plan)) = (

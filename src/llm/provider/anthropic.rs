@@ -129,6 +129,7 @@ impl Provider for AnthropicServer {
             calls,
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
             repetition: None,
+            unread: None,
             counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
                 input: fresh + cached + count("cache_creation_input_tokens"),
                 output: count("output_tokens"),

@@ -140,6 +140,8 @@ pub(crate) struct Answer {
     /// Whether the reply ended at the length limit, or was ended for a repetition.
     pub(crate) cut: bool,
     pub(crate) repetition: Option<Repetition>,
+    /// Why the server could not read the calls of the reply, of which nothing else is known then.
+    pub(crate) unread: Option<String>,
     /// The server's count; not every server counts.
     pub(crate) counted: Option<TokenCount>,
 }

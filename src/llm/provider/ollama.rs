@@ -128,6 +128,7 @@ impl Provider for OllamaServer {
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
             repetition: None,
+            unread: None,
             // Older servers omit the count when the whole prompt was cached.
             counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {
                 input,

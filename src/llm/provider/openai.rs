@@ -197,6 +197,7 @@ impl Provider for OpenAiServer {
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
             repetition: None,
+            unread: None,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
                 input,
                 output: tokens(&usage["completion_tokens"]).unwrap_or_default(),

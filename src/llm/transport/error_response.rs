@@ -1,8 +1,8 @@
 //! Interprets HTTP errors of model servers: who must act, or when to try again. Pure.
 //!
 //! The order of the questions matters: a refused key is never taken for a long prompt (a status
-//! decides first, words only within 400, 413, 422 and 5xx), and an empty account is never waited
-//! for.
+//! decides first, words only within 400, 413, 422 and 5xx, and where a model takes no tools within
+//! those that servers use for it), and an empty account is never waited for.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::http::LONGEST_WAIT;
 use crate::llm::error::LlmError;
-use crate::llm::transport::overflow;
 use crate::llm::transport::server_info::ServerInfo;
+use crate::llm::transport::{overflow, tool_support};
 
 /// An answer that is not a success.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl ErrorResponse {
         if (may_be_about_content && overflow::is_overflow(&words)) || is_too_large {
             return NextStep::Final(self.too_long(info, summary, &words));
         }
-        if summary.with_tools && may_be_about_content && names_tools(&words) {
+        if summary.with_tools && tool_support::is_unsupported(self.status, &words) {
             return NextStep::Final(LlmError::ToolsUnsupported(message));
         }
         match self.status.as_u16() {
@@ -110,8 +110,13 @@ impl ErrorResponse {
         }
     }
 
+    /// Tells whether the server blames the calls that the model wrote, and not the request.
+    pub(crate) fn blames_the_reply(&self) -> bool {
+        matches!(self.status.as_u16(), 400 | 422 | 500) && tool_support::is_unread(&self.body.to_lowercase())
+    }
+
     /// Returns what the server said, in whichever form its protocol has, as one line.
-    fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let json: Option<Value> = serde_json::from_str(&self.body).ok();
         let said = json.as_ref().and_then(|json| {
             let error = json.get("error").unwrap_or(json);
@@ -181,12 +186,6 @@ fn above_rate(info: &ServerInfo, summary: RequestSummary, words: &str) -> LlmErr
             info.section
         ),
     }
-}
-
-fn names_tools(words: &str) -> bool {
-    // Ollama blames what the model wrote, not the request: another try may go well.
-    let blames_the_reply = words.contains("parsing tool call");
-    !blames_the_reply && (words.contains("tool") || words.contains("function call"))
 }
 
 #[cfg(test)]
@@ -322,6 +321,26 @@ mod tests {
                     true,
                 ),
                 "the model does not take native tool calls: tools param requires --jinja flag".to_owned(),
+            ),
+            (
+                (502, None, "<html>this tool does not support tools</html>", true),
+                "again after 0ns: it answered 502 Bad Gateway: <html>this tool does not support tools</html>".to_owned(),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":{"message":"Function call is missing a thought_signature in functionCall parts"}}"#,
+                    true,
+                ),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': Function call is missing a thought_signature in functionCall \
+                     parts; check the section llm.openai of the configuration"
+                ),
+            ),
+            (
+                (404, None, r#"{"error":{"message":"No endpoints found that support tool use"}}"#, true),
+                "the model does not take native tool calls: No endpoints found that support tool use".to_owned(),
             ),
             (
                 (500, None, r#"{"error":"error parsing tool call: raw='{'"}"#, true),

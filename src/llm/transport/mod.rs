@@ -5,12 +5,14 @@
 //! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
 //! time is not asked for again, nor one that a gateway gave up waiting for: it would cost the same
 //! once more. For the same reason a reply that broke off after it had begun is asked for only once
-//! more: what cuts two of them off cuts the third as well.
+//! more: what cuts two of them off cuts the third as well. A reply whose calls the server could not
+//! read is none of these: it is handed on as one that cannot be read, so that the model is told.
 
 pub(crate) mod server_info; // what is known of a server before anything is sent
 mod schema_order; // writes the fields of a schema in the order they are required in
 pub(crate) mod concurrency_limit; // how many requests are at a server at once
 mod overflow; // how servers say that a prompt does not fit
+mod tool_support; // how servers say that they take no tools, or could not read a call
 pub(crate) mod error_response; // what an HTTP error means
 mod attempt; // how an attempt failed, and whether another is made
 pub(crate) mod event_stream; // the events of a streamed reply
@@ -72,6 +74,8 @@ pub(crate) trait ReplyRequest {
     fn body(&self) -> Value;
     fn read(&self, received: Received) -> Result<Self::Reply, String>;
     fn framing(&self) -> Framing;
+    /// Returns the reply of which the server says only why it could not read its calls.
+    fn unread(&self, reason: String) -> Self::Reply;
     /// Adds an event of a stream to the answer; returns whether the reply is finished.
     fn add(&self, answer: &mut Value, event: Value) -> Result<bool, String>;
     /// Returns the text that the last events wrote on.
@@ -166,6 +170,10 @@ impl Transport {
             for _ in 0..MOST_ADAPTATIONS {
                 let body = request.body();
                 match self.attempt_reply(info, client, url, request, &body).await {
+                    // Asked the same, the model would mostly write the same: it has to be told.
+                    Err(AttemptFailure::Answered(response)) if summary.with_tools && response.blames_the_reply() => {
+                        return Ok(request.unread(response.message()));
+                    }
                     Err(AttemptFailure::Answered(response)) if response.is_about_a_field() => {
                         if !request.adapt(&response.body, &body) {
                             return Err(after(AttemptFailure::Answered(response), info, summary, &was_cut_off));

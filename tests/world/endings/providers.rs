@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{greeting, greets, plan};
-use crate::fake::model::{Protocol, Request};
+use super::{greeting, greets, plan, writes};
+use crate::fake::model::{Protocol, Request, Said};
 use crate::world::World;
 
 /// Plays the story with this section `llm` and returns what was asked of the model.
@@ -55,6 +55,57 @@ async fn a_model_that_refuses_tools_gets_json_when_that_is_left_to_the_program()
     .await;
     assert_eq!(offers(&requests), [false, true, false, false]);
     assert!(requests[2].system().contains("\n- write_file {"));
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_tools_any_more_gets_json_and_the_model_is_told_how() {
+    let mut world = World::start().await;
+    let llm = openai(&world, &json!("auto"));
+    world.configure(|config| config["llm"] = llm);
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script
+        .refuses("`tool calling` is not supported with this model")
+        .done("The README greets its reader now.");
+    // What were native calls are texts from then on, so nothing said before is repeated as it was.
+    world.model.goes_on_for_another();
+    world.model.allows_restarts();
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    assert_eq!(offers(&requests), [false, true, true, false]);
+    let last = &requests[3];
+    assert!(!requests[2].system().contains("\n- write_file {"));
+    assert!(last.system().contains("\n- write_file {"), "{}", last.system());
+    let told = last.last_user_message();
+    assert!(told.contains("Native tool calls are not possible any more."), "{told}");
+    assert!(
+        matches!(&last.messages[2], Said::Assistant(text, calls) if calls.is_empty() && text.contains("write_file")),
+        "{:?}",
+        last.messages
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_error_that_only_mentions_tools_is_told_and_nothing_is_switched() {
+    let mut world = World::start().await;
+    let llm = openai(&world, &json!("auto"));
+    world.configure(|config| config["llm"] = llm);
+    writes(world.model.plans(plan()), "README.md", "Hello\n")
+        .refuses("Function call is missing a thought_signature in functionCall parts.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(told.contains("Function call is missing a thought"), "{told}");
+    assert_eq!(offers(&world.model.requests()), [false, true, true]);
+    world.finish().await;
 }
 
 #[tokio::test]
