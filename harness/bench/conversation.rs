@@ -58,6 +58,7 @@ fn said(messages: usize) -> Vec<Message> {
             return Message::Assistant {
                 text,
                 calls: Vec::new(),
+                origin: None,
             };
         }
         Message::User {

@@ -5,7 +5,7 @@
 //! separated from its call. What is stored is never rewritten: the summary is one more stored
 //! message, and [`folded`] puts it in the place of what it replaces.
 
-use super::{Message, excerpt};
+use super::{Message, Origin, excerpt};
 use crate::picture::Picture;
 
 /// Number of messages at the beginning that always stay: the system prompt and the task.
@@ -60,11 +60,12 @@ fn tokens_of(message: &Message) -> u64 {
         Message::User { text, pictures } => {
             excerpt::estimated_tokens(text) + pictures.iter().map(Picture::estimated_tokens).sum::<u64>()
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, origin } => {
             let calls = calls
                 .iter()
                 .map(|call| serde_json::to_string(&call.args).unwrap_or_default());
-            excerpt::estimated_tokens(text) + calls.map(|args| excerpt::estimated_tokens(&args)).sum::<u64>()
+            let carried = origin.as_ref().map_or(0, Origin::estimated_tokens);
+            excerpt::estimated_tokens(text) + calls.map(|args| excerpt::estimated_tokens(&args)).sum::<u64>() + carried
         }
         Message::Results { results } => results
             .iter()
@@ -90,6 +91,7 @@ mod tests {
         Message::Assistant {
             text: text.to_owned(),
             calls: Vec::new(),
+            origin: None,
         }
     }
 
@@ -151,10 +153,33 @@ mod tests {
             messages.push(Message::Assistant {
                 text: String::new(),
                 calls,
+                origin: None,
             });
             messages.push(Message::Results { results });
         }
         messages
+    }
+
+    #[test]
+    fn what_a_model_wants_back_counts_and_goes_with_its_message() {
+        let mut messages = with_calls(&[1; 6]);
+        let before = older_part(&messages, 300);
+        for message in &mut messages {
+            if let Message::Assistant { origin, .. } = message {
+                *origin = Some(Origin {
+                    model: "m".to_owned(),
+                    carried: "word ".repeat(100).into(),
+                    ..Origin::default()
+                });
+            }
+        }
+        // As much as before has no room for the thoughts.
+        let replaces = older_part(&messages, 300).unwrap();
+        assert!(before.is_none_or(|before| before < replaces), "{before:?} {replaces}");
+        let text = "what was done".to_owned();
+        take_up(&mut messages, Message::Summary { replaces, text });
+        let carried = messages.iter().map(tokens_of).sum::<u64>();
+        assert!(carried < 600, "{carried}");
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub mod decode;
 pub mod tool_name;
 pub mod form;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -32,6 +34,9 @@ pub enum Message {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
+        /// `None` for a reply in JSON, and where an earlier version stored it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     /// Replaces a number of messages behind the system prompt and the task (see [`compaction`]).
     Summary {
@@ -42,6 +47,32 @@ pub enum Message {
     Results {
         results: Vec<ToolResult>,
     },
+}
+
+/// Who gave a reply with native calls, and what of it is for that model alone: its thoughts, and
+/// signatures of them and of calls. Models that think refuse their own calls without.
+///
+/// The values are opaque: the protocol that read them out of a reply writes them back. Nobody else
+/// is sent or shown them, since they are no words of the reply.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Provider, model and address. What others said and called reaches it as text.
+    pub model: String,
+    /// The part that belongs to the message; null if there is none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub carried: Value,
+    /// The parts that belong to its calls, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub of_calls: BTreeMap<String, Value>,
+}
+
+impl Origin {
+    /// Returns about how many tokens the opaque values have, at most.
+    pub fn estimated_tokens(&self) -> u64 {
+        let values = self.of_calls.values().chain([&self.carried]);
+        let values = values.filter(|value| !value.is_null());
+        values.map(|value| excerpt::estimated_tokens(&value.to_string())).sum()
+    }
 }
 
 /// A tool call that the model asks for.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::conversation::decode::DONE;
-use crate::conversation::{Message, ToolCall, ToolResult, tool_name};
+use crate::conversation::{Message, Origin, ToolCall, ToolResult, tool_name};
 
 /// How results are written for a model that takes no native calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,20 +71,46 @@ fn plain_output(results: &[ToolResult]) -> String {
 /// Returns `history` with native calls and their results as JSON text, one message for each. Needed
 /// if a conversation that began with native calls goes on without them.
 pub(crate) fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
-    let is_native = |message: &Message| match message {
-        Message::Assistant { calls, .. } => !calls.is_empty(),
-        Message::Results { .. } => true,
+    rendered(history, |_| true)
+}
+
+/// Returns `history` with the native calls that another model than `model` made as JSON text, and
+/// without what only the other one may get. One provider refuses the ids that another gives, and a
+/// model that thinks refuses calls without its own thoughts or signature.
+pub(crate) fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str) -> Cow<'chat, [Message]> {
+    rendered(history, |origin| origin.is_some_and(|origin| origin.model != model))
+}
+
+/// Renders the replies whose origin is `meant`, and the results of their calls.
+fn rendered(history: &[Message], is_meant: impl Fn(Option<&Origin>) -> bool) -> Cow<'_, [Message]> {
+    let is_written = |message: &Message| match message {
+        Message::Assistant { calls, origin, .. } => {
+            (!calls.is_empty() || origin.is_some()) && is_meant(origin.as_ref())
+        }
+        Message::Results { .. } => is_meant(None),
         Message::System { .. } | Message::User { .. } | Message::Summary { .. } => false,
     };
-    if !history.iter().any(is_native) {
+    if !history.iter().any(is_written) {
         return Cow::Borrowed(history);
     }
+    let mut are_results_written = is_meant(None);
     let written = history.iter().map(|message| match message {
-        Message::Assistant { text, calls } if !calls.is_empty() => Message::Assistant {
-            text: turn(text, calls),
-            calls: Vec::new(),
-        },
-        Message::Results { results } => Message::User {
+        Message::Assistant { text, calls, origin } => {
+            are_results_written = is_meant(origin.as_ref());
+            if !are_results_written {
+                return message.clone();
+            }
+            Message::Assistant {
+                text: if calls.is_empty() {
+                    text.clone()
+                } else {
+                    turn(text, calls)
+                },
+                calls: Vec::new(),
+                origin: None,
+            }
+        }
+        Message::Results { results } if are_results_written => Message::User {
             text: previous_output(results),
             pictures: Vec::new(),
         },
@@ -148,6 +174,7 @@ mod tests {
         let history = [Message::Assistant {
             text: "go".to_owned(),
             calls: vec![call("a/b", &json!({"x": 1})), done],
+            origin: None,
         }];
         let expected = json!({"comment": "go", "tool": "a/b", "args": {"x": 1}, "done": true});
         assert_eq!(
@@ -155,7 +182,51 @@ mod tests {
             [Message::Assistant {
                 text: expected.to_string(),
                 calls: vec![],
+                origin: None,
             }]
         );
+    }
+
+    #[test]
+    fn only_calls_of_other_models_are_written_out_for_a_model() {
+        let said = |model: &str| {
+            let call = call("a/b", &json!({"x": 1}));
+            let reply = Message::Assistant {
+                text: "go".to_owned(),
+                calls: vec![call.clone()],
+                origin: Some(Origin {
+                    model: model.to_owned(),
+                    carried: json!("thoughts"),
+                    ..Origin::default()
+                }),
+            };
+            let result = ToolResult {
+                call,
+                output: "out".to_owned(),
+                is_error: false,
+            };
+            [reply, Message::Results { results: vec![result] }]
+        };
+        let history = [said("one"), said("other")].concat();
+        assert_eq!(render_foreign_calls(&history[..2], "one").as_ref(), said("one"));
+        let written = [
+            Message::Assistant {
+                text: json!({"comment": "go", "tool": "a/b", "args": {"x": 1}}).to_string(),
+                calls: Vec::new(),
+                origin: None,
+            },
+            Message::User {
+                text: r#"{"output":"out"}"#.to_owned(),
+                pictures: Vec::new(),
+            },
+        ];
+        let expected = [written.as_slice(), &said("other")].concat();
+        assert_eq!(render_foreign_calls(&history, "other").as_ref(), expected);
+        // Nobody knows who made what an earlier version stored, and it stays as it is.
+        let mut old = said("one");
+        if let Message::Assistant { origin, .. } = &mut old[0] {
+            *origin = None;
+        }
+        assert_eq!(render_foreign_calls(&old, "other").as_ref(), old);
     }
 }

@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 use crate::conversation::circling;
 use crate::conversation::compaction;
 use crate::conversation::decode;
-use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
+use crate::conversation::{Message, Origin, Reply, ToolResult, ToolSpec};
 use crate::llm::calls_as_json::{self, WrittenResults};
 use crate::llm::config::role::Role;
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
 use crate::llm::provider::{Answer, Prompt};
-use crate::llm::replies;
+use crate::llm::replies::{self, Asked};
 use crate::llm::transport::error_response::RequestSummary;
 use crate::llm::transport::streaming::StreamedAnswer;
 use crate::llm::window_estimate::{self, LastCount};
@@ -183,7 +183,7 @@ impl Chat {
         self.answer_open_calls(&mut Vec::new());
         let mut connection = Arc::clone(self.connection.in_order());
         let mut failed = None;
-        let reply = loop {
+        let (reply, origin) = loop {
             match (self.ask(&connection).await, failed.take()) {
                 (Ok(reply), _) => break reply,
                 // What takes the model's place in other work may not in this one.
@@ -202,20 +202,16 @@ impl Chat {
         self.history.push(Message::Assistant {
             text: decode::without_thinking(&reply.text),
             calls: reply.calls.clone(),
+            origin,
         });
         Ok(reply)
     }
 
     /// Sends the conversation to one model.
-    async fn ask(&mut self, connection: &Connection) -> Result<Reply, LlmError> {
+    async fn ask(&mut self, connection: &Connection) -> Result<(Reply, Option<Origin>), LlmError> {
         let provider = &connection.provider;
         let info = provider.info();
-        let messages = if self.native {
-            Cow::Borrowed(self.history.as_slice())
-        } else {
-            calls_as_json::render_calls_as_json(&self.history)
-        };
-        let messages = connection.fitted(messages);
+        let messages = rendered_for(connection, self.native, &self.history);
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
         let counted = self.counted_by(connection);
@@ -266,7 +262,7 @@ impl Chat {
                 messages: messages.len(),
             });
         }
-        Ok(self.reply(answer, needed))
+        Ok(self.reply(connection, answer, needed))
     }
 
     /// Returns the last count, if it is this model's: each model counts in its own way.
@@ -277,7 +273,7 @@ impl Chat {
     /// Reads a server's answer without adding it to the history; the error says what is missing.
     pub fn read(&self, answer: &Value) -> Result<Reply, String> {
         let answer = self.connection.provider.read(answer)?;
-        Ok(self.reply(answer, 0))
+        Ok(self.reply(&self.connection, answer, 0).0)
     }
 
     /// Reads a server's streamed answer, which came in these pieces, as [`Chat::read`] reads a
@@ -336,8 +332,15 @@ impl Chat {
 }
 
 impl Chat {
-    fn reply(&self, answer: Answer, needed: u64) -> Reply {
-        replies::read(answer, needed, &self.tools, &self.history)
+    fn reply(&self, connection: &Connection, answer: Answer, needed: u64) -> (Reply, Option<Origin>) {
+        let asked = Asked {
+            model: connection.provider.info().describe(),
+            needed,
+            is_native: self.native,
+            tools: &self.tools,
+            history: &self.history,
+        };
+        replies::read(answer, asked)
     }
 
     /// Answers the open native calls: from `results`, from which the answers are taken, or as not
@@ -361,4 +364,15 @@ impl Chat {
             .collect();
         self.history.push(Message::Results { results: answers });
     }
+}
+
+/// Returns `history` as `connection` gets it: without native calls that it does not take, or did
+/// not make.
+fn rendered_for<'chat>(connection: &Connection, is_native: bool, history: &'chat [Message]) -> Cow<'chat, [Message]> {
+    let messages = if is_native {
+        calls_as_json::render_foreign_calls(history, &connection.provider.info().describe())
+    } else {
+        calls_as_json::render_calls_as_json(history)
+    };
+    connection.fitted(messages)
 }

@@ -50,8 +50,7 @@ impl Model {
 
     /// Returns `provider model at address`, for people.
     pub fn describe(&self) -> String {
-        let info = self.connection.provider.info();
-        format!("{} {} at {}", info.name, info.model, info.address)
+        self.connection.provider.info().describe()
     }
 
     /// Returns the address of its server.

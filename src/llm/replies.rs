@@ -1,18 +1,36 @@
 //! Reads a server's answer as the reply of a model: the names of tools as the program has them, an
 //! id for each native call that no other has, and what is wrong with calls that cannot be read.
 
-use serde_json::Map;
+use std::collections::BTreeMap;
 
-use crate::conversation::{Message, Reply, ToolCall, ToolSpec};
+use serde_json::{Map, Value};
+
+use crate::conversation::{Message, Origin, Reply, ToolCall, ToolSpec};
 use crate::llm::provider::{Answer, tool_names};
 
 /// Most native calls of one reply: each is compared with all others.
 const MOST_CALLS: usize = 128;
+/// Most bytes that a model gets back with one reply: more than any of them thinks at once. They are
+/// stored, and sent with each later request.
+const MOST_CARRIED: usize = 1 << 20;
 
-/// Returns the reply that `answer` holds, to a prompt of about `needed` tokens that ends `history`.
-pub(super) fn read(answer: Answer, needed: u64, tools: &[ToolSpec], history: &[Message]) -> Reply {
-    let usage = answer.usage(needed);
+/// The request that an answer is to.
+pub(super) struct Asked<'chat> {
+    /// Who was asked, as [`Origin::model`].
+    pub(super) model: String,
+    /// About how many tokens it has.
+    pub(super) needed: u64,
+    pub(super) is_native: bool,
+    pub(super) tools: &'chat [ToolSpec],
+    pub(super) history: &'chat [Message],
+}
+
+/// Returns the reply that `answer` holds, and what is kept of it for the model alone.
+pub(super) fn read(answer: Answer, asked: Asked<'_>) -> (Reply, Option<Origin>) {
+    let Asked { tools, history, .. } = asked;
+    let usage = answer.usage(asked.needed);
     let mut calls: Vec<ToolCall> = Vec::new();
+    let mut of_calls = BTreeMap::new();
     let mut broken_calls = Vec::new();
     if let Some(reason) = answer.unread {
         broken_calls.push(format!("The server could not read the calls of the reply: {reason}"));
@@ -37,15 +55,39 @@ pub(super) fn read(answer: Answer, needed: u64, tools: &[ToolSpec], history: &[M
         } else {
             call.id
         };
+        if !call.carried.is_null() {
+            of_calls.insert(id.clone(), call.carried);
+        }
         calls.push(ToolCall { id, tool, args });
     }
-    Reply {
+    let is_kept = !calls.is_empty() || (asked.is_native && !answer.carried.is_null());
+    let origin = is_kept.then(|| origin(asked.model, answer.carried, of_calls));
+    let reply = Reply {
         text: answer.text,
         calls,
         broken_calls,
         cut: answer.cut,
         repetition: answer.repetition,
         usage,
+    };
+    (reply, origin)
+}
+
+/// Returns the origin of a reply. What is too large is left out as a whole: a signature of a part
+/// fits nothing.
+fn origin(model: String, carried: Value, of_calls: BTreeMap<String, Value>) -> Origin {
+    let bytes: usize = of_calls.values().chain([&carried]).map(|value| value.to_string().len()).sum();
+    if bytes > MOST_CARRIED {
+        tracing::warn!(bytes, "{model} does not get back what it thought: it is too much to keep");
+        return Origin {
+            model,
+            ..Origin::default()
+        };
+    }
+    Origin {
+        model,
+        carried,
+        of_calls,
     }
 }
 
@@ -74,10 +116,21 @@ mod tests {
             id: (*id).to_owned(),
             name: "bash".to_owned(),
             args: Ok(Map::new()),
+            carried: Value::from(format!("signature of {id}")),
         });
         Answer {
             calls: calls.collect(),
             ..Answer::default()
+        }
+    }
+
+    fn asked(history: &[Message]) -> Asked<'_> {
+        Asked {
+            model: "m".to_owned(),
+            needed: 0,
+            is_native: true,
+            tools: &[],
+            history,
         }
     }
 
@@ -87,13 +140,38 @@ mod tests {
 
     #[test]
     fn calls_without_an_id_of_their_own_get_one_of_nine_letters_and_digits() {
-        let first = read(answer(&["a", "", "a"]), 0, &[], &[]);
+        let (first, origin) = read(answer(&["a", "", "a"]), asked(&[]));
         assert_eq!(ids(&first), ["a", "call00001", "call00002"]);
+        let of_calls = origin.as_ref().unwrap().of_calls.keys();
+        assert_eq!(of_calls.collect::<Vec<_>>(), ["a", "call00001", "call00002"]);
         let history = [Message::Assistant {
             text: String::new(),
             calls: first.calls,
+            origin,
         }];
         // A number that a call has already is passed over, as after a summary of older messages.
-        assert_eq!(ids(&read(answer(&["a"]), 0, &[], &history)), ["call00003"]);
+        assert_eq!(ids(&read(answer(&["a"]), asked(&history)).0), ["call00003"]);
+    }
+
+    #[test]
+    fn what_is_carried_is_kept_within_bounds_and_only_for_native_replies() {
+        let thoughts = |bytes: usize| Answer {
+            carried: Value::from("x".repeat(bytes)),
+            ..Answer::default()
+        };
+        let (_, origin) = read(thoughts(3), asked(&[]));
+        let expected = Origin {
+            model: "m".to_owned(),
+            carried: Value::from("xxx"),
+            of_calls: BTreeMap::new(),
+        };
+        assert_eq!(origin, Some(expected));
+        let (_, origin) = read(thoughts(MOST_CARRIED), asked(&[]));
+        assert_eq!(origin.unwrap().carried, Value::Null);
+        let in_json = Asked {
+            is_native: false,
+            ..asked(&[])
+        };
+        assert_eq!(read(thoughts(3), in_json).1, None);
     }
 }

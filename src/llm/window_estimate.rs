@@ -4,7 +4,7 @@
 //! The only trace is the number of prompt tokens they report. This module computes the least that
 //! this number can be.
 
-use crate::conversation::{Message, ToolSpec, excerpt};
+use crate::conversation::{Message, Origin, ToolSpec, excerpt};
 use crate::picture::Picture;
 
 /// Least number of tokens that is judged: chat templates and ways of counting differ by some, and
@@ -25,7 +25,7 @@ pub(crate) struct LastCount {
 /// count if there is one.
 pub(crate) fn needed(messages: &[Message], before: Option<LastCount>, tools: &[ToolSpec]) -> u64 {
     let (known, new) = split(messages, before);
-    let new = sum(new, excerpt::estimated_tokens) + of_pictures(new);
+    let new = sum(new, excerpt::estimated_tokens) + of_pictures(new) + of_thoughts(new);
     if known > 0 {
         return known + new;
     }
@@ -38,17 +38,19 @@ pub(crate) fn needed(messages: &[Message], before: Option<LastCount>, tools: &[T
 /// Tells whether `counted` is less than a server that read all `messages` could have counted.
 ///
 /// The bound is half of the fewest tokens that the text can have, on top of the last count: the
-/// conversation only grows, so the count must, too. One smaller count is believed: some servers
-/// count only what was not in their cache, and then the count is within the bounds of the new
-/// messages alone.
+/// conversation only grows, so the count must, too. Thoughts that a server gets back it may leave
+/// out, those of earlier turns one turn later, so they only lower the bound. One smaller count is
+/// believed: some servers count only what was not in their cache, and then the count is within the
+/// bounds of the new messages alone.
 pub(crate) fn is_cut(messages: &[Message], before: Option<LastCount>, counted: u64) -> bool {
     let (known, new) = split(messages, before);
     let least_new = sum(new, least_tokens) / 2;
-    let least = known + least_new;
+    let counted_before = &messages[..messages.len() - new.len()];
+    let least = known.saturating_sub(of_thoughts(counted_before)) + least_new;
     if least < TOO_FEW_TO_JUDGE || counted + TEMPLATE_MARKS >= least {
         return false;
     }
-    let most_new = sum(new, excerpt::estimated_tokens) + of_pictures(new) + 64;
+    let most_new = sum(new, excerpt::estimated_tokens) + of_pictures(new) + of_thoughts(new) + 64;
     let counts_uncached_only = known > 0 && counted >= least_new && counted <= most_new;
     !counts_uncached_only
 }
@@ -85,12 +87,21 @@ fn of_pictures(messages: &[Message]) -> u64 {
     pictures.flatten().map(Picture::estimated_tokens).sum()
 }
 
+/// Returns the tokens of what models want back with their replies, which not every server counts.
+fn of_thoughts(messages: &[Message]) -> u64 {
+    let origins = messages.iter().filter_map(|message| match message {
+        Message::Assistant { origin, .. } => origin.as_ref(),
+        Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => None,
+    });
+    origins.map(Origin::estimated_tokens).sum()
+}
+
 fn sum(messages: &[Message], count: fn(&str) -> u64) -> u64 {
     messages
         .iter()
         .map(|message| match message {
             Message::System { text } | Message::User { text, .. } | Message::Summary { text, .. } => count(text),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 let calls = calls.iter().map(|call| {
                     let args = serde_json::to_string(&call.args).unwrap_or_default();
                     count(&call.tool) + count(&args)
@@ -159,6 +170,30 @@ mod tests {
         });
         let conversation = [user(&prose(3_000)), user(&prose(100))];
         assert!(!is_cut(&conversation, last, 130));
+    }
+
+    #[test]
+    fn thoughts_that_are_sent_back_take_room_and_may_be_left_out_by_the_server() {
+        let reply = |thoughts: &str| Message::Assistant {
+            text: String::new(),
+            calls: Vec::new(),
+            origin: Some(Origin {
+                model: "m".to_owned(),
+                carried: thoughts.into(),
+                ..Origin::default()
+            }),
+        };
+        let before = [user(&prose(3_000)), reply("")];
+        let after = [user(&prose(3_000)), reply(&prose(2_000))];
+        assert!(needed(&after, None, &[]) > needed(&before, None, &[]) + 2_000);
+        // They were counted once, and not the next time.
+        let conversation = [after.as_slice(), &[user("and now?")]].concat();
+        let last = Some(LastCount {
+            tokens: 5_500,
+            messages: 2,
+        });
+        assert!(!is_cut(&conversation, last, 3_400));
+        assert!(is_cut(&conversation, last, 1_500));
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod fake_model;
 mod pictures;
 mod protocols;
 mod streaming;
+mod thinking;
 mod windows;
 
 use std::sync::Arc;

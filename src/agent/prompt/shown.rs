@@ -32,8 +32,8 @@ fn in_json(line: &str) -> String {
 fn text_of(message: &Message) -> Cow<'_, str> {
     match message {
         Message::System { text } | Message::User { text, .. } | Message::Summary { text, .. } => text.into(),
-        Message::Assistant { text, calls } if calls.is_empty() => text.into(),
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, .. } if calls.is_empty() => text.into(),
+        Message::Assistant { text, calls, .. } => {
             let args = calls
                 .iter()
                 .map(|call| serde_json::Value::Object(call.args.clone()).to_string());
@@ -104,6 +104,7 @@ mod tests {
             Message::Assistant {
                 text: String::new(),
                 calls: vec![call],
+                origin: None,
             },
         ] {
             assert!(has_lines(&[user("Begin."), message.clone()], &[], lines), "{message:?}");

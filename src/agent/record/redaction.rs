@@ -82,10 +82,18 @@ pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
                 clean_text(redactor, &mut picture.name);
             }
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, origin } => {
             clean_text(redactor, text);
             for call in calls {
                 clean_call(redactor, call);
+            }
+            // The model may find that it was changed, and refuse it; a secret is not kept for that.
+            if let Some(origin) = origin {
+                clean_words(redactor, &mut origin.carried);
+                origin
+                    .of_calls
+                    .values_mut()
+                    .for_each(|value| clean_words(redactor, value));
             }
         }
         Message::Results { results } => {
@@ -120,6 +128,7 @@ fn clean_text(redactor: &Redactor, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::Origin;
     use serde_json::json;
 
     #[test]
@@ -161,6 +170,11 @@ mod tests {
                 tool: "workspace/execute_command".to_owned(),
                 args: json!({ "command": word }).as_object().cloned().unwrap_or_default(),
             }],
+            origin: Some(Origin {
+                model: "m".to_owned(),
+                carried: json!({ "reasoning_content": format!("It is {word}.") }),
+                of_calls: [("1".to_owned(), json!({ "said": word }))].into(),
+            }),
         };
         let mut message = said("hunter2hunter2");
         clean_message(&redactor, &mut message);

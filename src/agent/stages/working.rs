@@ -360,7 +360,7 @@ async fn set_aside_for(run: &mut Run, question: String) {
 /// and reports a replaced container.
 fn close_gap(claim: &mut Claim, chat: &mut Chat, is_replacement: bool) {
     let reason = if is_replacement { NEW_CONTAINER } else { RESTARTED };
-    let Some(Message::Assistant { text, calls }) = chat.messages().last() else {
+    let Some(Message::Assistant { text, calls, .. }) = chat.messages().last() else {
         if is_replacement {
             chat.send_user_message(&claim.services.redactor.clean(reason));
         }

@@ -124,6 +124,7 @@ fn beginning(desk: &Desk, session: &Session, native: bool) -> Vec<Message> {
             Message::Assistant {
                 text,
                 calls: Vec::new(),
+                origin: None,
             }
         } else {
             Message::User {

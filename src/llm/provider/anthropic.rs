@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::conversation::Message;
+use crate::conversation::{Message, Origin, ToolCall};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::provider::{
@@ -109,6 +109,7 @@ impl Provider for AnthropicServer {
         let blocks = answer["content"].as_array().ok_or("the answer holds no content")?;
         let mut text = Vec::new();
         let mut calls = Vec::new();
+        let mut thoughts = Vec::new();
         for block in blocks {
             match block["type"].as_str() {
                 Some("text") => text.extend(block["text"].as_str()),
@@ -116,19 +117,36 @@ impl Provider for AnthropicServer {
                     id: block["id"].as_str().unwrap_or_default().to_owned(),
                     name: block["name"].as_str().unwrap_or_default().to_owned(),
                     args: arguments(block.get("input")),
+                    carried: Value::Null,
                 }),
-                // Thinking and blocks of later versions are not used.
+                Some("thinking" | "redacted_thinking") => {
+                    let place = if text.is_empty() && calls.is_empty() {
+                        0
+                    } else {
+                        1 + calls.len()
+                    };
+                    thoughts.push(json!({ "place": place, "block": block }));
+                }
+                // Blocks of later versions are not used.
                 _ => {}
             }
         }
         let usage = &answer["usage"];
         let count = |key: &str| tokens(&usage[key]).unwrap_or_default();
         let cached = count("cache_read_input_tokens");
+        // Only beside calls they are wanted back; of a reply that was cut while the model thought,
+        // the last one is not signed and would be refused.
+        let carried = if thoughts.is_empty() || calls.is_empty() {
+            Value::Null
+        } else {
+            Value::Array(thoughts)
+        };
         Ok(Answer {
             text: text.join("\n"),
             calls,
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
             repetition: None,
+            carried,
             unread: None,
             counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
                 input: fresh + cached + count("cache_creation_input_tokens"),
@@ -230,8 +248,10 @@ fn take_blocks_out(answer: &mut Value) {
 /// Adds a piece to a block. The arguments of a call come as pieces of a text; one without any has
 /// them in its beginning.
 fn add_piece(block: &mut Value, delta: &Value) {
-    if let Some(text) = delta["text"].as_str() {
-        chunks::append(chunks::field(block, "text"), text);
+    for key in ["text", "thinking", "signature"] {
+        if let Some(text) = delta[key].as_str() {
+            chunks::append(chunks::field(block, key), text);
+        }
     }
     if let Some(json) = delta["partial_json"].as_str().filter(|json| !json.is_empty()) {
         chunks::append(chunks::field(block, "input"), json);
@@ -250,16 +270,7 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
                 ("user", blocks)
             }
             Message::Summary { text, .. } => ("user", vec![text_block(text)]),
-            Message::Assistant { text, calls } => {
-                let mut blocks = Vec::new();
-                if calls.is_empty() || !text.trim().is_empty() {
-                    blocks.push(text_block(text));
-                }
-                blocks.extend(calls.iter().map(|call| {
-                    json!({ "type": "tool_use", "id": call.id, "name": tool_names::on_the_wire(&call.tool), "input": call.args })
-                }));
-                ("assistant", blocks)
-            }
+            Message::Assistant { text, calls, origin } => ("assistant", said(text, calls, origin.as_ref())),
             Message::Results { results } => (
                 "user",
                 results
@@ -288,6 +299,28 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
         .into_iter()
         .map(|(role, content)| json!({ "role": role, "content": content }))
         .collect()
+}
+
+/// Returns the blocks of a reply, with its thoughts unchanged and where they stood: before the
+/// words, behind them, or behind a call. Anything else the API refuses.
+fn said(text: &str, calls: &[ToolCall], origin: Option<&Origin>) -> Vec<Value> {
+    let thoughts = origin.and_then(|origin| origin.carried.as_array());
+    let at = |place: usize| {
+        let thoughts = thoughts.into_iter().flatten();
+        let here = thoughts.filter(move |thought| thought["place"] == place);
+        here.map(|thought| thought["block"].clone())
+    };
+    let mut blocks: Vec<Value> = at(0).collect();
+    if calls.is_empty() || !text.trim().is_empty() {
+        blocks.push(text_block(text));
+    }
+    blocks.extend(at(1));
+    for (number, call) in calls.iter().enumerate() {
+        let name = tool_names::on_the_wire(&call.tool);
+        blocks.push(json!({ "type": "tool_use", "id": call.id, "name": name, "input": call.args }));
+        blocks.extend(at(number + 2));
+    }
+    blocks
 }
 
 fn text_block(text: &str) -> Value {

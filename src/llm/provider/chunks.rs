@@ -74,7 +74,7 @@ fn is_reason(value: &Value) -> bool {
 }
 
 fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), String> {
-    for key in ["content", "refusal"] {
+    for key in ["content", "refusal", "reasoning_content"] {
         if let Some(Value::String(text)) = delta.remove(key) {
             append(&mut message[key], &text);
         }
@@ -108,13 +108,17 @@ fn add_call(gathered: &mut Vec<Value>, mut piece: Value) -> Result<(), String> {
     let begins = |call: &&mut Value| index.is_null() && has_name && (id.is_empty() || call["id"] != id.as_str());
     let known = gathered.iter_mut().rev().find(is_same).filter(|call| !begins(call));
     let function = taken(&mut piece, "function");
+    let extra = taken(&mut piece, "extra_content");
     let Some(call) = known else {
         if gathered.len() == MOST_CALLS {
             return Err(format!("the reply holds more than {MOST_CALLS} calls"));
         }
-        gathered.push(json!({ "index": index, "id": id, "function": function }));
+        gathered.push(json!({ "index": index, "id": id, "function": function, "extra_content": extra }));
         return Ok(());
     };
+    if !extra.is_null() {
+        *field(call, "extra_content") = extra;
+    }
     if !id.is_empty() {
         call["id"] = json!(id);
     }
@@ -228,6 +232,26 @@ mod tests {
             ],
         ] {
             assert_eq!(calls(&chunks), two, "{chunks:?}");
+        }
+    }
+
+    #[test]
+    fn thoughts_and_signatures_are_gathered_beside_the_words() {
+        let signed = json!({ "google": { "thought_signature": "s" } });
+        let (answer, _) = whole(&[
+            delta(&json!({ "role": "assistant", "content": "", "reasoning_content": "H" })),
+            delta(&json!({ "reasoning_content": "m." })),
+            delta(&json!({ "tool_calls": [{ "index": 0, "id": "a", "extra_content": signed, "function": { "name": "f", "arguments": "" } }] })),
+            delta(&json!({ "tool_calls": [{ "index": 0, "function": { "arguments": "{}" } }] })),
+            piece(&json!(1), &json!("b"), &json!("g"), "{}"),
+            delta(&json!({ "tool_calls": [{ "index": 1, "extra_content": signed }] })),
+        ]);
+        let message = &answer["choices"][0]["message"];
+        assert_eq!(message["content"], "");
+        assert_eq!(message["reasoning_content"], "Hm.");
+        for place in 0..2 {
+            assert_eq!(message["tool_calls"][place]["extra_content"], signed);
+            assert_eq!(message["tool_calls"][place]["function"]["arguments"], "{}");
         }
     }
 

@@ -21,9 +21,11 @@ fn message(message: &Message) -> Message {
             text: masked(text),
             pictures: Vec::new(),
         },
-        Message::Assistant { text, calls } => Message::Assistant {
+        Message::Assistant { text, calls, origin } => Message::Assistant {
             text: masked(text),
             calls: calls.iter().map(call).collect(),
+            // Only who made it gets it back, and that saw marks alone.
+            origin: origin.clone(),
         },
         Message::Summary { replaces, text } => Message::Summary {
             replaces: *replaces,

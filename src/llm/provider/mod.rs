@@ -6,10 +6,12 @@
 
 mod endpoint; // address, model name and key as configured
 mod chunks; // puts the chunks of a streamed chat completion together
+mod carried; // what servers of chat completions want back with a reply
 mod role_messages; // the list of messages that OpenAI's and Ollama's protocols share
 pub(crate) mod masked_messages; // messages without personal data
 pub(crate) mod pictures_as_words; // messages for models that take no pictures
 pub(crate) mod tool_names; // `server/tool` in the form of providers
+mod windows; // the window of a model, as its server tells it
 pub(crate) mod openai;
 pub(crate) mod ollama;
 pub(crate) mod anthropic;
@@ -140,6 +142,8 @@ pub(crate) struct Answer {
     /// Whether the reply ended at the length limit, or was ended for a repetition.
     pub(crate) cut: bool,
     pub(crate) repetition: Option<Repetition>,
+    /// The part of the reply that the server wants back with it; null if there is none.
+    pub(crate) carried: Value,
     /// Why the server could not read the calls of the reply, of which nothing else is known then.
     pub(crate) unread: Option<String>,
     /// The server's count; not every server counts.
@@ -179,6 +183,8 @@ pub(crate) struct NativeCall {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) args: Result<Map<String, Value>, String>,
+    /// The part of the call that the server wants back with it; null if there is none.
+    pub(crate) carried: Value,
 }
 
 /// Tokens, as the server counted them.

@@ -122,12 +122,14 @@ impl Provider for OllamaServer {
                 id: call["id"].as_str().unwrap_or_default().to_owned(),
                 name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
                 args: arguments(call["function"].get("arguments")),
+                carried: Value::Null,
             });
         Ok(Answer {
             text: message["content"].as_str().unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
             repetition: None,
+            carried: Value::Null,
             unread: None,
             // Older servers omit the count when the whole prompt was cached.
             counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {

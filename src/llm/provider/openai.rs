@@ -14,7 +14,7 @@ use crate::llm::error::LlmError;
 use crate::llm::provider::{
     Answer, LoadedWindow, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens,
 };
-use crate::llm::provider::{chunks, endpoint, role_messages, tool_names};
+use crate::llm::provider::{carried, chunks, endpoint, role_messages, tool_names, windows};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
@@ -47,6 +47,8 @@ struct Adaptations {
     no_stream_options: AtomicBool,
     /// Newer models refuse `max_tokens`, older servers know nothing else.
     max_completion_tokens: AtomicBool,
+    /// Some servers send thoughts and refuse to get them back.
+    no_thoughts: AtomicBool,
 }
 
 /// Returns the provider for OpenAI, or for a server that speaks its protocol.
@@ -140,7 +142,11 @@ impl Provider for OpenAiServer {
         };
         let result =
             |result: &ToolResult| json!({ "role": "tool", "tool_call_id": result.call.id, "content": result.output });
-        let messages = role_messages::messages(prompt, call, result, show);
+        let mut messages = role_messages::messages(prompt, call, result, show);
+        carried::write_signatures(&mut messages, prompt.messages);
+        if !self.adaptations.no_thoughts.load(Relaxed) {
+            carried::write_thoughts(&mut messages, prompt.messages);
+        }
         let stream = self.options.stream && !self.adaptations.no_stream.load(Relaxed);
         let mut body = json!({ "model": self.info.model, "messages": messages, "stream": stream });
         if stream && !self.adaptations.no_stream_options.load(Relaxed) {
@@ -190,6 +196,7 @@ impl Provider for OpenAiServer {
                 id: call["id"].as_str().unwrap_or_default().to_owned(),
                 name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
                 args: arguments(call["function"].get("arguments")),
+                carried: carried::of_call(call),
             });
         let usage = &answer["usage"];
         Ok(Answer {
@@ -197,6 +204,7 @@ impl Provider for OpenAiServer {
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
             repetition: None,
+            carried: carried::of_message(message),
             unread: None,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
                 input,
@@ -236,6 +244,8 @@ impl Provider for OpenAiServer {
             learned.max_completion_tokens.store(false, Relaxed);
         } else if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
             learned.max_completion_tokens.store(true, Relaxed);
+        } else if carried::are_thoughts_refused(&words, body) {
+            learned.no_thoughts.store(true, Relaxed);
         } else if body["stream"] == true && refuses_stream {
             learned.no_stream.store(true, Relaxed);
         } else {
@@ -267,7 +277,7 @@ impl Provider for OpenAiServer {
         Ok(match self.loaded_window(transport).await {
             LoadedWindow::Loaded(window) => Some(window),
             LoadedWindow::NotLoaded => None,
-            LoadedWindow::Unknown => told_window(found),
+            LoadedWindow::Unknown => windows::told(found),
         })
     }
 
@@ -285,7 +295,7 @@ impl Provider for OpenAiServer {
             LoadedWindow::NotLoaded => {
                 return Ok(format!("{has}, not loaded; how large its window is shows when it is"));
             }
-            LoadedWindow::Unknown => told_window(found),
+            LoadedWindow::Unknown => windows::told(found),
         };
         match window {
             Some(window) if window < info.window => Err(LlmError::Refused {
@@ -352,7 +362,7 @@ impl OpenAiServer {
                     .any(|id| *id == self.info.model.as_str())
             };
             if let Some(entry) = models.into_iter().flatten().find(is_it) {
-                return window_of_entry(entry, &self.info.model);
+                return windows::of_lm_studio(entry, &self.info.model);
             }
         }
         LoadedWindow::Unknown
@@ -367,35 +377,6 @@ fn show(message: &mut Value, pictures: &[&Picture]) {
         json!({ "type": "image_url", "image_url": { "url": url } })
     });
     message["content"] = [text].into_iter().chain(shown).collect();
-}
-
-/// Reads the window out of an entry of LM Studio's lists. A model that is not loaded is loaded by
-/// the first request, with a window that nobody can tell before.
-fn window_of_entry(entry: &Value, model: &str) -> LoadedWindow {
-    if let Some(instances) = entry["loaded_instances"].as_array() {
-        let named = instances.iter().find(|instance| instance["id"] == model);
-        let length = |instance: &Value| instance["config"]["context_length"].as_u64();
-        let least = instances.iter().filter_map(length).min();
-        return match named.and_then(length).or(least) {
-            Some(window) => LoadedWindow::Loaded(window),
-            None if instances.is_empty() => LoadedWindow::NotLoaded,
-            None => LoadedWindow::Unknown,
-        };
-    }
-    match (entry["loaded_context_length"].as_u64(), entry["state"].as_str()) {
-        (Some(window), _) => LoadedWindow::Loaded(window),
-        (None, Some("not-loaded")) => LoadedWindow::NotLoaded,
-        (None, _) => LoadedWindow::Unknown,
-    }
-}
-
-/// Returns the window that a server reports with the model: each has its own name for it, and
-/// llama.cpp's is one level deeper.
-fn told_window(model: &Value) -> Option<u64> {
-    let told = ["max_model_len", "context_length", "context_window"].map(|key| &model[key]);
-    told.into_iter()
-        .chain([&model["meta"]["n_ctx"]])
-        .find_map(Value::as_u64)
 }
 
 #[cfg(test)]

@@ -30,11 +30,11 @@ pub(crate) fn messages(
                 }
             }
             Message::Summary { text, .. } => say(&mut messages, text),
-            Message::Assistant { text, calls } if calls.is_empty() => {
+            Message::Assistant { text, calls, .. } if calls.is_empty() => {
                 let text = if text.is_empty() { NO_TEXT } else { text };
                 messages.push(json!({ "role": "assistant", "content": text }));
             }
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 let calls: Vec<_> = calls.iter().map(&call).collect();
                 messages.push(json!({ "role": "assistant", "content": text, "tool_calls": calls }));
             }

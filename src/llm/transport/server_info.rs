@@ -23,3 +23,10 @@ pub(crate) struct ServerInfo {
     /// The remedy if the server cuts the prompt.
     pub(crate) window_hint: String,
 }
+
+impl ServerInfo {
+    /// Returns `provider model at address`.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} {} at {}", self.name, self.model, self.address)
+    }
+}

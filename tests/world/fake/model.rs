@@ -17,6 +17,7 @@ mod check;
 mod conversation;
 mod script;
 mod streaming;
+mod thinking;
 mod trouble;
 mod wire;
 
@@ -120,6 +121,7 @@ struct Inner {
     streams_nothing: bool,
     /// What the chunks of a chat completion have as the reason of its end, before the last one.
     no_reason: Value,
+    thinking: thinking::Thinking,
     memory: Memory,
     /// LM Studio's entry for the scripted model, by the version of its interface.
     of_lm_studio: Vec<(String, Value)>,
@@ -534,6 +536,12 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
             shared.ring();
             return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &error);
         }
+        let is_thinking = inner.thinking == thinking::Thinking::Demanded;
+        if let Some(words) = thinking::refusal(&request).filter(|_| is_thinking) {
+            drop(inner);
+            shared.ring();
+            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words);
+        }
         let refused = inner
             .refused_fields
             .iter()
@@ -576,6 +584,9 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
                 shared.lock().violations.insert(error);
             }
             let mut body = wire::reply_body(&request, &step.answer);
+            if shared.lock().thinking == thinking::Thinking::Demanded {
+                thinking::add(&request, &mut body);
+            }
             if shared.lock().counts_nothing {
                 wire::take_counts_out(&mut body);
             }

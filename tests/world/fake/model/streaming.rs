@@ -122,12 +122,21 @@ fn chat_completion(request: &Request, whole: &Value, no_reason: &Value) -> Vec<S
     let delta =
         |delta: Value| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": no_reason, "logprobs": null }]));
     let mut chunks = vec![delta(json!({ "role": "assistant", "content": "" }))];
+    let thought = choice["message"]["reasoning_content"].as_str().unwrap_or_default();
+    chunks.extend(
+        pieces(thought)
+            .iter()
+            .map(|piece| delta(json!({ "reasoning_content": piece }))),
+    );
     let text = choice["message"]["content"].as_str().unwrap_or_default();
     chunks.extend(pieces(text).iter().map(|piece| delta(json!({ "content": piece }))));
     let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
     for (index, call) in calls.enumerate() {
         let function = json!({ "name": call["function"]["name"], "arguments": "" });
-        let begin = json!({ "index": index, "id": call["id"], "type": "function", "function": function });
+        let mut begin = json!({ "index": index, "id": call["id"], "type": "function", "function": function });
+        if let Some(extra) = call.get("extra_content") {
+            begin["extra_content"] = extra.clone();
+        }
         chunks.push(delta(json!({ "tool_calls": [begin] })));
         let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
         for piece in pieces(arguments) {
@@ -184,25 +193,43 @@ fn message(whole: &Value) -> Vec<String> {
         json!({ "type": "ping" }),
     ];
     for (index, block) in whole["content"].as_array().into_iter().flatten().enumerate() {
-        let is_call = block["type"] == "tool_use";
         let mut empty = block.clone();
-        let (key, kind, text) = if is_call {
-            empty["input"] = json!({});
-            let text = match &block["input"] {
-                Value::Object(input) if input.is_empty() => String::new(),
-                input => input.to_string(),
-            };
-            ("partial_json", "input_json_delta", text)
-        } else {
-            empty["text"] = json!("");
-            let text = block["text"].as_str().unwrap_or_default().to_owned();
-            ("text", "text_delta", text)
+        let (key, kind, text) = match block["type"].as_str() {
+            Some("tool_use") => {
+                empty["input"] = json!({});
+                let text = match &block["input"] {
+                    Value::Object(input) if input.is_empty() => String::new(),
+                    input => input.to_string(),
+                };
+                ("partial_json", "input_json_delta", text)
+            }
+            Some("thinking") => {
+                empty["thinking"] = json!("");
+                empty["signature"] = json!("");
+                let text = block["thinking"].as_str().unwrap_or_default().to_owned();
+                ("thinking", "thinking_delta", text)
+            }
+            Some("redacted_thinking") => {
+                // It comes with its beginning, as a whole.
+                events.push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+                events.push(json!({ "type": "content_block_stop", "index": index }));
+                continue;
+            }
+            _ => {
+                empty["text"] = json!("");
+                let text = block["text"].as_str().unwrap_or_default().to_owned();
+                ("text", "text_delta", text)
+            }
         };
         events.push(json!({ "type": "content_block_start", "index": index, "content_block": empty }));
         let deltas = [String::new()].into_iter().chain(pieces(&text));
         events.extend(deltas.map(
             |piece| json!({ "type": "content_block_delta", "index": index, "delta": { "type": kind, key: piece } }),
         ));
+        if block["type"] == "thinking" {
+            let signed = json!({ "type": "signature_delta", "signature": block["signature"] });
+            events.push(json!({ "type": "content_block_delta", "index": index, "delta": signed }));
+        }
         events.push(json!({ "type": "content_block_stop", "index": index }));
     }
     let delta = json!({ "stop_reason": whole["stop_reason"], "stop_sequence": null });
