@@ -102,7 +102,8 @@ impl Engine {
 
     /// Removes the containers of `found` whose run is not in `keep` or that are older than
     /// `cleanup.stale_hours`; returns how many. `keep` must be read after the containers were
-    /// listed, or a run that starts in between loses its container.
+    /// listed, or a run that starts in between loses its container. What is worked in must not be
+    /// in `found`: age says nothing of it.
     pub async fn sweep(
         &self,
         mut found: Vec<ListedContainer>,

@@ -41,8 +41,9 @@ impl Service {
         let keep: HashSet<_> = unfinished.iter().map(|run| run.id).collect();
         let swept = match left {
             Ok((engine, mut left)) => {
-                // A living worker's containers stay, however old.
-                let held = self.services.store.held_elsewhere().await?;
+                // A living worker's containers stay, however old: also this one's own. A slow model
+                // takes longer over a run than what is abandoned may lie.
+                let held = self.services.store.held_anywhere().await?;
                 left.retain(|container| container.run().is_none_or(|run| !held.contains(&run)));
                 let mut unclaimed = Vec::new();
                 for container in left {

@@ -173,6 +173,7 @@ async fn a_living_worker_keeps_its_run_whatever_the_clock_says() {
     let (slow, other) = (place.open().await, place.open().await);
     admit(&slow, 1).await;
     let lease = slow.claim(Duration::ZERO).await.unwrap().unwrap().0;
+    assert_eq!(slow.held_anywhere().await.unwrap(), [lease.run]);
     assert!(other.claim(TTL).await.unwrap().is_none());
     assert!(slow.claim(TTL).await.unwrap().is_none());
     slow.save(&lease, State::Planning, &Value::Null).await.unwrap();

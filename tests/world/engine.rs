@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bollard::Docker;
 use serde_json::json;
@@ -11,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::fake::engine::{self, Machine, USUAL};
 use crate::fake::model::Plan;
 use crate::world::World;
 
@@ -213,6 +215,63 @@ async fn a_container_that_could_not_be_removed_goes_when_the_engine_is_back() {
     assert_eq!(service.ended().await.code, Some(0));
 
     drop(engine);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_container_of_a_run_at_work_is_never_too_old() {
+    let mut world = World::start().await;
+    let machine = Machine {
+        // Ten times `cleanup.stale_hours`.
+        ages_by: Duration::from_hours(240),
+        ..Machine::default()
+    };
+    let engine = engine::Engine::on(machine, USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+    world
+        .model
+        .for_task("Count slowly")
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo as-it-was > /tmp/mark; echo one > one.txt" }))
+        .calls(COMMAND, json!({ "command": "cat /tmp/mark" }))
+        .holds()
+        .done("Counted.");
+    world
+        .model
+        .for_task("Count fast")
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo two > two.txt" }))
+        .done("Counted.");
+    let slow = world.github.open_issue("Count slowly").label("coding agent");
+
+    let service = world.spawn(&["serve"]);
+    world.model.until_held(1).await;
+    let own = world.containers().await;
+    // What another run leaves has the service sweep before its time.
+    engine.fails_next_removal();
+    let fast = world.github.open_issue("Count fast").label("coding agent");
+    fast.until(|issue| issue.labels() == ["coding agent done"]).await;
+    world
+        .until("a sweep", || {
+            world.journal().iter().any(|entry| entry["fact"] == "swept")
+        })
+        .await;
+
+    assert!(engine.has_failed());
+    assert_eq!(world.containers().await, own, "{}", world.story());
+    world.model.release();
+    slow.until(|issue| issue.labels() == ["coding agent done"]).await;
+    let seen = world.model.requests().pop().unwrap().last_user_message();
+    assert!(seen.contains("as-it-was"), "{seen}");
+    let is_told = |comment: &str| comment.contains("The container was lost");
+    let comments = slow.comments();
+    assert!(
+        !comments.iter().any(|comment| is_told(&comment.body)),
+        "{}",
+        world.story()
+    );
+    service.signal("TERM");
+    assert_eq!(service.ended().await.code, Some(0));
     world.finish().await;
 }
 

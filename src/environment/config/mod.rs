@@ -158,7 +158,7 @@ pub enum During {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cleanup {
-    /// Age after which a container of this program is removed, whatever the store says.
+    /// Age after which a container of this program is removed, unless a worker works in it.
     pub stale_hours: u64,
 }
 

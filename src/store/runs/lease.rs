@@ -245,23 +245,43 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Returns the unfinished runs that another, living worker holds; their containers must not be
-    /// touched.
+    /// Returns the unfinished runs that a living worker holds, this one included; their containers
+    /// must not be touched, however old. One that a task of this process dropped is held by nobody.
+    pub async fn held_anywhere(&self) -> Result<Vec<RunId>, StoreError> {
+        let holders = self.holders().await?;
+        Ok(holders.into_iter().map(|(run, _)| run).collect())
+    }
+
+    /// Returns the unfinished runs that another, living worker holds.
     pub async fn held_elsewhere(&self) -> Result<Vec<RunId>, StoreError> {
+        let own = self.worker().to_string();
+        let elsewhere = self.holders().await?.into_iter().filter(|(_, worker)| *worker != own);
+        Ok(elsewhere.map(|(run, _)| run).collect())
+    }
+
+    /// Returns the unfinished runs that somebody holds, each with its living worker.
+    async fn holders(&self) -> Result<Vec<(RunId, String)>, StoreError> {
         let query = Statement::new(
-            "SELECT id, lease_worker, lease_host, lease_expires_at FROM runs
-             WHERE finished_at IS NULL AND lease_token IS NOT NULL AND lease_worker <> $1 ORDER BY id",
+            "SELECT id, lease_worker, lease_host, lease_expires_at, lease_token FROM runs
+             WHERE finished_at IS NULL AND lease_token IS NOT NULL ORDER BY id",
         );
-        let rows = self.fetch(query.with(self.worker())).await?;
+        let rows = self.fetch(query).await?;
         let now = self.engine.now().await?;
         let seen = self.seen(&rows, 1).await?;
-        let mut held = Vec::new();
+        let own = self.worker().to_string();
+        let mut holders = Vec::new();
         for row in &rows {
-            if !self.is_abandoned(&seen, row.text(1)?, row.text(2)?, row.number(3)?, now) {
-                held.push(row.parsed(0)?);
+            let worker = row.text(1)?;
+            let is_held = if worker == own {
+                self.held.contains(&row.parsed::<Uuid>(4)?)
+            } else {
+                !self.is_abandoned(&seen, worker, row.text(2)?, row.number(3)?, now)
+            };
+            if is_held {
+                holders.push((row.parsed(0)?, worker.to_owned()));
             }
         }
-        Ok(held)
+        Ok(holders)
     }
 
     /// Frees the runs whose lease nobody holds any more: the worker died, or a task of this process

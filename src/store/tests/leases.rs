@@ -62,3 +62,26 @@ async fn a_run_that_a_newer_program_has_worked_on_is_left_to_it() {
     assert_eq!(store.fetch(format).await.unwrap()[0].number(0).unwrap(), FORMAT);
     store.save(&lease, State::Done, &Value::Null).await.unwrap();
 }
+
+#[tokio::test]
+async fn what_this_worker_holds_is_held_by_nobody_else_and_by_nobody_once_it_is_put_down() {
+    let place = place();
+    let (own, other) = (place.open().await, place.open().await);
+    let (first, second) = (admit(&own, 1).await, admit(&own, 2).await);
+    let waiting = admit(&own, 3).await;
+    let (lease, _) = own.claim_run(first, TTL).await.unwrap().unwrap();
+    let (elsewhere, _) = other.claim_run(second, TTL).await.unwrap().unwrap();
+
+    assert_eq!(own.held_anywhere().await.unwrap(), [first, second]);
+    assert_eq!(other.held_anywhere().await.unwrap(), [first, second]);
+    assert_eq!(own.held_elsewhere().await.unwrap(), [second]);
+
+    // A task that panicked gives nothing back.
+    drop(lease);
+    assert_eq!(own.held_anywhere().await.unwrap(), [second]);
+    other.release(&elsewhere, None).await.unwrap();
+    assert!(own.held_anywhere().await.unwrap().is_empty());
+    let (again, _) = own.claim_run(waiting, TTL).await.unwrap().unwrap();
+    own.save(&again, State::Done, &Value::Null).await.unwrap();
+    assert!(own.held_anywhere().await.unwrap().is_empty());
+}

@@ -6,7 +6,9 @@
 //! any more.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,6 +36,8 @@ pub struct Machine {
     pub refuses: Vec<(&'static str, &'static str)>,
     /// Whether the engine attaches to no container, only to what is started in one.
     pub attaches_to_none: bool,
+    /// How much older the engine says that each container is.
+    pub ages_by: Duration,
 }
 
 /// The usual version, for tests that are about something else.
@@ -42,12 +46,26 @@ pub const USUAL: Version = Version {
     api: (24, 51),
 };
 
+/// The path of the list of containers.
+const LIST: &str = "/containers/json";
+
 /// A running engine. It ends when dropped.
 pub struct Engine {
     address: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    seen: Arc<Seen>,
     serving: JoinHandle<()>,
 }
+
+#[derive(Default)]
+struct Seen {
+    asked: Mutex<Vec<String>>,
+    /// Whether the next removal of a container fails.
+    fails_removal: AtomicBool,
+}
+
+/// An engine's words where a process on its machine still looks into a container's files.
+const BUSY: &str = "driver \"overlay2\" failed to remove root filesystem: unlinkat /var/lib/docker/overlay2/merged: \
+                    device or resource busy";
 
 impl Engine {
     pub async fn start(version: Version) -> Self {
@@ -57,8 +75,8 @@ impl Engine {
     pub async fn on(machine: Machine, version: Version) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (noted, machine) = (Arc::clone(&asked), Arc::new(machine));
+        let seen: Arc<Seen> = Arc::default();
+        let (noted, machine) = (Arc::clone(&seen), Arc::new(machine));
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 // A client that breaks off is its own business.
@@ -67,7 +85,7 @@ impl Engine {
         });
         Self {
             address,
-            asked,
+            seen,
             serving,
         }
     }
@@ -79,7 +97,17 @@ impl Engine {
 
     /// Returns the requests so far, in order: method and path, without the version and the query.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.seen.asked.lock().unwrap().clone()
+    }
+
+    /// Has the next removal of a container fail, which leaves it as it is.
+    pub fn fails_next_removal(&self) {
+        self.seen.fails_removal.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns true if no removal is left that has to fail.
+    pub fn has_failed(&self) -> bool {
+        !self.seen.fails_removal.load(Ordering::SeqCst)
     }
 }
 
@@ -89,12 +117,7 @@ impl Drop for Engine {
     }
 }
 
-async fn serve(
-    mut client: TcpStream,
-    version: Version,
-    machine: Arc<Machine>,
-    asked: Arc<Mutex<Vec<String>>>,
-) -> io::Result<()> {
+async fn serve(mut client: TcpStream, version: Version, machine: Arc<Machine>, seen: Arc<Seen>) -> io::Result<()> {
     let (head, mut begun) = read_head(&mut client).await?;
     let (first, headers) = head.split_once("\r\n").unwrap_or((&head, ""));
     let mut words = first.split(' ');
@@ -104,7 +127,12 @@ async fn serve(
         Err(refusal) => return answer(&mut client, "400 Bad Request", &json!({ "message": refusal })).await,
     };
     let path = target.split('?').next().unwrap_or_default();
-    asked.lock().unwrap().push(format!("{method} {path}"));
+    seen.asked.lock().unwrap().push(format!("{method} {path}"));
+
+    let is_removal = method == "DELETE" && path.starts_with("/containers/");
+    if is_removal && seen.fails_removal.swap(false, Ordering::SeqCst) {
+        return answer(&mut client, "500 Internal Server Error", &json!({ "message": BUSY })).await;
+    }
 
     if method == "POST" && path == "/containers/create" {
         let length = content_length(headers);
@@ -119,7 +147,7 @@ async fn serve(
         return answer(&mut client, "404 Not Found", &json!({ "message": "page not found" })).await;
     }
     let mut engine = UnixStream::connect(socket()).await?;
-    if method == "GET" && is_told_differently(path) {
+    if method == "GET" && is_told_differently(path, &machine) {
         // The older protocol has no chunks: the body is all that comes.
         let request = format!("GET {target} HTTP/1.0\r\nhost: docker\r\n\r\n");
         engine.write_all(request.as_bytes()).await?;
@@ -170,8 +198,9 @@ fn without_version(target: &str, version: Version) -> Result<String, String> {
     Ok(format!("/{rest}"))
 }
 
-fn is_told_differently(path: &str) -> bool {
-    path == "/version" || path == "/info" || (path.starts_with("/images/") && path.ends_with("/json"))
+fn is_told_differently(path: &str, machine: &Machine) -> bool {
+    let is_list_of_old = path == LIST && !machine.ages_by.is_zero();
+    is_list_of_old || path == "/version" || path == "/info" || (path.starts_with("/images/") && path.ends_with("/json"))
 }
 
 fn told_by(version: Version, machine: &Machine, path: &str, mut body: Value) -> Value {
@@ -183,6 +212,11 @@ fn told_by(version: Version, machine: &Machine, path: &str, mut body: Value) -> 
     } else if path == "/info" {
         for (name, value) in machine.info.as_object().into_iter().flatten() {
             body[name] = value.clone();
+        }
+    } else if path == LIST {
+        for container in body.as_array_mut().into_iter().flatten() {
+            let created = container["Created"].as_u64().unwrap_or_default();
+            container["Created"] = json!(created.saturating_sub(machine.ages_by.as_secs()));
         }
     } else if let Some(image) = body.as_object_mut() {
         if let Some(architecture) = machine.images {
