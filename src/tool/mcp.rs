@@ -29,6 +29,7 @@ use tokio::time::timeout;
 use super::answer;
 use super::bounded::{Allowance, Bounded};
 use super::connect::{Away, Connect};
+use super::pages::Pages;
 use super::stdio::StdioServer;
 use super::{McpServerConfig, ToolError, ToolOutput, ToolServer};
 use crate::conversation::ToolSpec;
@@ -162,20 +163,19 @@ impl McpServer {
     }
 
     async fn every_tool(&self, client: &Client) -> Result<Vec<Tool>, ServiceError> {
-        let mut tools = Vec::new();
+        let mut pages = Pages::default();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             client.allowance.renew();
             let listing = timeout(OPENING_TIME, client.peer.list_tools(Some(page))).await;
             let page = listing.map_err(|_| ServiceError::Timeout { timeout: OPENING_TIME })??;
-            tools.extend(page.tools);
-            cursor = page.next_cursor;
+            cursor = pages.add(page.tools, page.next_cursor);
             if cursor.is_none() {
                 break;
             }
         }
-        Ok(tools)
+        Ok(pages.tools)
     }
 
     fn offers(&self, tool: &str) -> bool {

@@ -5,6 +5,7 @@ mod answer;
 mod bounded;
 mod catalogue;
 mod compact;
+mod pages;
 pub mod connect;
 pub mod guard;
 pub mod mcp;

@@ -160,6 +160,40 @@ async fn a_toolbox_holds_several_servers() {
     assert_eq!(with_mark(zone), [0; 0]);
 }
 
+/// A server whose list of two tools goes on for ever: each page has both and names the next one by
+/// the cursor that its only argument says, with `N` for the number of the page.
+const ENDLESS: &str = r#"
+import json, sys
+pages = 0
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "endless", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        pages += 1
+        cursor = sys.argv[1].replace("N", str(pages))
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("pages", "other")]
+        answer = {"tools": tools, "nextCursor": cursor}
+    elif asked["method"] == "tools/call":
+        answer = {"content": [{"type": "text", "text": "%d pages" % pages}]}
+    else:
+        answer = {}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"#;
+
+#[tokio::test]
+async fn a_list_that_does_not_end_has_each_tool_once() {
+    for (cursor, pages) in [("", "1 pages"), ("always", "2 pages"), ("page N", "2 pages")] {
+        let endless = server("endless", &["python3", "-c", ENDLESS, cursor]);
+        let names: Vec<_> = endless.list().await.unwrap().into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["endless/pages", "endless/other"], "{cursor:?}");
+        let asked = endless.call("pages", &arguments(json!({}))).await.unwrap();
+        assert_eq!(asked.text, pages, "{cursor:?}");
+        endless.close().await;
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_start_says_why() {
     let lost = server("nothing", &["/no/such/server", "--fast"])
