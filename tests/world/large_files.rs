@@ -12,6 +12,7 @@ use crate::world::scripts::{executes, plan};
 const ATTRIBUTES: &str = "*.bin filter=lfs diff=lfs merge=lfs -text\n";
 const LOGO: &[u8] = b"the logo as it always was\n";
 const BATCH: &str = "POST /acme/widgets.git/info/lfs/objects/batch";
+const UPLOAD: &str = "PUT /acme/widgets.git/info/lfs/objects/*";
 
 /// Commits files to the main branch: those in `large` as pointers, with their contents on the
 /// server.
@@ -291,6 +292,33 @@ async fn without_the_content_no_pointer_is_pushed() {
     );
     let said = issue.comments_of(world.github.bot()).join("\n");
     assert!(said.contains("Git LFS is disabled for this repository"), "{said}");
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_is_sent_elsewhere_has_not_arrived() {
+    let world = World::start().await;
+    commit(&world, &[("logo.bin", LOGO)], &[]);
+    // As of a server whose own address is configured without TLS, behind a proxy that wants it.
+    let redirect = Fault::Redirects("https://forge.example.com");
+    world.github.disturb(Disturbance::of(UPLOAD, redirect).always());
+    let script = executes(world.model.plans(plan()), "printf 'a new logo' > logo.bin");
+    script.done("Drawn.");
+    let issue = world.github.open_issue("Draw a logo").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let said = issue.comments_of(world.github.bot()).join("\n");
+    assert!(said.contains("it redirects to https://forge.example.com"), "{said}");
+    let git = world.github.default_repository().git();
+    assert!(!lfs::has(git.path(), b"a new logo"));
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     world.finish().await;
 }

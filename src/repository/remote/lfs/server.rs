@@ -119,8 +119,7 @@ impl Server {
             if !response.status().is_redirection() {
                 return Ok(response);
             }
-            let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            let next = location.and_then(|location| url.join(location).ok());
+            let next = redirected(&url, &response);
             let next = next.ok_or_else(|| LfsError::Refused("it redirects to nowhere".to_owned()))?;
             if next.origin() != url.origin() {
                 headers.clear();
@@ -130,7 +129,9 @@ impl Server {
         Err(LfsError::Refused("it redirects again and again".to_owned()))
     }
 
-    /// Sends a request with a body that the server asked for. A redirect is not followed.
+    /// Sends a request with a body that the server asked for. A redirect is not followed, and a
+    /// refusal: the body has gone nowhere, and who took it for arrived would push a pointer to
+    /// nothing.
     pub(super) async fn send_to(
         &self,
         method: Method,
@@ -139,7 +140,16 @@ impl Server {
     ) -> Result<(), LfsError> {
         let url = Url::parse(&action.href).map_err(|error| refused(&error))?;
         let request = self.request(method, &url, headers(&action.header)?)?;
-        self.send(complete(request)).await.map(drop)
+        let response = self.send(complete(request)).await?;
+        if response.status().is_redirection() {
+            let target = redirected(&url, &response).map(|target| target.origin().ascii_serialization());
+            return Err(LfsError::Refused(format!(
+                "it redirects to {} what goes to {} alone, the address that it names for this; have it name the right one",
+                target.as_deref().unwrap_or("nowhere"),
+                url.origin().ascii_serialization()
+            )));
+        }
+        Ok(())
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, LfsError> {
@@ -202,6 +212,12 @@ impl Resolve for PublicAddresses {
             Ok(Box::new(public.into_iter()) as Addrs)
         })
     }
+}
+
+/// Returns where an answer from `url` sends to.
+fn redirected(url: &Url, response: &Response) -> Option<Url> {
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    url.join(location).ok()
 }
 
 const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(500), 3.0);
