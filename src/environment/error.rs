@@ -15,6 +15,9 @@ pub enum EnvironmentError {
     /// The worker: its cluster cannot be used, or has no room; the task stays queued.
     #[error("the Kubernetes cluster {place}, cannot be used: {reason}")]
     ClusterUnavailable { place: String, reason: String },
+    /// The registry: it refuses for now, as for a limit of pulls; the task stays queued.
+    #[error("the image {image} cannot be pulled at the moment: {reason}")]
+    RegistryUnavailable { image: String, reason: String },
     /// The operator: the image is missing and cannot be pulled or built.
     #[error("the image {image} is missing: {reason}; {hint}")]
     ImageMissing {

@@ -232,7 +232,10 @@ async fn the_container_of_a_run_at_work_is_never_too_old() {
         .model
         .for_task("Count slowly")
         .plans(Plan::of(&["count"]).in_environment("python"))
-        .calls(COMMAND, json!({ "command": "echo as-it-was > /tmp/mark; echo one > one.txt" }))
+        .calls(
+            COMMAND,
+            json!({ "command": "echo as-it-was > /tmp/mark; echo one > one.txt" }),
+        )
         .calls(COMMAND, json!({ "command": "cat /tmp/mark" }))
         .holds()
         .done("Counted.");

@@ -186,7 +186,13 @@ for line in sys.stdin:
 async fn a_list_that_does_not_end_has_each_tool_once() {
     for (cursor, pages) in [("", "1 pages"), ("always", "2 pages"), ("page N", "2 pages")] {
         let endless = server("endless", &["python3", "-c", ENDLESS, cursor]);
-        let names: Vec<_> = endless.list().await.unwrap().into_iter().map(|tool| tool.name).collect();
+        let names: Vec<_> = endless
+            .list()
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|tool| tool.name)
+            .collect();
         assert_eq!(names, ["endless/pages", "endless/other"], "{cursor:?}");
         let asked = endless.call("pages", &arguments(json!({}))).await.unwrap();
         assert_eq!(asked.text, pages, "{cursor:?}");

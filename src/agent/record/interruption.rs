@@ -131,6 +131,7 @@ impl From<EnvironmentError> for Interruption {
         match error {
             EnvironmentError::EngineUnavailable { .. }
             | EnvironmentError::EngineTooOld { .. }
+            | EnvironmentError::RegistryUnavailable { .. }
             | EnvironmentError::ClusterUnavailable { .. } => Self::postponed(2, error.to_string()),
             EnvironmentError::ContainerLost { .. } => Self::WorkspaceLost(error.to_string()),
             EnvironmentError::ImageMissing { .. }

@@ -1,4 +1,7 @@
 //! Provides images: present, else pulled, else built if the environment says how.
+//!
+//! A registry that refuses only for now is asked again, and an engine that goes away in the middle
+//! is none that lacks the image: to fail a run for either would have a person start it again.
 
 use std::time::Duration;
 
@@ -8,9 +11,54 @@ use crate::environment::config::Environment;
 use crate::environment::docker_engine::DockerEngine;
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::Failure;
+use crate::http::{AttemptError, Backoff, retry};
 
 /// Time limit of a question to a registry. A pull may take longer, a person waits for this answer.
 const REGISTRY_LIMIT: Duration = Duration::from_secs(30);
+
+/// Engines repeat the download of a layer by themselves, and nothing before it.
+const BACKOFF: Backoff = Backoff::thrice(Duration::from_secs(1), 2.0);
+
+/// What engines say, in small letters, when an image is not there for this worker, whatever else
+/// they say.
+const FINAL: [&str; 4] = ["denied", "unauthorized", "manifest unknown", "name unknown"];
+
+/// What engines say, in small letters, when the registry limits them, is broken, or does not answer
+/// in time, and when they are stopped. The status of their own answer is 500 for all of it.
+const PASSING: [&str; 18] = [
+    "toomanyrequests",
+    "too many requests",
+    "internal server error",
+    "bad gateway",
+    "service unavailable",
+    "gateway time",
+    "i/o timeout",
+    "timeout exceeded",
+    "timeout awaiting",
+    "handshake timeout",
+    "deadline exceeded",
+    "unexpected eof",
+    ": eof",
+    "connection reset",
+    "broken pipe",
+    "context canceled",
+    "temporary failure in name resolution",
+    "server misbehaving",
+];
+
+/// Why an image was not pulled.
+#[derive(Debug, thiserror::Error)]
+enum NotPulled {
+    /// It is in no registry, or not for this worker.
+    #[error("{0}")]
+    Refused(String),
+    /// Another attempt may go well.
+    #[error("{0}")]
+    Passing(String),
+    /// The engine could not be asked.
+    #[error(transparent)]
+    Engine(EnvironmentError),
+}
 
 impl DockerEngine {
     /// Ensures that the image is present: pulls it, or builds it if the environment says how.
@@ -25,9 +73,17 @@ impl DockerEngine {
             return Ok(());
         }
         progress(format!("pulling {image}"));
-        let not_pulled = match self.client.pull(image, progress).await {
+        let pulled = retry(BACKOFF, "pulling an image", || self.pull(image, progress)).await;
+        let not_pulled = match pulled {
             Ok(()) => return Ok(()),
-            Err(failure) => failure.reason(),
+            Err(NotPulled::Engine(error)) => return Err(error),
+            Err(NotPulled::Passing(reason)) if environment.build.is_none() => {
+                return Err(EnvironmentError::RegistryUnavailable {
+                    image: image.clone(),
+                    reason,
+                });
+            }
+            Err(NotPulled::Passing(reason) | NotPulled::Refused(reason)) => reason,
         };
         let Some(build) = &environment.build else {
             let reason = format!("it is not on this machine and cannot be pulled ({not_pulled})");
@@ -37,14 +93,44 @@ impl DockerEngine {
             "{image} cannot be pulled ({not_pulled}); building it from {}",
             build.dockerfile.display()
         ));
-        self.client
-            .build(image, build, progress)
-            .await
-            .map_err(|reason| EnvironmentError::ImageMissing {
-                image: image.clone(),
-                reason: format!("it cannot be pulled ({not_pulled}), and building it failed ({reason})"),
-                hint: format!("correct {} or name another image", build.dockerfile.display()),
-            })
+        let Err(reason) = self.client.build(image, build, progress).await else {
+            return Ok(());
+        };
+        // An engine that is away is no fault of the Dockerfile.
+        self.is_present(image).await?;
+        Err(EnvironmentError::ImageMissing {
+            image: image.clone(),
+            reason: format!("it cannot be pulled ({not_pulled}), and building it failed ({reason})"),
+            hint: format!("correct {} or name another image", build.dockerfile.display()),
+        })
+    }
+
+    /// Makes one attempt to pull the image.
+    async fn pull(
+        &self,
+        image: &str,
+        progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<(), AttemptError<NotPulled>> {
+        let not_now = |reason: String| {
+            progress(format!("{image} cannot be pulled at the moment ({reason})"));
+            AttemptError::Transient {
+                error: NotPulled::Passing(reason),
+                wait: Duration::ZERO,
+            }
+        };
+        let away = |error: EnvironmentError| AttemptError::Final(NotPulled::Engine(error));
+        match self.client.pull(image, progress).await {
+            Ok(()) => {}
+            Err(failure @ Failure::Silent(_)) => return Err(away(self.client.error("pulling an image", failure))),
+            Err(failure) if passes(&failure) => return Err(not_now(failure.reason())),
+            Err(failure) => return Err(AttemptError::Final(NotPulled::Refused(failure.reason()))),
+        }
+        // An engine that is stopped may end its answer as if all were well.
+        match self.is_present(image).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(not_now("the engine ended before the image was there".to_owned())),
+            Err(error) => Err(away(error)),
+        }
     }
 
     /// Returns true if the image is present.
@@ -63,6 +149,83 @@ impl DockerEngine {
         match timeout(REGISTRY_LIMIT, self.client.ask_registry(image)).await {
             Ok(Err(Failure::Refused { message, .. })) if !message.contains("is not supported") => Some(message),
             Ok(Ok(()) | Err(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// Returns true if what kept an image from being pulled may pass by itself.
+fn passes(failure: &Failure) -> bool {
+    let text = match failure {
+        Failure::Silent(_) => return true,
+        Failure::Refused {
+            status: 401 | 403 | 404,
+            ..
+        } => return false,
+        Failure::Other(text) | Failure::Refused { message: text, .. } => text.to_lowercase(),
+    };
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    says(&PASSING) && !says(&FINAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_told_from_what_is_not_there() {
+        let refused = |status: u16, message: &str| Failure::Refused {
+            status,
+            message: message.to_owned(),
+        };
+        for passing in [
+            refused(
+                500,
+                "toomanyrequests: You have reached your unauthenticated pull rate limit.",
+            ),
+            refused(429, "Too Many Requests"),
+            refused(
+                500,
+                "failed to resolve reference \"docker.io/library/rust:1\": unexpected status from HEAD request to \
+                 https://registry-1.docker.io/v2/library/rust/manifests/1: 503 Service Unavailable",
+            ),
+            refused(500, "received unexpected HTTP status: 502 Bad Gateway"),
+            refused(
+                500,
+                "Get \"https://registry-1.docker.io/v2/\": net/http: TLS handshake timeout",
+            ),
+            refused(
+                500,
+                "Get \"https://quay.io/v2/\": net/http: request canceled while waiting for connection (Client.Timeout exceeded \
+                 while awaiting headers)",
+            ),
+            refused(500, "Get \"https://quay.io/v2/\": dial tcp 192.0.2.1:443: i/o timeout"),
+            refused(500, "Get \"https://quay.io/v2/\": EOF"),
+            Failure::Other("context canceled".to_owned()),
+            Failure::Other("unexpected EOF".to_owned()),
+            Failure::Silent("nothing was heard for 120 s".to_owned()),
+        ] {
+            assert!(passes(&passing), "{passing:?}");
+        }
+        for lasting in [
+            refused(
+                404,
+                "pull access denied for nobody/has-it, repository does not exist or may require 'docker login'",
+            ),
+            refused(500, "unauthorized: authentication required"),
+            refused(500, "manifest unknown: manifest unknown"),
+            refused(500, "denied: the service unavailable/image is not yours"),
+            refused(
+                500,
+                "Get \"https://127.0.0.1:1/v2/\": dial tcp 127.0.0.1:1: connect: connection refused",
+            ),
+            refused(
+                500,
+                "Get \"https://registry.exmaple.org/v2/\": dial tcp: lookup registry.exmaple.org: no such host",
+            ),
+            refused(500, "Get \"http://127.0.0.1:5000/v2/\": no basic auth credentials"),
+            Failure::Other("no matching manifest for linux/arm64/v8 in the manifest list entries".to_owned()),
+        ] {
+            assert!(!passes(&lasting), "{lasting:?}");
         }
     }
 }

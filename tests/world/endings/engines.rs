@@ -141,6 +141,32 @@ async fn without_an_engine_the_task_is_kept_until_there_is_one() {
     is_worked_on_with_the_usual_engine(world, &issue).await;
 }
 
+#[tokio::test]
+async fn an_engine_that_is_stopped_in_the_middle_of_a_pull_keeps_the_task_until_it_is_back() {
+    let mut world = World::start().await;
+    let machine = Machine {
+        breaks_off_pulls: true,
+        ..Machine::default()
+    };
+    let engine = Engine::on(machine, USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+    world.configure(|config| config["command_executor"]["environments"]["python"] = json!("127.0.0.1:1/missing:1"));
+    world.model.plans(plan());
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    let said = left_on(&issue);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(said.contains("coding agent paused"), "{said}");
+    assert!(said.contains("cannot be used: pulling an image"), "{said}");
+    let asked = engine.asked();
+    let pulls = asked.iter().filter(|asked| *asked == "POST /images/create").count();
+    assert_eq!(pulls, 1, "{asked:?}");
+    world.configure(|config| config["command_executor"]["environments"]["python"] = json!(IMAGE));
+    is_worked_on_with_the_usual_engine(world, &issue).await;
+}
+
 /// The refusal of an engine on a machine that does not let it have the controller of processors: a
 /// rootless one under systemd's defaults, and many small servers for homes.
 const NO_PROCESSORS: (&str, &str) = (

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use coding_agent::environment::{Config, Engine, EngineAccess, Environment, EnvironmentError};
 use coding_agent::task::id::RunId;
 
-use super::registry::Registry;
+use super::registry::{DOWN, LIMITED, Registry};
 use super::site::{access, on_engine, shell};
 
 #[tokio::test]
@@ -79,6 +79,43 @@ async fn an_image_that_is_missing_is_pulled() {
 
         assert!(site.docker.has_image(&environment.image).await.unwrap());
         assert_eq!(lines.into_inner().unwrap()[0], format!("pulling {}", environment.image));
+        site.remove_image(&environment.image).await;
+        registry.server.abort();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_registry_that_refuses_for_now_is_asked_again_and_lacks_nothing() {
+    on_engine(Config::default(), async |site| {
+        let registry = Registry::start(&site.instance).await;
+        let environment = Environment {
+            image: format!("{}/{}", registry.address, site.instance),
+            recommended_for: String::new(),
+            libraries: String::new(),
+            build: None,
+            allow: None,
+            project_files: None,
+        };
+        registry.is_in(LIMITED);
+        let lines = Mutex::new(Vec::new());
+        let record = |line: String| lines.lock().unwrap().push(line);
+        let error = site.docker.ensure_image(&environment, &record).await.unwrap_err();
+        assert!(matches!(error, EnvironmentError::RegistryUnavailable { .. }), "{error}");
+        let lines = lines.into_inner().unwrap();
+        let attempts = lines.iter().filter(|line| line.contains("at the moment")).count();
+        assert_eq!(attempts, 4, "{lines:#?}");
+
+        registry.is_in(DOWN);
+        // It is told before the next attempt.
+        let recover = |line: String| {
+            if line.contains("at the moment") {
+                registry.recovers();
+            }
+        };
+        site.docker.ensure_image(&environment, &recover).await.unwrap();
+
+        assert!(site.docker.has_image(&environment.image).await.unwrap());
         site.remove_image(&environment.image).await;
         registry.server.abort();
     })

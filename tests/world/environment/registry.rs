@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::{Path, Request};
@@ -21,7 +21,24 @@ pub(super) struct Registry {
     /// That of the image.
     pub(super) digest: String,
     pub(super) server: tokio::task::JoinHandle<()>,
+    trouble: Arc<Mutex<Option<Trouble>>>,
 }
+
+/// A status, and the body that comes with it. As the large registries do, it still answers the
+/// question whether it is there (`/v2/`).
+pub(super) type Trouble = (StatusCode, &'static str);
+
+/// Docker Hub's answer beyond its limit.
+pub(super) const LIMITED: Trouble = (
+    StatusCode::TOO_MANY_REQUESTS,
+    r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"You have reached your pull rate limit."}]}"#,
+);
+
+/// A proxy's answer before a registry that is being started.
+pub(super) const DOWN: Trouble = (
+    StatusCode::SERVICE_UNAVAILABLE,
+    "no server is available to handle this request",
+);
 
 impl Registry {
     pub(super) async fn start(content: &str) -> Self {
@@ -31,6 +48,15 @@ impl Registry {
     /// Starts a registry that serves only whoever has these credentials, as `user:password`.
     pub(super) async fn private(credentials: &str, content: &str) -> Self {
         Self::open_to(Some(format!("Basic {}", STANDARD.encode(credentials))), content).await
+    }
+
+    /// Answers every question about images with this from now on, until [`Self::recovers`].
+    pub(super) fn is_in(&self, trouble: Trouble) {
+        *self.trouble.lock().unwrap() = Some(trouble);
+    }
+
+    pub(super) fn recovers(&self) {
+        *self.trouble.lock().unwrap() = None;
     }
 
     async fn open_to(authorization: Option<String>, content: &str) -> Self {
@@ -76,9 +102,15 @@ impl Registry {
             Ok::<_, StatusCode>((headers, bytes))
         };
         let authorization = Arc::new(authorization);
+        let trouble: Arc<Mutex<Option<Trouble>>> = Arc::default();
+        let troubled = Arc::clone(&trouble);
         let admit = move |request: Request, next: Next| {
             let wanted = Arc::clone(&authorization);
+            let refusal = *troubled.lock().unwrap();
             async move {
+                if let Some(refusal) = refusal.filter(|_| request.uri().path() != "/v2/") {
+                    return refusal.into_response();
+                }
                 let shown = request.headers().get("authorization");
                 let shown = shown.and_then(|shown| shown.to_str().ok()).map(str::to_owned);
                 if wanted.is_some() && *wanted != shown {
@@ -99,6 +131,7 @@ impl Registry {
             address,
             digest: own,
             server,
+            trouble,
         }
     }
 }

@@ -144,7 +144,7 @@ impl Server {
         if response.status().is_redirection() {
             let target = redirected(&url, &response).map(|target| target.origin().ascii_serialization());
             return Err(LfsError::Refused(format!(
-                "it redirects to {} what goes to {} alone, the address that it names for this; have it name the right one",
+                "it redirects to {} what goes to {} alone, as it names that for it; have it name the right address",
                 target.as_deref().unwrap_or("nowhere"),
                 url.origin().ascii_serialization()
             )));
