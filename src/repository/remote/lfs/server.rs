@@ -8,14 +8,20 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use futures_util::StreamExt;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Body, Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::ExposeSecret;
+use tokio::io::AsyncRead;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::io::ReaderStream;
 
 use crate::certificates::Trust;
 use crate::egress::address::{Range, range};
@@ -31,6 +37,10 @@ const LONGEST_ANSWER: usize = 4 * 1024 * 1024;
 pub(super) const AT_A_TIME: usize = 100;
 /// Forges send from the address of a content to where it really lies, and that once.
 const MOST_REDIRECTS: usize = 3;
+/// Bytes of a content that go out at a time.
+const PIECE: usize = 64 * 1024;
+/// An upload may take a second for as many bytes, beyond the time of every request.
+const SLOWEST: u64 = 1_000;
 
 /// Why a request had no success.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +60,15 @@ pub(super) struct Server {
     /// Hosts, with or without a port, that may be in the operator's own network.
     hosts: Vec<String>,
     patience: Duration,
+    longest: Duration,
+    asking: Clients,
+    uploading: Clients,
+}
+
+/// The clients of one kind of request.
+struct Clients {
     own: Client,
+    /// For addresses that have to be public.
     others: Client,
 }
 
@@ -65,15 +83,19 @@ impl Server {
         let trust = login.map_or_else(Trust::default, |login| login.trust.clone());
         let silence = Duration::from_secs(config.stall_seconds);
         let longest = Duration::from_secs(config.timeout_seconds);
-        let client = || shared::client(&trust).read_timeout(silence).timeout(longest);
-        let built = |builder: reqwest::ClientBuilder| builder.build().map_err(|error| unusable(shared::reason(&error)));
+        let built = |clients: reqwest::Result<Clients>| clients.map_err(|error| unusable(shared::reason(&error)));
+        let asking = Clients::of(|| shared::client(&trust).read_timeout(silence).timeout(longest));
+        // The client's own silence begins with the request, and a body that goes out does not break
+        // it: no upload could take longer. [`watched`] bounds it instead.
+        let uploading = Clients::of(|| shared::client(&trust));
         Ok(Self {
             batch: batch.map_err(|error| unusable(error.to_string()))?,
             login: login.cloned(),
             hosts: config.lfs.hosts.clone(),
             patience: silence,
-            own: built(client())?,
-            others: built(client().dns_resolver(Arc::new(PublicAddresses)))?,
+            longest,
+            asking: built(asking)?,
+            uploading: built(uploading)?,
         })
     }
 
@@ -86,7 +108,7 @@ impl Server {
     pub(super) async fn batch(&self, operation: Operation, pointers: &[Pointer]) -> Result<Answer, LfsError> {
         let body = serde_json::to_vec(&Batch::of(operation, pointers)).map_err(|error| refused(&error))?;
         let asked = || async {
-            let request = self.with_login(self.own.request(Method::POST, self.batch.clone()));
+            let request = self.with_login(self.asking.own.request(Method::POST, self.batch.clone()));
             let request = request
                 .header(ACCEPT, MEDIA_TYPE)
                 .header(CONTENT_TYPE, MEDIA_TYPE)
@@ -115,7 +137,9 @@ impl Server {
         let mut url = Url::parse(&action.href).map_err(|error| refused(&error))?;
         let mut headers = headers(&action.header)?;
         for _ in 0..=MOST_REDIRECTS {
-            let response = self.send(self.request(Method::GET, &url, headers.clone())?).await?;
+            let response = self
+                .send(self.request(&self.asking, Method::GET, &url, headers.clone())?)
+                .await?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }
@@ -129,27 +153,48 @@ impl Server {
         Err(LfsError::Refused("it redirects again and again".to_owned()))
     }
 
-    /// Sends a request with a body that the server asked for. A redirect is not followed, and a
-    /// refusal: the body has gone nowhere, and who took it for arrived would push a pointer to
-    /// nothing.
-    pub(super) async fn send_to(
+    /// Sends what the server asked to be told. A redirect is not followed.
+    pub(super) async fn post(
         &self,
-        method: Method,
         action: &Action,
         complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
     ) -> Result<(), LfsError> {
         let url = Url::parse(&action.href).map_err(|error| refused(&error))?;
-        let request = self.request(method, &url, headers(&action.header)?)?;
-        let response = self.send(complete(request)).await?;
-        if response.status().is_redirection() {
-            let target = redirected(&url, &response).map(|target| target.origin().ascii_serialization());
-            return Err(LfsError::Refused(format!(
-                "it redirects to {} what goes to {} alone, as it names that for it; have it name the right address",
-                target.as_deref().unwrap_or("nowhere"),
-                url.origin().ascii_serialization()
-            )));
+        let request = self.request(&self.asking, Method::POST, &url, headers(&action.header)?)?;
+        arrived(&url, &self.send(complete(request)).await?)
+    }
+
+    /// Sends a content to where the server asked for it, for as long as it moves. A redirect is not
+    /// followed.
+    pub(super) async fn put(
+        &self,
+        action: &Action,
+        size: u64,
+        content: impl AsyncRead + Send + 'static,
+    ) -> Result<(), LfsError> {
+        let url = Url::parse(&action.href).map_err(|error| refused(&error))?;
+        let headers = headers(&action.header)?;
+        let names_type = headers.contains_key(CONTENT_TYPE);
+        let mut request = self.request(&self.uploading, Method::PUT, &url, headers)?;
+        if !names_type {
+            request = request.header(CONTENT_TYPE, "application/octet-stream");
         }
-        Ok(())
+        let (told, taken) = watch::channel(());
+        let pieces = ReaderStream::with_capacity(content, PIECE);
+        let pieces = pieces.inspect(move |_| {
+            told.send_replace(());
+        });
+        let whole = self.longest.saturating_add(Duration::from_secs(size / SLOWEST));
+        // Stores of objects take no body of unknown length.
+        let request = request.header(CONTENT_LENGTH, size).timeout(whole);
+        let sending = self.send(request.body(Body::wrap_stream(pieces)));
+        let Some(sent) = watched(sending, taken, self.patience).await else {
+            return Err(LfsError::Away(format!(
+                "it took nothing of the content, or did not answer, for {} s (`git.stall_seconds`)",
+                self.patience.as_secs()
+            )));
+        };
+        arrived(&url, &sent?)
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, LfsError> {
@@ -164,16 +209,22 @@ impl Server {
     }
 
     /// Prepares a request to an address that the server named, if it may be asked.
-    fn request(&self, method: Method, url: &Url, headers: HeaderMap) -> Result<RequestBuilder, LfsError> {
+    fn request(
+        &self,
+        clients: &Clients,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+    ) -> Result<RequestBuilder, LfsError> {
         let host = url.host_str().unwrap_or_default();
         if url.origin() == self.batch.origin() {
             let names_login = headers.contains_key(http::header::AUTHORIZATION);
-            let request = self.own.request(method, url.clone()).headers(headers);
+            let request = clients.own.request(method, url.clone()).headers(headers);
             return Ok(if names_login { request } else { self.with_login(request) });
         }
         let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
         if self.hosts.iter().any(|known| *known == host || *known == with_port) {
-            return Ok(self.own.request(method, url.clone()).headers(headers));
+            return Ok(clients.own.request(method, url.clone()).headers(headers));
         }
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
         if address.is_ok_and(|address| !is_public(address)) {
@@ -186,7 +237,7 @@ impl Server {
                 "it names {with_port} without TLS; add it to git.lfs.hosts if that is right"
             )));
         }
-        Ok(self.others.request(method, url.clone()).headers(headers))
+        Ok(clients.others.request(method, url.clone()).headers(headers))
     }
 
     fn with_login(&self, request: RequestBuilder) -> RequestBuilder {
@@ -194,6 +245,15 @@ impl Server {
             Some(login) => request.basic_auth(&login.user, Some(login.password.expose_secret())),
             None => request,
         }
+    }
+}
+
+impl Clients {
+    fn of(client: impl Fn() -> ClientBuilder) -> reqwest::Result<Self> {
+        Ok(Self {
+            own: client().build()?,
+            others: client().dns_resolver(Arc::new(PublicAddresses)).build()?,
+        })
     }
 }
 
@@ -212,6 +272,35 @@ impl Resolve for PublicAddresses {
             Ok(Box::new(public.into_iter()) as Addrs)
         })
     }
+}
+
+/// Awaits an answer for as long as pieces of the body are taken, and for `silence` longer. `None`
+/// if there is none then.
+async fn watched<T>(sending: impl Future<Output = T>, mut taken: watch::Receiver<()>, silence: Duration) -> Option<T> {
+    let mut sending = pin!(sending);
+    loop {
+        let is_whole = tokio::select! {
+            sent = &mut sending => return Some(sent),
+            moved = timeout(silence, taken.changed()) => moved.ok()?.is_err(),
+        };
+        if is_whole {
+            return timeout(silence, sending).await.ok();
+        }
+    }
+}
+
+/// Refuses an answer that sends elsewhere: what was to arrive at `url` has gone nowhere, and who
+/// took it for arrived would push a pointer to nothing.
+fn arrived(url: &Url, response: &Response) -> Result<(), LfsError> {
+    if !response.status().is_redirection() {
+        return Ok(());
+    }
+    let target = redirected(url, response).map(|target| target.origin().ascii_serialization());
+    Err(LfsError::Refused(format!(
+        "it redirects to {} what goes to {} alone, as it names that for it; have it name the right address",
+        target.as_deref().unwrap_or("nowhere"),
+        url.origin().ascii_serialization()
+    )))
 }
 
 /// Returns where an answer from `url` sends to.
@@ -282,6 +371,7 @@ fn refused(error: &dyn Error) -> LfsError {
 #[cfg(test)]
 mod tests {
     use reqwest::Request;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
@@ -301,7 +391,7 @@ mod tests {
 
     fn request(server: &Server, url: &str) -> Result<Request, String> {
         let url = Url::parse(url).unwrap();
-        let request = server.request(Method::GET, &url, HeaderMap::new());
+        let request = server.request(&server.asking, Method::GET, &url, HeaderMap::new());
         request
             .map(|request| request.build().unwrap())
             .map_err(|error| error.to_string())
@@ -343,5 +433,82 @@ mod tests {
         let resolved = PublicAddresses.resolve("localhost".parse().unwrap()).await;
         let error = resolved.err().unwrap().to_string();
         assert_eq!(error, "localhost leads to no public address");
+    }
+
+    /// How a server treats an upload.
+    #[derive(Clone, Copy, Debug)]
+    enum Taking {
+        /// It takes a piece now and then, and says that all is well.
+        Slowly,
+        /// It never takes anything.
+        Nothing,
+        /// It takes all, and says nothing.
+        AllInSilence,
+    }
+
+    const LARGE: u64 = 48 * 1024 * 1024;
+
+    /// Uploads a large content to a server that treats it like this; an upload may be silent for
+    /// two seconds. The server's own buffer is small, so that little is on its way. Returns how the
+    /// upload ended, and how long it took.
+    async fn upload(taking: Taking) -> (Result<(), LfsError>, Duration) {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(PIECE.try_into().unwrap()).unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut piece = vec![0; 512 * 1024];
+            // The head of the request comes on top.
+            let mut left = match taking {
+                Taking::Nothing => 0,
+                Taking::Slowly | Taking::AllInSilence => LARGE,
+            };
+            while left > 0 {
+                client.read_exact(&mut piece).await.unwrap();
+                left = left.saturating_sub(piece.len() as u64);
+                if matches!(taking, Taking::Slowly) {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+            if matches!(taking, Taking::Slowly) {
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+                client.write_all(answer).await.unwrap();
+            }
+            std::future::pending::<()>().await;
+        });
+        let mut config = Config {
+            stall_seconds: 2,
+            timeout_seconds: 3,
+            ..Config::default()
+        };
+        config.lfs.hosts = vec![address.to_string()];
+        let server = Server::of(&Address::read(OWN).unwrap(), None, &config).unwrap();
+        let action = Action {
+            href: format!("http://{address}/content"),
+            header: BTreeMap::new(),
+        };
+        let begun = std::time::Instant::now();
+        let content = tokio::io::repeat(b'x').take(LARGE);
+        let sent = server.put(&action, LARGE, content).await;
+        serving.abort();
+        (sent, begun.elapsed())
+    }
+
+    #[tokio::test]
+    async fn an_upload_may_take_as_long_as_it_moves_and_no_longer() {
+        let (sent, took) = upload(Taking::Slowly).await;
+        assert_eq!(sent, Ok(()));
+        assert!(
+            took > Duration::from_secs(4),
+            "longer than all limits of a request: {took:?}"
+        );
+        for taking in [Taking::Nothing, Taking::AllInSilence] {
+            let (sent, _) = upload(taking).await;
+            let words = "it took nothing of the content, or did not answer, for 2 s (`git.stall_seconds`)";
+            assert_eq!(sent, Err(LfsError::Away(words.to_owned())), "{taking:?}");
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! Gives contents to the forge's Git LFS server, before a push of the pointers to them.
 
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
-use reqwest::{Body, Method};
-use tokio_util::io::ReaderStream;
+use http::header::{ACCEPT, CONTENT_TYPE};
 
 use crate::lfs::Pointer;
 use crate::repository::git::address::{Address, Login};
@@ -76,26 +74,11 @@ impl Mirror {
         };
         let content = tokio::fs::File::open(&path).await;
         let content = content.map_err(|error| lock::at(&path, &error))?;
-        let size = file.pointer.size();
-        let sent = server.send_to(Method::PUT, action, |request| {
-            let names_type = action
-                .header
-                .keys()
-                .any(|name| name.eq_ignore_ascii_case("content-type"));
-            let request = if names_type {
-                request
-            } else {
-                request.header(CONTENT_TYPE, "application/octet-stream")
-            };
-            // Stores of objects take no body of unknown length.
-            request
-                .header(CONTENT_LENGTH, size)
-                .body(Body::wrap_stream(ReaderStream::new(content)))
-        });
+        let sent = server.put(action, file.pointer.size(), content);
         sent.await.map_err(failed)?;
         let Some(verify) = &actions.verify else { return Ok(()) };
         let body = serde_json::to_vec(&Object::of(&file.pointer)).unwrap_or_default();
-        let verified = server.send_to(Method::POST, verify, |request| {
+        let verified = server.post(verify, |request| {
             request
                 .header(ACCEPT, MEDIA_TYPE)
                 .header(CONTENT_TYPE, MEDIA_TYPE)
