@@ -147,10 +147,18 @@ impl Mirror {
         self.commit_at(&wip_ref(run)?).await
     }
 
+    /// Keeps the commit that a run starts from until the run is forgotten. Its branch keeps it only
+    /// until somebody rewrites that: a run that waits meanwhile would find nothing to go on from
+    /// once the mirror was tidied.
+    pub async fn keep_base(&self, run: &str, base: &CommitId) -> Result<(), RepositoryError> {
+        let lock = self.lock().await?;
+        self.point(&lock, &base_ref(run)?, base).await
+    }
+
     /// Deletes the refs that keep a run's commits.
     pub async fn forget(&self, run: &str) -> Result<(), RepositoryError> {
         let _lock = self.lock().await?;
-        for name in [accepted_ref(run)?, wip_ref(run)?, best_ref(run)?] {
+        for name in [base_ref(run)?, accepted_ref(run)?, wip_ref(run)?, best_ref(run)?] {
             self.git("forgetting a run")
                 .args(["update-ref", "-d", &name])
                 .bytes()
@@ -302,6 +310,11 @@ impl Mirror {
             Ok(_) | Err(_) => true,
         }
     }
+}
+
+/// Returns the ref that keeps the commit that a run starts from.
+fn base_ref(run: &str) -> Result<String, RepositoryError> {
+    run_ref(run, "base")
 }
 
 /// Returns the ref that keeps a run's accepted commits.

@@ -143,6 +143,44 @@ async fn a_task_at_work_is_not_forgotten_and_others_are_beside_it() {
 }
 
 #[tokio::test]
+async fn a_run_that_waits_finds_its_base_after_its_branch_was_rewritten_and_others_were_forgotten() {
+    let mut world = World::start().await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    world.model.allows_restarts();
+    let repository = world.github.default_repository();
+    let before = repository.git().resolve("refs/heads/main").unwrap();
+    repository.commit("main", "Say more", &[("more.txt", "more\n")]);
+    let plan = || Plan::of(&["look"]).in_environment("python").verified_by("true");
+    world.model.plans(plan());
+    let issue = world.github.open_issue("Look").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+
+    repository.git().set_reference("refs/heads/main", &before);
+    repository.commit("main", "Say something else", &[("else.txt", "else\n")]);
+    // Its planning fetches what is there now.
+    world.model.plans(plan());
+    let other = world.github.open_issue("Look elsewhere").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(other.labels(), ["coding agent waiting"], "{}", world.story());
+    let ended = world.command(&["forget", "github:acme/widgets#99"]).await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "cat more.txt && echo found > found.txt" }))
+        .done("Found.");
+    issue.comment("alice", "/agent approve");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let pull = &world.github.pulls()[0];
+    assert_eq!(pull.file("found.txt").as_deref(), Some("found\n"));
+    assert_eq!(pull.file("more.txt").as_deref(), Some("more\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn old_runs_go_and_those_with_an_open_request_stay() {
     let world = World::start().await;
     for word in [WORD, "woozle"] {

@@ -44,6 +44,28 @@ async fn objects_come_into_the_mirror_only_under_the_lock_that_pruning_takes() {
 }
 
 #[tokio::test]
+async fn the_commit_that_a_run_starts_from_outlives_its_branch() {
+    let world = World::with_a_commit();
+    let first = world.mirror().await.branch("main").await.unwrap().unwrap();
+    let base = world.upstream_commit("b.txt", "b\n");
+    let mirror = world.mirror().await;
+    mirror.keep_base(RUN, &base).await.unwrap();
+
+    git(
+        &world.path("upstream.git"),
+        &["update-ref", "refs/heads/main", first.as_str()],
+    );
+    assert_eq!(world.mirror().await.branch("main").await.unwrap(), Some(first));
+    mirror.forget_all(&[], true, Prune::Now).await.unwrap();
+    git(mirror.path(), &["rev-list", "--objects", base.as_str()]);
+    assert_eq!(mirror.kept_runs().await.unwrap(), [RUN]);
+
+    mirror.forget_all(&[RUN.to_owned()], true, Prune::Now).await.unwrap();
+    assert!(try_git(mirror.path(), &["cat-file", "-e", base.as_str()], b"").is_err());
+    assert_eq!(mirror.kept_runs().await.unwrap(), [""; 0]);
+}
+
+#[tokio::test]
 async fn a_mirror_is_broken_only_where_git_says_so() {
     let mut world = World::with_a_commit();
     assert!(world.mirror().await.is_sound().await);

@@ -152,6 +152,10 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     run.claim.record.planned.question = run.claim.services.redactor.clean(&question).into_string();
     run.claim.record.planned.files_url = evidence::files_url(item, &base.commit);
     run.claim.record.planned.task_text = text;
+    source
+        .mirror
+        .keep_base(&run.claim.lease.run.to_string(), &base.commit)
+        .await?;
     run.claim.record.planned.base = Some(base);
     open::open_early(run, &files, &source.mirror);
     Ok(source)
@@ -235,11 +239,13 @@ async fn choose_base(claim: &mut Claim, mirror: &Mirror) -> Result<Option<Commit
         ));
         return Ok(None);
     };
-    claim.record.planned.base = Some(Base {
+    let base = Base {
         commit: commit.clone(),
         branch: named,
         ..base.clone()
-    });
+    };
+    mirror.keep_base(&claim.lease.run.to_string(), &base.commit).await?;
+    claim.record.planned.base = Some(base);
     // The recorded inputs were those of the default branch.
     claim.record.planned.dependencies = None;
     Ok(Some(commit))
