@@ -137,19 +137,30 @@ impl Asking<'_> {
             .args(base.map(CommitId::as_str))
             .bytes()
             .await?;
-        let mut paths: HashMap<String, Vec<u8>> = HashMap::new();
+        let mut paths: HashMap<String, Vec<Vec<u8>>> = HashMap::new();
         for line in objects.split(|byte| *byte == b'\n') {
             if let Some((id, path)) = id_and_path(line) {
-                paths.insert(id, path);
+                paths.entry(id).or_default().push(path);
             }
         }
         let known = self.pointers(paths.keys().map(String::as_str)).await?;
-        let candidates = known.keys().filter_map(|id| paths.get(id)).map(Vec::as_slice);
+        if known.is_empty() {
+            return Ok(Vec::new());
+        }
+        // That list has one path for each pointer. The same one may stand at others as well, and
+        // the first may be an example that the attributes do not name.
+        for file in self.list(head, &[]).await? {
+            if file.is_file && known.contains_key(&file.id) {
+                paths.entry(file.id).or_default().push(file.path);
+            }
+        }
+        let candidates = known.keys().filter_map(|id| paths.get(id)).flatten();
+        let candidates = candidates.map(Vec::as_slice);
         let tracked = self.tracked(tracking, candidates).await?;
         let mut added: Vec<LargeFile> = known
             .into_iter()
             .filter_map(|(id, pointer)| {
-                let path = paths.get(&id).filter(|path| tracked.contains(*path))?;
+                let path = paths.get(&id)?.iter().find(|path| tracked.contains(*path))?;
                 Some(LargeFile {
                     path: shown(path),
                     pointer,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::lfs::Pointer;
 use crate::repository::reading::contents::ContentError;
+use crate::repository::reading::large_files::LargeFile;
 use sha2::{Digest, Sha256};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -77,4 +78,36 @@ async fn of_what_nobody_keeps_the_oldest_goes_first() {
     mirror.prune_contents(6).await;
     assert!(mirror.content(&first).await.is_some());
     assert!(mirror.content(&second).await.is_none());
+}
+
+#[tokio::test]
+async fn a_pointer_that_stands_first_where_no_attribute_names_it_is_added_all_the_same() {
+    let world = World::with_a_commit();
+    let mirror = world.mirror().await;
+    let base = mirror.branch("main").await.unwrap();
+    let container = world.container(&mirror, base.as_ref()).await;
+    let (logo, example) = (pointer(b"a logo"), pointer(b"an example"));
+    let text = |pointer: &Pointer| {
+        let (digest, size) = (pointer.digest(), pointer.size());
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n")
+    };
+    write(
+        &container,
+        ".gitattributes",
+        "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+    );
+    write(&container, "example.txt", &text(&logo));
+    write(&container, "logo.bin", &text(&logo));
+    write(&container, "other.txt", &text(&example));
+    commit_all(&container, "Draw");
+    let acceptance = World::acceptance(&container, base.as_ref());
+    let incoming = world.receive(&mirror, &container, base.as_ref()).await.unwrap();
+    let logo = LargeFile {
+        path: "logo.bin".to_owned(),
+        pointer: logo,
+    };
+
+    assert_eq!(incoming.large_files(&acceptance).await.unwrap(), [logo.clone()]);
+    let accepted = incoming.accept(&acceptance).await.unwrap();
+    assert_eq!(mirror.new_large_files(&accepted.head).await.unwrap(), [logo]);
 }
