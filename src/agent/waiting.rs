@@ -8,10 +8,10 @@ use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::inbox::command_table::{Effect, Standing, WaitsOn, effect};
 use crate::agent::inbox::mailbox::Messages;
-use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::outcome::RunOutcome;
+use crate::agent::record::{PausedBy, Record};
 use crate::agent::reporter::Reporter;
 use crate::agent::run::Run;
 use crate::agent::stages::finishing;
@@ -99,9 +99,8 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
     goes_on |= answers::is_answered(&run.claim);
     // The worker that resumes the run reads the text again, and passes it to the model.
     goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
-    let was_for_all = matches!(&run.claim.record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
     let is_held = run.claim.services.store.is_paused().await?;
-    goes_on |= was_for_all && !is_held;
+    goes_on |= was_paused_with_all(run.claim.state, &run.claim.record) && !is_held;
     if goes_on && !is_held && run.claim.state.is_set_aside() {
         go_on(&mut run.claim, &mut run.reporter).await?;
         return Ok(true);
@@ -152,6 +151,13 @@ async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interru
     claim.save().await
 }
 
+/// Returns true if the run was set aside by a pause of all runs and by nothing else. One that has
+/// asked people something waits for their answer: the end of a pause is none.
+fn was_paused_with_all(state: State, record: &Record) -> bool {
+    let by_all = matches!(&record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
+    by_all && matches!(state, State::Paused(_))
+}
+
 fn is_expired(claim: &Claim) -> bool {
     let days = TimeDelta::days(i64::from(claim.services.settings.steering.expire_days));
     let since = claim.record.waiting.paused.as_ref().map(|paused| paused.at);
@@ -161,5 +167,35 @@ fn is_expired(claim: &Claim) -> bool {
 fn log(claim: &Claim, outcome: Result<(), Interruption>) {
     if let Err(interruption) = outcome {
         tracing::warn!(task = %claim.lease.task, "people could not be told: {interruption:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::record::Paused;
+    use crate::task::state::{Judged, Stage};
+
+    #[test]
+    fn the_end_of_a_pause_of_all_runs_answers_no_question() {
+        let paused = |by| {
+            let mut record = Record::default();
+            record.waiting.paused = Some(Paused {
+                by,
+                at: DateTime::UNIX_EPOCH,
+                saved: None,
+            });
+            record
+        };
+        let set_aside = [
+            State::Paused(Stage::Working),
+            State::AwaitingAnswer,
+            State::AwaitingApproval(Judged::Plan),
+            State::AwaitingApproval(Judged::Result),
+        ];
+        let goes_on = set_aside.map(|state| was_paused_with_all(state, &paused(PausedBy::AllRuns)));
+        assert_eq!(goes_on, [true, false, false, false]);
+        let by_alice = paused(PausedBy::Person("alice".to_owned()));
+        assert!(!was_paused_with_all(State::Paused(Stage::Working), &by_alice));
     }
 }

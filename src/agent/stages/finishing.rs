@@ -1,10 +1,11 @@
 //! Ends or suspends a run: its work is saved, people are told, and the lease is released.
 
+mod last_step; // the last step of a run in this process, and what is saved before it
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::claim::Claim;
 use crate::agent::commands;
-use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
@@ -21,6 +22,7 @@ use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
+use last_step::{conclude, conclude_by, save_or_log};
 
 /// Maximum delay between two tries, unless the remote service names a later time.
 const LONGEST_WAIT_MINUTES: i64 = 60;
@@ -136,6 +138,9 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
 
 /// Sets the run aside until a person, the end of a pause of all runs or the clock resumes it.
 async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOutcome {
+    if run.claim.state.is_set_aside() {
+        return stay_set_aside(run, order).await;
+    }
     let by_limit = match &by {
         PausedBy::Limit(text) if run.claim.record.request.local.is_some() => {
             return fail(run, Failure::of_task(text)).await;
@@ -166,8 +171,25 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
         Some(order) => conclude_by(run, &order, Signal::PauseAsked, ending).await,
         None => conclude(run, Signal::PauseAsked, ending).await,
     };
-    show_set_aside(run).await;
+    // What was not saved is not shown: another worker may have the run.
+    if matches!(ending, RunOutcome::Paused { .. }) {
+        show_set_aside(run).await;
+    }
     ending
+}
+
+/// Leaves a run as it is that a pause met while its stage ended with a question to people. The
+/// question stands in the record where a pause would: with the pause in its place nobody would be
+/// asked, and the end of the pause would count as the answer.
+async fn stay_set_aside(run: &mut Run, order: Option<Box<Order>>) -> RunOutcome {
+    show_set_aside(run).await;
+    if let Some(order) = order {
+        let answer = Page::from(replies::ALREADY_PAUSED);
+        if let Err(interruption) = commands::answer(&mut run.claim, &mut run.reporter, &order, &answer).await {
+            tracing::warn!(task = %run.claim.lease.task, "the order could not be answered: {interruption:?}");
+        }
+    }
+    RunOutcome::Waiting
 }
 
 /// Suspends a run whose stage ended with a question to people.
@@ -348,43 +370,4 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
     run.reporter.show_final(&mut run.claim, State::Failed).await?;
     run.reporter.say(&mut run.claim, "final", &text).await?;
     run.reporter.show_label(&mut run.claim, State::Failed, None).await
-}
-
-/// Takes the last step of a run because of an order. What is noted of the order is saved with the
-/// step, and the order is removed from the store only then: removed before, a kill between the two
-/// would lose it, and the command that waits for it would still find the old state.
-async fn conclude_by(run: &mut Run, order: &Order, signal: Signal, ending: RunOutcome) -> RunOutcome {
-    commands::obeys(&mut run.claim, order);
-    let concluded = conclude(run, signal, ending.clone()).await;
-    if concluded == ending
-        && let Err(interruption) = commands::tick_off(&run.claim, order).await
-    {
-        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
-    }
-    concluded
-}
-
-async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) -> RunOutcome {
-    match run.claim.step(signal).await {
-        // The step was saved; the interruption only reports that the run is being stopped.
-        Ok(()) | Err(Interruption::Cancelled) => ending,
-        Err(interruption) => {
-            tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {interruption:?}");
-            match interruption {
-                Interruption::Unsaved(_) => RunOutcome::Unsaved,
-                _ => RunOutcome::Disowned,
-            }
-        }
-    }
-}
-
-async fn save_or_log(run: &mut Run) {
-    let chat = run.dialogue.chat.take();
-    let saved = match chat {
-        Some(mut chat) => dialogue::save(&mut run.claim, &mut chat).await,
-        None => run.claim.save().await,
-    };
-    if let Err(interruption) = saved {
-        tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {interruption:?}");
-    }
 }

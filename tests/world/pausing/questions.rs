@@ -3,6 +3,55 @@
 use serde_json::json;
 
 use super::{COMMAND, HALF_OF_THE_WORK, last_on_github, plan, world};
+use crate::fake::github::Item;
+use crate::world::people::says;
+use crate::world::{Program, World};
+
+const PUSH: &str = "POST /acme/widgets.git/git-receive-pack";
+const ASKED: &str = "github:acme/widgets#1: waiting for an answer\n";
+
+/// Starts the program on an issue about which the model asks people something, and stops it where
+/// the work is pushed before the question is put.
+async fn about_to_ask(world: &World) -> (Item, Program) {
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    world.github.hangs(PUSH, 0, false);
+    let program = world.spawn(&["run"]);
+    world.github.until_one_hangs().await;
+    (issue, program)
+}
+
+/// Has the program go on, and expects the question on the item.
+async fn asks(world: &World, issue: &Item, program: Program) {
+    world.github.cuts_off();
+    let ended = program.ended().await;
+    assert_eq!(ended.stdout, ASKED, "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    let said = issue.comments_of(world.github.bot()).join("\n");
+    assert!(said.contains("Red or blue?"), "{}", world.story());
+}
+
+/// Answers the question, and expects the answer to be worked on.
+async fn is_answered(world: &World, issue: &Item) {
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "echo blue > color.txt" }))
+        .done("It is blue.");
+    issue.comment("alice", "Blue, please.");
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let told = world.model.requests()[3].text();
+    assert!(told.contains("Blue, please."), "{told}");
+}
 
 #[tokio::test]
 async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
@@ -87,5 +136,42 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
 
     <!-- coding-agent:RUN:final -->
     ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pause_of_all_runs_that_meets_a_question_leaves_it_open() {
+    let world = world().await;
+    let (issue, program) = about_to_ask(&world).await;
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    // The store is looked at as often as the thread.
+    issue.until_comments_are_read().await;
+    issue.until_comments_are_read().await;
+
+    asks(&world, &issue, program).await;
+
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    assert_eq!(
+        world.run().await.stdout,
+        "",
+        "nobody has answered yet\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+    is_answered(&world, &issue).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_persons_pause_that_meets_a_question_is_answered_and_leaves_it_open() {
+    let world = world().await;
+    let (issue, program) = about_to_ask(&world).await;
+    says(&world, &issue, "alice", "/agent pause").await;
+
+    asks(&world, &issue, program).await;
+
+    let answer = last_on_github(&world, &issue);
+    assert!(answer.starts_with("It waits already."), "{answer}");
+    is_answered(&world, &issue).await;
     world.finish().await;
 }

@@ -1,11 +1,76 @@
 //! People are asked where a review is not passed.
 
-use serde_json::json;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
 
 use super::{PLANS, Team, changes, good_plan, judged};
-use crate::reading::{count, facts, told};
+use crate::fake::github::Item;
+use crate::reading::{count, facts, told, until_facts};
+use crate::world::people::says;
+use crate::world::{Program, World};
 
 const WAITS: [&str; 1] = ["coding agent waiting"];
+
+/// Puts another git before the real one: it waits while there is a file `hold` in the world's
+/// folder, and says so with a file `held`.
+fn has_a_git_that_waits(world: &mut World) {
+    let search = std::env::var_os("PATH").unwrap();
+    let mut places = std::env::split_paths(&search).map(|place| place.join("git"));
+    let real = places.find(|file| file.is_file()).unwrap();
+    let [hold, held] = ["hold", "held"].map(|name| world.folder().join(name));
+    let script = format!(
+        "#!/bin/sh\nwhile test -e '{}'; do touch '{}'; sleep 0.05; done\nexec '{}' \"$@\"\n",
+        hold.display(),
+        held.display(),
+        real.display()
+    );
+    let git = world.keeps("programs/git", &script);
+    std::fs::set_permissions(&git, Permissions::from_mode(0o755)).unwrap();
+    let programs = world.folder().join("programs");
+    let search = format!("{}:{}", programs.display(), search.display());
+    world.sets("PATH", &search);
+}
+
+/// Starts the program with this section `review`, and stops it between the judgement that does not
+/// let something pass and the question about that.
+async fn about_to_ask(review: Value) -> (Team, Item, Program) {
+    let is_of_result = review.get("result").is_some();
+    let mut team = Team::start(review).await;
+    team.world
+        .configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
+    has_a_git_that_waits(&mut team.world);
+    team.planner.plans(good_plan());
+    if is_of_result {
+        team.works();
+    }
+    team.reviewer.says(&judged(false, 4.0, "It greets nobody.")).holds();
+    let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
+    let program = team.world.spawn(&["run"]);
+    team.reviewer.until_held(1).await;
+    team.world.keeps("hold", "");
+    team.reviewer.release();
+    until_facts(&team.world, "review_given", 1).await;
+    let held = team.world.folder().join("held");
+    team.world.until("a git that waits", || held.exists()).await;
+    (team, issue, program)
+}
+
+/// Has the program go on, and expects the question on the item.
+async fn asks(team: &Team, issue: &Item, program: Program) {
+    std::fs::remove_file(team.world.folder().join("hold")).unwrap();
+    let ended = program.ended().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: waiting for an answer\n",
+        "{ended:?}\n{}",
+        team.world.story()
+    );
+    assert_eq!(issue.labels(), WAITS);
+    let said = issue.comments_of(team.world.github.bot()).join("\n");
+    assert!(said.contains("Round 1: 4.0 of 10, not ready"), "{}", team.world.story());
+}
 
 #[tokio::test]
 async fn people_decide_on_a_result_that_did_not_pass() {
@@ -154,5 +219,45 @@ async fn nobody_is_asked_about_a_local_task() {
         "{ended:?}"
     );
     assert!(ended.stderr.contains("Review of the plan: 4.0"), "{ended:?}");
+    team.finish().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_pause_of_all_runs_delivers_no_result_that_did_not_pass() {
+    let review = json!({ "result": { "enabled": true, "max_rounds": 1, "on_unready": "ask" } });
+    let (team, issue, program) = about_to_ask(review).await;
+    assert_eq!(team.world.command(&["pause", "--all"]).await.code, Some(0));
+    // The store is looked at as often as the thread.
+    issue.until_comments_are_read().await;
+    issue.until_comments_are_read().await;
+    asks(&team, &issue, program).await;
+
+    assert_eq!(team.world.command(&["resume", "--all"]).await.code, Some(0));
+    assert_eq!(team.world.run().await.stdout, "", "{}", team.world.story());
+    assert_eq!(issue.labels(), WAITS);
+    assert_eq!(team.world.github.pulls().len(), 0);
+
+    issue.comment("alice", "/agent approve");
+    team.world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", team.world.story());
+    assert_eq!(facts(&team.world, "approval_granted").len(), 1);
+    team.finish().await;
+}
+
+#[tokio::test]
+async fn a_plan_that_did_not_pass_is_approved_after_a_persons_pause() {
+    let (team, issue, program) = about_to_ask(json!({ "plan": { "enabled": true, "max_rounds": 1 } })).await;
+    says(&team.world, &issue, "alice", "/agent pause").await;
+    asks(&team, &issue, program).await;
+    let answer = issue.comments_of(team.world.github.bot()).pop().unwrap();
+    assert!(answer.starts_with("It waits already."), "{answer}");
+
+    assert_eq!(team.world.run().await.stdout, "", "{}", team.world.story());
+    assert_eq!(count(&team.world, "environment_started"), 0);
+    issue.comment("alice", "/agent approve");
+    team.works();
+    team.world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", team.world.story());
+    assert_eq!(facts(&team.world, "approval_granted").len(), 1);
     team.finish().await;
 }

@@ -1,0 +1,52 @@
+//! The last step of a run in this process, and what is saved before it.
+
+use crate::agent::commands;
+use crate::agent::dialogue;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::message::Order;
+use crate::agent::record::outcome::RunOutcome;
+use crate::agent::run::Run;
+use crate::task::state::Signal;
+
+/// Takes the last step of a run because of an order. What is noted of the order is saved with the
+/// step, and the order is removed from the store only then: removed before, a kill between the two
+/// would lose it, and the command that waits for it would still find the old state.
+pub(super) async fn conclude_by(run: &mut Run, order: &Order, signal: Signal, ending: RunOutcome) -> RunOutcome {
+    commands::obeys(&mut run.claim, order);
+    let concluded = conclude(run, signal, ending.clone()).await;
+    if concluded == ending
+        && let Err(interruption) = commands::tick_off(&run.claim, order).await
+    {
+        tracing::warn!(task = %run.claim.lease.task, "the order could not be ticked off: {interruption:?}");
+    }
+    concluded
+}
+
+/// Takes the last step of a run; returns `ending` if it is saved, and otherwise how the run was put
+/// down.
+pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) -> RunOutcome {
+    match run.claim.step(signal).await {
+        // The step was saved; the interruption only reports that the run is being stopped.
+        Ok(()) | Err(Interruption::Cancelled) => ending,
+        Err(interruption) => {
+            tracing::error!(task = %run.claim.lease.task, "the end of the run could not be saved: {interruption:?}");
+            match interruption {
+                Interruption::Unsaved(_) => RunOutcome::Unsaved,
+                _ => RunOutcome::Disowned,
+            }
+        }
+    }
+}
+
+/// Saves the run with its conversation. What cannot be saved is logged: the end of the work goes on
+/// without it.
+pub(super) async fn save_or_log(run: &mut Run) {
+    let chat = run.dialogue.chat.take();
+    let saved = match chat {
+        Some(mut chat) => dialogue::save(&mut run.claim, &mut chat).await,
+        None => run.claim.save().await,
+    };
+    if let Err(interruption) = saved {
+        tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {interruption:?}");
+    }
+}
