@@ -43,7 +43,7 @@ pub struct Chat {
     variation: Option<usize>,
     cancel: CancellationToken,
     history: Vec<Message>,
-    /// Number of messages that have been handed out for storing.
+    /// Number of messages that are stored.
     saved: usize,
     counted: Option<LastCount>,
     /// Number of pieces of a streamed reply that have arrived.
@@ -319,11 +319,15 @@ impl Chat {
         self.counted = None;
     }
 
-    /// Returns the messages that were added since the last call of this function.
-    pub fn unsaved(&mut self) -> Vec<Message> {
-        let unsaved = self.history[self.saved..].to_vec();
+    /// Returns the messages that are not stored yet.
+    pub fn unsaved(&self) -> &[Message] {
+        &self.history[self.saved..]
+    }
+
+    /// Counts all messages as stored, once they are. Counted when they are handed out, those of a
+    /// save that failed would be missing from the next one, which saves what was noted of them.
+    pub fn note_saved(&mut self) {
         self.saved = self.history.len();
-        unsaved
     }
 
     pub fn messages(&self) -> &[Message] {

@@ -8,6 +8,23 @@ use sqlx::{ConnectOptions, Executor};
 
 use crate::fake::model::Plan;
 use crate::world::World;
+use crate::world::databases::Database;
+use crate::world::people::says;
+use crate::world::scripts::executes;
+
+/// Refuses the first message that is added from now on. What a sequence has counted stays counted
+/// when a transaction is given up; SQLite has nothing of the kind.
+const REFUSES_ONE_MESSAGE: &str = "
+    CREATE SEQUENCE tries;
+    CREATE FUNCTION refuse_the_first() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('tries') = 1 THEN
+                RAISE EXCEPTION 'the disk is full' USING ERRCODE = '53100';
+            END IF;
+            RETURN NEW;
+        END
+    $$;
+    CREATE TRIGGER full BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse_the_first()";
 
 async fn store(world: &World) -> SqliteConnection {
     let file = world.state_dir().join("coding-agent.db");
@@ -73,6 +90,44 @@ async fn a_store_that_cannot_be_written_costs_neither_work_nor_money() {
         .filter(|entry| entry["fact"] == "environment_started")
         .count();
     assert_eq!(started, 1, "the container was not taken over");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_turn_that_could_not_be_saved_at_once_is_saved_later_with_the_words_before_it() {
+    let database = Database::start();
+    let mut world = World::start().await.attentive();
+    let address = database.schema();
+    world.configure(|config| config["store"] = json!({ "url": address }));
+    let script = executes(world.model.plans(Plan::of(&["greet"])), "echo Hello > hello.txt").holds();
+    executes(script, "true").holds();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &issue, "alice", "In the morning, too.").await;
+    world.model.release();
+    world.model.until_held(2).await;
+    Database::ask(&address, REFUSES_ONE_MESSAGE);
+    world.model.release();
+
+    let ended = program.ended().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: put down, because the store cannot be written or read\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    Database::ask(&address, "UPDATE runs SET not_before = NULL");
+    world.model.done("Greeted.");
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    // The conversation goes on where it was, or the model of the tests complains.
+    assert_eq!(requests.len(), 4, "{}", world.model.dump());
+    let told = requests[3].text();
+    assert!(told.contains("In the morning, too."), "{told}");
     world.finish().await;
 }
 

@@ -38,12 +38,13 @@ pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Inter
         .iter()
         .any(|message| matches!(message, Message::Assistant { .. } | Message::Summary { .. }));
     if is_begun {
-        let mut unsaved = chat.unsaved();
+        let mut unsaved = chat.unsaved().to_vec();
         for message in &mut unsaved {
             redaction::clean_message(&claim.services.redactor, message);
         }
         let record = claim.written_record()?;
         claim.services.store.append(&claim.lease, &record, &unsaved).await?;
+        chat.note_saved();
     }
     Ok(())
 }
