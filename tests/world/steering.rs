@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
+use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
-use crate::reading::told;
+use crate::reading::{told, until_facts};
 use crate::world::World;
 use crate::world::people::says;
 use crate::world::scripts::COMMAND;
@@ -232,6 +233,71 @@ async fn stop_gives_up_a_model_that_thinks() {
         world.story()
     );
     assert_eq!(issue.labels(), ["coding agent stopped"]);
+    world.finish().await;
+}
+
+/// Has GitHub refuse every reaction for a minute, as it does where many were given in short time.
+fn throttles_reactions(world: &World) {
+    let says = r#"{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}"#;
+    let throttled = Fault::RefusesWith(403, says, ("retry-after", "60"));
+    let reactions = "POST /repos/*/*/issues/comments/*/reactions";
+    world.github.disturb(Disturbance::of(reactions, throttled).always());
+}
+
+#[tokio::test]
+async fn a_stop_is_heard_while_the_forge_throttles_reactions() {
+    let world = World::start().await.attentive();
+    throttles_reactions(&world);
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, write("red"))
+        .done("Red.")
+        .holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "/agent stop");
+    let ended = run.ended().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent stopped"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn words_reach_the_model_while_the_forge_throttles_reactions() {
+    let world = World::start().await.attentive();
+    throttles_reactions(&world);
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, write("red"))
+        .holds()
+        .calls(COMMAND, write("blue"))
+        .done("It is blue.");
+    let issue = world.github.open_issue("Paint it red").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    issue.comment("alice", "Blue would be better.");
+    let wish = issue.last_comment();
+    until_facts(&world, "heard", 1).await;
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(world.github.pulls()[0].file("color.txt").as_deref(), Some("blue\n"));
+    let requests = world.model.requests();
+    let told = requests[2].text();
+    assert!(told.contains("Blue would be better."), "{told}");
+    assert!(wish.reactions_of(world.github.bot()).is_empty());
     world.finish().await;
 }
 

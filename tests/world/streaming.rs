@@ -184,7 +184,7 @@ async fn a_stop_by_a_comment_ends_a_reply_as_soon_as_it_is_heard() {
 
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
-    // The last that the program asks of the forge before it obeys is that the command be marked as seen.
+    // The command is marked as seen right after the run was told of it.
     let (notes, heard) = tokio::sync::oneshot::channel();
     world
         .github

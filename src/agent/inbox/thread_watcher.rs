@@ -26,6 +26,8 @@ use crate::task::labels::Labels;
 const TICK: Duration = Duration::from_secs(1);
 /// Longest time for one poll of the forge.
 const LOOK_TIME: Duration = Duration::from_mins(2);
+/// Longest time for the reactions to what was heard in one poll.
+const REACTION_TIME: Duration = Duration::from_secs(10);
 
 /// Tolerance for a forge's clock that is behind this machine's.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
@@ -41,6 +43,8 @@ pub struct ThreadWatcher {
     mailbox: Arc<Mailbox>,
     /// Comments that were read; `None` until those that begin the task were.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
+    /// Comments that were heard and have no reaction yet.
+    unacknowledged: Vec<CommentKey>,
     looked_at: Option<Instant>,
     /// Permission to write, by login and id. Kept for one poll, in which a person may have several
     /// comments.
@@ -69,6 +73,7 @@ impl ThreadWatcher {
             thread,
             mailbox,
             heard: None,
+            unacknowledged: Vec::new(),
             looked_at: None,
             rights: KnownRights::default(),
             was_shown: false,
@@ -152,6 +157,7 @@ impl ThreadWatcher {
             Ok(Err(error)) => tracing::warn!(task = %self.task, "the item could not be looked at: {error}"),
             Err(_) => tracing::warn!(task = %self.task, "the item could not be looked at in time"),
         }
+        self.acknowledge(forge.as_ref()).await;
     }
 
     async fn is_wanted(&mut self, forge: &dyn Forge, labels: &Labels) -> Result<bool, ForgeError> {
@@ -208,6 +214,13 @@ impl ThreadWatcher {
         let above = Said::of(&comment.body).command;
         let is_meant = above.is_none() || self.is_meant(&comment, before.is_some());
         let may_steer = is_meant && self.hears(forge, &comment).await?;
+        let was_obeyed = before == Some(HeardComment::obeyed(&comment).fingerprint);
+        let command = above.clone().filter(|_| !was_obeyed);
+        if may_steer && command == Some(Command::AutoApproveOff) {
+            self.end_automatic_approval(&comment.author).await;
+        }
+        // Nothing is waited for from here on: a poll that is broken off after the comment counts as
+        // read would lose what it says.
         if let Some(all) = &mut self.heard {
             all.insert(heard.key, heard.fingerprint);
         }
@@ -218,19 +231,11 @@ impl ThreadWatcher {
             self.ignore(forge, &comment, above.is_some());
             return Ok(());
         }
-        let was_obeyed = before == Some(HeardComment::obeyed(&comment).fingerprint);
-        let command = above.clone().filter(|_| !was_obeyed);
         self.note(Fact::Heard {
             author: comment.author.clone(),
             what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
         });
-        if command == Some(Command::AutoApproveOff) {
-            self.end_automatic_approval(&comment.author).await;
-        }
-        // An acknowledgement for people; if it fails, the comment still counts.
-        if let Err(error) = forge.react(&self.task, heard.key, Reaction::Seen).await {
-            tracing::warn!(task = %self.task, "the reaction to {} could not be given: {error}", heard.key);
-        }
+        self.unacknowledged.push(heard.key);
         // A stopped run reads no more text.
         let words = message::for_model(&comment).filter(|_| command != Some(Command::Stop));
         if let Some(command) = command {
@@ -253,6 +258,23 @@ impl ThreadWatcher {
             });
         }
         Ok(())
+    }
+
+    /// Gives the comments that were heard their reaction, for people; if it fails, they still
+    /// count. It comes last and has little time: a forge that throttles reactions has each of them
+    /// wait for minutes.
+    async fn acknowledge(&mut self, forge: &dyn Forge) {
+        let comments = std::mem::take(&mut self.unacknowledged);
+        let reacting = async {
+            for comment in comments {
+                if let Err(error) = forge.react(&self.task, comment, Reaction::Seen).await {
+                    tracing::warn!(task = %self.task, "the reaction to {comment} could not be given: {error}");
+                }
+            }
+        };
+        if tokio::time::timeout(REACTION_TIME, reacting).await.is_err() {
+            tracing::warn!(task = %self.task, "the reactions could not be given in time");
+        }
     }
 
     /// Does at once what the run itself would do at its next safe point only: until then another
