@@ -250,7 +250,16 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
             &run.claim.services.settings,
             &trigger,
         );
-        show_end(run, State::Stopped, &text).await;
+        if let Err(interruption) = show_end(run, State::Stopped, &text).await {
+            log_unshown(run, &interruption);
+            // The order stays open, so the next claim hears it again, and pushes what this one has
+            // taken out. The work of a run that waits was pushed when it was set aside.
+            if let Interruption::Postponed { until, .. } = interruption
+                && !run.claim.state.is_set_aside()
+            {
+                return RunOutcome::Postponed(until);
+            }
+        }
     }
     conclude_by(run, order, Signal::StopAsked, RunOutcome::Stopped).await
 }
@@ -267,7 +276,9 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     }
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let text = comments::withdrawn(reason, &labels.trigger);
-        show_end(run, State::Stopped, &text).await;
+        if let Err(interruption) = show_end(run, State::Stopped, &text).await {
+            log_unshown(run, &interruption);
+        }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
@@ -300,21 +311,20 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
             run.reporter.say(&mut run.claim, "final", &text).await
         };
         if let Err(interruption) = told.await {
-            tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
+            log_unshown(run, &interruption);
         }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
-async fn show_end(run: &mut Run, state: State, text: &Page) {
-    let told = async {
-        run.reporter.show_final(&mut run.claim, state).await?;
-        run.reporter.say(&mut run.claim, "final", text).await?;
-        run.reporter.show_label(&mut run.claim, state, None).await
-    };
-    if let Err(interruption) = told.await {
-        tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
-    }
+async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interruption> {
+    run.reporter.show_final(&mut run.claim, state).await?;
+    run.reporter.say(&mut run.claim, "final", text).await?;
+    run.reporter.show_label(&mut run.claim, state, None).await
+}
+
+fn log_unshown(run: &Run, interruption: &Interruption) {
+    tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
 }
 
 async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
@@ -367,7 +377,5 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
         &trigger,
         saved.as_ref(),
     );
-    run.reporter.show_final(&mut run.claim, State::Failed).await?;
-    run.reporter.say(&mut run.claim, "final", &text).await?;
-    run.reporter.show_label(&mut run.claim, State::Failed, None).await
+    show_end(run, State::Failed, &text).await
 }

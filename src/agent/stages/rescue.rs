@@ -101,6 +101,11 @@ async fn copy_work(run: &mut Run) {
 pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
     let rescued = async {
         take_result(run).await;
+        // Saved before the forge is asked for anything. Where it has to be waited for, the next
+        // claim finds no container, and pushes from the mirror.
+        if let Err(interruption) = run.claim.save().await {
+            tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
+        }
         if run.claim.record.planned.fork.is_some() {
             return put_into_file(&mut run.claim).await;
         }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use super::{greeting, greets, left_on, plan, steady, told};
-use crate::fake::github::Permission;
-use crate::world::World;
+use super::{greeting, greets, left_on, plan, steady, told, writes};
+use crate::fake::github::{Item, Permission};
+use crate::world::{Program, World};
 
 #[tokio::test]
 async fn a_refused_token_is_said_and_leaves_the_item_as_it_is() {
@@ -212,5 +212,81 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
     <!-- coding-agent:<run>:final -->
     ");
     assert_eq!(world.github.pulls().len(), 1);
+    world.finish().await;
+}
+
+/// Uses the forge's allowance up while the model thinks about its next turn, and returns the item
+/// and the program.
+async fn limited_while_the_model_thinks(world: &World) -> (Item, Program) {
+    let issue = greeting(world);
+    let mut running = world.spawn(&["run"]);
+    running.until(world, world.model.until_held(1)).await;
+    world.github.rate_limited(0, Duration::from_hours(1));
+    (issue, running)
+}
+
+/// Expects the run to wait for the forge without a container, and renews the allowance.
+async fn waits_for_the_forge(world: &World, running: Program) {
+    let ended = running.ended().await;
+    assert!(
+        ended.stdout.contains("put back until"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.containers().await, [""; 0]);
+    world.github.rate_limited(5_000, Duration::from_hours(1));
+}
+
+fn expect_the_work_on_a_branch(world: &World, issue: &Item) {
+    let repository = world.github.default_repository();
+    let saved = repository.file("coding-agent/1-greet-the-reader", "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"), "{}", world.story());
+    let last = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(
+        last.contains("The work so far is on the branch `coding-agent/1-greet-the-reader`."),
+        "{last}"
+    );
+}
+
+#[tokio::test]
+async fn the_work_of_a_run_that_fails_while_the_forge_is_limited_is_handed_over_later() {
+    let world = World::start().await;
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.refuses("the account is closed").holds();
+    let (issue, running) = limited_while_the_model_thinks(&world).await;
+    world.model.release();
+    waits_for_the_forge(&world, running).await;
+
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    expect_the_work_on_a_branch(&world, &issue);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_work_of_a_run_that_is_stopped_while_the_forge_is_limited_is_handed_over_later() {
+    let world = World::start().await;
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.done("This is never heard.").holds();
+    let (issue, running) = limited_while_the_model_thinks(&world).await;
+    let stop = world.spawn(&["stop", "github:acme/widgets#1"]);
+    waits_for_the_forge(&world, running).await;
+    stop.kill().await;
+    assert_eq!(issue.labels(), ["coding agent processing"]);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    expect_the_work_on_a_branch(&world, &issue);
+    world.model.release();
     world.finish().await;
 }
