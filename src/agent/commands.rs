@@ -1,9 +1,11 @@
 //! Applies people's messages: text goes to the model before its next call, orders are executed.
 
 use crate::agent::claim::Claim;
+use crate::agent::dialogue;
 use crate::agent::inbox::command_table::{Effect, Standing, effect};
 use crate::agent::pictures;
 use crate::agent::prompt;
+use crate::agent::record::Record;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
@@ -12,6 +14,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::text::replies;
+use crate::forge::CommentKey;
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
@@ -19,14 +22,38 @@ use crate::secret::Clean;
 
 /// A message from people to the model.
 pub(crate) struct Told {
-    pub(crate) text: Clean,
+    text: Clean,
     /// The pictures in it.
-    pub(crate) pictures: Vec<LinkedPicture>,
+    pictures: Vec<LinkedPicture>,
+    /// The comments that it is made of.
+    comments: Vec<CommentKey>,
 }
 
 /// Executes new orders and passes new text to the model, each once. Returns what was passed on, if
 /// there was anything.
+///
+/// Text that comes before the model's first reply also becomes part of the task. Until then nothing
+/// of the conversation is saved, but a run that is put back or paused saves that the text was
+/// heard: the conversation that begins after the wait would lack it.
 pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interruption> {
+    let told = pass_on(run, chat).await?;
+    if let Some(told) = told.as_ref().filter(|_| !dialogue::is_begun(chat)) {
+        add_to_task(&mut run.claim.record, told);
+    }
+    Ok(told)
+}
+
+/// The same while the run is planned: text is always part of the task, for the planner and for the
+/// work, since the conversation with the planner is not saved at all.
+pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
+    if let Some(told) = pass_on(run, chat).await? {
+        add_to_task(&mut run.claim.record, &told);
+    }
+    Ok(())
+}
+
+/// Executes new orders, and adds new text to the conversation.
+async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interruption> {
     let mail = run.inbox.mailbox.take();
     for order in mail.orders {
         obey(&mut run.claim, &mut run.reporter, order).await?;
@@ -40,27 +67,32 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>,
     let text = prompt::words(&prompt::fence(run.claim.lease.run), &mail.words);
     let shown = run.claim.services.redactor.clean(&(text.clone() + &sight.words));
     chat.send_pictures(&shown, sight.pictures);
-    let text = run.claim.services.redactor.clean(&text);
-    // Saved together with the conversation that contains them.
+    // Saved together with the conversation or the task that contains them.
+    let mut comments = Vec::new();
     for words in mail.words {
+        comments.push(words.heard.key);
         run.claim
             .record
             .thread
             .heard
             .insert(words.heard.key, words.heard.fingerprint);
     }
-    Ok(Some(Told { text, pictures }))
+    Ok(Some(Told {
+        text: run.claim.services.redactor.clean(&text),
+        pictures,
+        comments,
+    }))
 }
 
-/// Adds text that arrives during planning to the task, for the planner and for the work.
-pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
-    if let Some(told) = hear(run, chat).await? {
-        let planned = &mut run.claim.record.planned;
-        planned.task_text.push('\n');
-        planned.task_text.push_str(told.text.as_str());
-        planned.pictures.extend(told.pictures);
+/// Makes text part of the task. In a round of follow-up work it also belongs to what the round is
+/// about: planning that begins anew leaves out what was heard and belongs to no round.
+fn add_to_task(record: &mut Record, told: &Told) {
+    record.planned.task_text.push('\n');
+    record.planned.task_text.push_str(told.text.as_str());
+    record.planned.pictures.extend(told.pictures.iter().cloned());
+    if let Some(round) = &mut record.request.round {
+        round.comments.extend(told.comments.iter().copied());
     }
-    Ok(())
 }
 
 /// Executes an order that does not interrupt the run.

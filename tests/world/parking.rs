@@ -4,9 +4,10 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Request};
 use crate::reading::told;
 use crate::world::World;
+use crate::world::people::says;
 
 fn nothing() -> Plan {
     Plan::of(&["look at it"])
@@ -193,5 +194,83 @@ async fn a_round_on_an_own_pull_request_that_has_to_wait_says_so() {
         "{comments:?}"
     );
     assert_eq!(pull.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+/// Expects words once in what a conversation begins with.
+fn begins_with(request: &Request, words: &str) {
+    let begin = request.first_user_message();
+    assert_eq!(begin.matches(words).count(), 1, "{begin}");
+}
+
+#[tokio::test]
+async fn what_is_said_before_the_models_first_reply_outlasts_the_wait_for_it() {
+    let world = World::start().await.attentive();
+    world.model.allows_restarts();
+    world.model.plans(nothing()).holds().rate_limited(Some(7_200));
+    let issue = world.github.open_issue("Look at it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &issue, "alice", "Look at the color.").await;
+    world.model.release();
+    let ended = run.ended().await;
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert!(world.model.requests()[1].text().contains("Look at the color."));
+
+    world.model.done("Nothing to do.");
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    begins_with(&world.model.requests()[2], "Look at the color.");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_said_before_the_models_first_reply_outlasts_a_pause() {
+    let world = World::start().await.attentive();
+    world.model.allows_restarts();
+    world
+        .model
+        .plans(nothing())
+        .holds()
+        .done("This is never heard.")
+        .holds();
+    let issue = world.github.open_issue("Look at it").label("coding agent");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &issue, "alice", "Look at the color.").await;
+    world.model.release();
+    world.model.until_held(2).await;
+    issue.comment("alice", "/agent pause");
+    let ended = run.ended().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    world.model.release();
+
+    world.model.done("Nothing to do.");
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    begins_with(&world.model.requests()[2], "Look at the color.");
     world.finish().await;
 }

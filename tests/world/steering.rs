@@ -50,6 +50,36 @@ async fn a_comment_reaches_the_model_before_its_next_call_and_once() {
 }
 
 #[tokio::test]
+async fn what_is_said_before_a_model_refuses_tools_stands_in_the_conversation_without_them() {
+    let mut world = World::start().await.attentive();
+    world.configure(|config| config["llm"]["function_calling"] = json!("auto"));
+    world.model.takes_no_tools();
+    world
+        .model
+        .plans(plan())
+        .holds()
+        .calls(COMMAND, write("blue"))
+        .done("It is blue.");
+    let issue = world.github.open_issue("Paint it red").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &issue, "alice", "Blue would be better.").await;
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let offers: Vec<bool> = requests.iter().map(|request| !request.offered.is_empty()).collect();
+    assert_eq!(offers, [false, true, false, false]);
+    for request in &requests[1..] {
+        let times = request.text().matches("Blue would be better.").count();
+        assert_eq!(times, 1, "{}", request.text());
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_edited_comment_reaches_the_model_again() {
     let world = World::start().await.attentive();
     world

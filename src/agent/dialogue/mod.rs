@@ -32,12 +32,7 @@ pub(crate) struct Dialogue {
 /// Saves new messages and their usage. Nothing is saved before the first reply, so that a
 /// conversation that the provider rejects as a whole starts again.
 pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
-    // A summary takes the place of messages that were saved.
-    let is_begun = chat
-        .messages()
-        .iter()
-        .any(|message| matches!(message, Message::Assistant { .. } | Message::Summary { .. }));
-    if is_begun {
+    if is_begun(chat) {
         let mut unsaved = chat.unsaved().to_vec();
         for message in &mut unsaved {
             redaction::clean_message(&claim.services.redactor, message);
@@ -47,6 +42,13 @@ pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Inter
         chat.note_saved();
     }
     Ok(())
+}
+
+/// Returns true if the model has replied at least once, from when on the conversation is saved.
+pub(crate) fn is_begun(chat: &Chat) -> bool {
+    // A summary takes the place of messages that were saved.
+    let mut messages = chat.messages().iter();
+    messages.any(|message| matches!(message, Message::Assistant { .. } | Message::Summary { .. }))
 }
 
 /// How the worker's replies are written and read.

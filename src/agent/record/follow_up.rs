@@ -79,7 +79,8 @@ pub struct Round {
     pub kind: Kind,
     /// Number of the round among those of its kind, from 1.
     pub number: u32,
-    /// Comments that started the round; those that arrive before planning are added.
+    /// Comments that started the round; those that arrive before the worker's first reply are
+    /// added.
     pub comments: BTreeSet<CommentKey>,
     pub failed: Vec<FailedCheck>,
 }

@@ -93,7 +93,8 @@ pub struct PlanningRecord {
     /// Fingerprint of what the planner was given, where the same input is to give the same plan.
     pub input: Option<String>,
     pub environment: Option<String>,
-    /// The task as shown to the model: the item and its comments when the run began.
+    /// The task as shown to the model: the item and its comments when the run began, and what
+    /// people said before the worker's first reply.
     pub task_text: String,
     /// The pictures in that text.
     pub pictures: Vec<LinkedPicture>,

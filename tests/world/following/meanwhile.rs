@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{COMMAND, paints, red_merge_request, red_pull, said};
 use crate::fake::model::Plan;
 use crate::world::World;
+use crate::world::people::says;
 
 const BRANCH: &str = "coding-agent/1-paint-it";
 
@@ -243,5 +244,44 @@ async fn a_paused_run_whose_branch_was_force_pushed_costs_the_model_nothing_more
 
     <sub>2 model turns · TOKENS · TIME</sub>
     ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_is_said_while_a_round_is_planned_is_part_of_it_when_planning_begins_anew() {
+    let world = attentive(World::start().await);
+    let pull = red_pull(&world).await;
+    world
+        .model
+        .calls("repository/list_files", json!({}))
+        .holds()
+        .rate_limited(Some(7_200));
+    pull.comment("alice", "Blue, please.");
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    says(&world, &pull, "alice", "And no brush strokes.").await;
+    world.model.release();
+    let ended = run.ended().await;
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#2: put back until"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+
+    let asked = world.model.requests().len();
+    paints(&world, "blue");
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let task = world.model.requests()[asked].first_user_message();
+    for words in ["Blue, please.", "And no brush strokes."] {
+        assert_eq!(task.matches(words).count(), 1, "{task}");
+    }
     world.finish().await;
 }
