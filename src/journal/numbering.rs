@@ -68,9 +68,11 @@ impl Numbering {
         if facts.is_empty() {
             return;
         }
+        let before = *self.newest.borrow();
         let mut was_said = false;
+        let mut written = self.store.add_facts(facts).await;
         loop {
-            let error = match self.store.add_facts(facts).await {
+            let error = match written {
                 Ok(newest) => {
                     self.newest.send_replace(newest);
                     return;
@@ -89,6 +91,7 @@ impl Numbering {
                 () = tokio::time::sleep(RETRY) => {}
                 () = self.closing.cancelled() => {}
             }
+            written = self.store.add_facts_again(facts, before).await;
         }
     }
 

@@ -67,11 +67,30 @@ fn insert(text: &'static str, facts: &[NewFact]) -> Statement {
 impl Store {
     /// Numbers facts and keeps them, all or none; returns the number of the last one.
     pub async fn add_facts(&self, facts: &[NewFact]) -> Result<u64, StoreError> {
-        again!(self.add_once(facts))
+        again!(self.add_once(facts, None))
     }
 
-    async fn add_once(&self, facts: &[NewFact]) -> Result<u64, StoreError> {
+    /// Does what [`Store::add_facts`] does, after an attempt that failed. Its commit may have been
+    /// kept and not answered: facts that stand behind the number `after` already are not written a
+    /// second time.
+    pub async fn add_facts_again(&self, facts: &[NewFact], after: u64) -> Result<u64, StoreError> {
+        again!(self.add_once(facts, Some(after)))
+    }
+
+    async fn add_once(&self, facts: &[NewFact], after: Option<u64>) -> Result<u64, StoreError> {
+        // Of the attempt before nothing is under way any more: it had the same turn to its end.
         let mut transaction = self.engine.begin(Purpose::Number).await?;
+        if let (Some(after), Some(fact)) = (after, facts.last()) {
+            let query = Statement::new(
+                "SELECT COALESCE(MAX(sequence), 0) FROM facts WHERE at = $1 AND fact = $2 AND sequence > $3",
+            );
+            let query = query.with(fact.at).with(fact.document.as_str()).with(after);
+            let rows = transaction.fetch(query).await?;
+            let kept = rows.first().map(|row| row.number(0)).transpose()?.unwrap_or_default();
+            if kept > 0 {
+                return Ok(kept.unsigned_abs());
+            }
+        }
         let mut last = 0;
         let (pages, rest) = facts.as_chunks::<PAGE>();
         let inserts = pages

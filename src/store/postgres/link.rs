@@ -221,12 +221,17 @@ impl Link {
         Ok((transaction, id))
     }
 
-    /// Finds out what became of a transaction whose commit was sent and not answered.
+    /// Finds out what became of a transaction whose commit was sent and not answered. A server that
+    /// does not come back in time leaves that open, which is not [`StoreError::Away`]: whoever
+    /// hears that nothing was done does it again, beside what may have been kept.
     pub(super) async fn outcome_of(&self, id: &str, error: sqlx::Error) -> Result<(), StoreError> {
         let status = Statement::new("SELECT pg_xact_status($1::TEXT::xid8)").with(id);
         let mut attempts = self.attempts();
         while attempts.wait().await {
-            let rows = self.look(&status).await?;
+            let rows = match self.look(&status).await {
+                Err(StoreError::Away { .. }) => break,
+                rows => rows?,
+            };
             match rows.first().map(|row| row.text(0)).transpose()? {
                 Some("committed") => return Ok(()),
                 // The server does not know yet that nobody is there any more.

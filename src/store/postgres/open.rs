@@ -25,7 +25,11 @@ const OLDEST: i64 = 130_000;
 
 /// Opens the database, makes or migrates its tables, and makes this process one of its workers.
 pub(in crate::store) async fn open(server: &Server, grace: Duration) -> Result<Postgres, StoreError> {
-    let link = link(server)?;
+    open_over(link(server)?, grace).await
+}
+
+/// Does what [`open`] does, over a way that was prepared.
+pub(super) async fn open_over(link: Link, grace: Duration) -> Result<Postgres, StoreError> {
     refuse_pooler(&link).await?;
     version(&link).await?;
     let link = link.with_installation().await?;
@@ -57,7 +61,8 @@ pub(in crate::store) async fn examine(server: &Server) -> Result<String, StoreEr
     ))
 }
 
-fn link(server: &Server) -> Result<Link, StoreError> {
+/// Returns the way to a server, over which nothing was sent yet.
+pub(super) fn link(server: &Server) -> Result<Link, StoreError> {
     let options = PgConnectOptions::from_str(&server.url).map_err(|error| failed("store.url", error))?;
     let mut options = options.application_name("coding-agent").disable_statement_logging();
     if let Some(password) = &server.password {

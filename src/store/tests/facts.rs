@@ -63,6 +63,22 @@ async fn many_facts_are_numbered_in_their_order() {
     assert_eq!(store.add_facts(&[]).await.unwrap(), 0);
 }
 
+#[tokio::test]
+async fn facts_of_which_nobody_knows_whether_they_were_kept_are_written_once() {
+    let place = place();
+    let store = place.open().await;
+    let before = Utc::now() - TimeDelta::seconds(1);
+    let earlier = store.add_facts(&[fact(None, 0, "x", before)]).await.unwrap();
+    let facts = ["w", "x"].map(|text| fact(None, 0, text, Utc::now()));
+    // The attempt before has kept nothing, then everything.
+    let newest = store.add_facts_again(&facts, earlier).await.unwrap();
+    assert_eq!(store.add_facts_again(&facts, earlier).await.unwrap(), newest);
+    assert_eq!(told(&store, 0, FactFilter::All).await, ["x", "w", "x"]);
+    // The same said once more later is another fact.
+    assert!(store.add_facts_again(&facts, newest).await.unwrap() > newest);
+    assert_eq!(store.add_facts_again(&[], newest).await.unwrap(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_misses_nothing_of_what_several_workers_write() {
     let place = place();

@@ -1,9 +1,11 @@
 //! Connections that are lost, and sessions that are not.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -11,7 +13,8 @@ use tokio::time::sleep;
 use super::{Schema, is_there, server};
 use crate::conversation::Message;
 use crate::store::config::Server;
-use crate::store::postgres::open;
+use crate::store::postgres::open::{link, open_over};
+use crate::store::postgres::patience::LONGEST;
 use crate::store::tests::{Place as _, TTL, admit, claim};
 use crate::store::{Store, StoreError};
 use crate::task::state::State;
@@ -20,6 +23,7 @@ use crate::task::state::State;
 struct Way {
     port: u16,
     is_open: watch::Sender<bool>,
+    cuts_at_commit: Arc<AtomicBool>,
 }
 
 impl Way {
@@ -27,26 +31,57 @@ impl Way {
     async fn to(folder: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (is_open, opened) = watch::channel(true);
+        let is_open = watch::Sender::new(true);
+        let cuts_at_commit = Arc::<AtomicBool>::default();
         let socket = format!("{folder}/.s.PGSQL.5432");
+        let (opening, cutting) = (is_open.clone(), Arc::clone(&cuts_at_commit));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let mut opened = opened.clone();
+                let (opening, cutting) = (opening.clone(), Arc::clone(&cutting));
                 let socket = socket.clone();
                 tokio::spawn(async move {
-                    if *opened.borrow() {
-                        let _ = Self::pass(client, &socket, &mut opened).await;
+                    if *opening.borrow() {
+                        let _ = Self::pass(client, &socket, &opening, &cutting).await;
                     }
                 });
             }
         });
-        Self { port, is_open }
+        Self {
+            port,
+            is_open,
+            cuts_at_commit,
+        }
     }
 
-    async fn pass(mut client: TcpStream, socket: &str, opened: &mut watch::Receiver<bool>) -> std::io::Result<()> {
+    async fn pass(
+        mut client: TcpStream,
+        socket: &str,
+        is_open: &watch::Sender<bool>,
+        cuts_at_commit: &AtomicBool,
+    ) -> std::io::Result<()> {
         let mut server = UnixStream::connect(socket).await?;
+        let (from_client, to_client) = client.split();
+        let (from_server, to_server) = server.split();
+        let is_committing = AtomicBool::new(false);
+        let mut opened = is_open.subscribe();
+        let upwards = carry(from_client, to_server, |bytes| {
+            let commits = bytes.windows(6).any(|word| word == b"COMMIT");
+            if commits && cuts_at_commit.swap(false, Ordering::SeqCst) {
+                is_committing.store(true, Ordering::SeqCst);
+            }
+            true
+        });
+        let downwards = carry(from_server, to_client, |_| {
+            // The server's answer shows that it has committed, and gets no further.
+            let is_answer = is_committing.load(Ordering::SeqCst);
+            if is_answer {
+                is_open.send_replace(false);
+            }
+            !is_answer
+        });
         tokio::select! {
-            passed = copy_bidirectional(&mut client, &mut server) => passed.map(|_| ()),
+            passed = upwards => passed,
+            passed = downwards => passed,
             _ = opened.wait_for(|is_open| !is_open) => Ok(()),
         }
     }
@@ -55,13 +90,44 @@ impl Way {
         self.is_open.send_replace(false);
     }
 
+    /// Has the next transaction committed, and the way cut before anybody is told so.
+    fn cut_at_commit(&self) {
+        self.cuts_at_commit.store(true, Ordering::SeqCst);
+    }
+
+    async fn is_cut(&self) {
+        let mut opened = self.is_open.subscribe();
+        opened.wait_for(|is_open| !is_open).await.unwrap();
+    }
+
     fn mend(&self) {
         self.is_open.send_replace(true);
     }
 }
 
+/// Carries bytes on until one side ends, or `may_pass` says of some that they do not pass.
+async fn carry(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    may_pass: impl Fn(&[u8]) -> bool,
+) -> std::io::Result<()> {
+    let mut bytes = vec![0; 16 * 1024];
+    loop {
+        let read = from.read(&mut bytes).await?;
+        if read == 0 || !may_pass(&bytes[..read]) {
+            return Ok(());
+        }
+        to.write_all(&bytes[..read]).await?;
+    }
+}
+
 /// Returns a store behind a way that can be cut, and the same store without it.
 async fn behind(server: &server::Running, grace: Duration) -> (Schema, Way, Store) {
+    behind_for(server, grace, LONGEST).await
+}
+
+/// Does what [`behind`] does; a lost connection is waited for no longer than `patience`.
+async fn behind_for(server: &server::Running, grace: Duration, patience: Duration) -> (Schema, Way, Store) {
     let schema = Schema::on(&server.address);
     let folder = server.address.split("host=").nth(1).unwrap().split('&').next().unwrap();
     let way = Way::to(folder).await;
@@ -71,7 +137,8 @@ async fn behind(server: &server::Running, grace: Duration) -> (Schema, Way, Stor
         &format!("host=127.0.0.1&port={}", way.port),
         1,
     );
-    let store = Store::over(open(&Server::new(&url, None), grace).await.unwrap());
+    let link = link(&Server::new(&url, None)).unwrap().with_patience(patience);
+    let store = Store::over(open_over(link, grace).await.unwrap());
     (schema, way, store)
 }
 
@@ -125,6 +192,37 @@ async fn a_connection_that_is_lost_for_seconds_is_waited_for_and_nothing_is_writ
     }
     assert_eq!(store.messages(run).await.unwrap(), expected);
     store.save(&lease, State::Done, &Value::Null).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_is_lost_for_longer_than_it_is_waited_for_is_not_made_twice() {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let server = server::start().await;
+    let (_schema, way, store) = behind_for(&server, Duration::from_secs(10), PATIENCE).await;
+    let run = admit(&store, 1).await;
+    let lease = claim(&store).await;
+    way.cut_at_commit();
+    // Back when the question for the commit was given up, and a second attempt would be made.
+    let mending = async {
+        way.is_cut().await;
+        sleep(PATIENCE + Duration::from_millis(1_500)).await;
+        way.mend();
+    };
+    let first = [said("once")];
+    let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, &first), mending);
+    assert!(matches!(appended, Err(StoreError::Database { .. })), "{appended:?}");
+    assert_eq!(store.messages(run).await.unwrap(), first);
+
+    // Back in time, the server says that it was kept.
+    way.cut_at_commit();
+    let mending = async {
+        way.is_cut().await;
+        way.mend();
+    };
+    let second = [said("twice")];
+    let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, &second), mending);
+    appended.unwrap();
+    assert_eq!(store.messages(run).await.unwrap(), [first, second].concat());
 }
 
 #[tokio::test(flavor = "multi_thread")]
