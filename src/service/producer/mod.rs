@@ -166,16 +166,21 @@ impl Service {
             }
         };
         let record = self.first_record(&title, asked, seen).await?;
-        let forge = &connected.forge;
+        let (forge, store) = (&connected.forge, &self.services.store);
         forge.add_label(task, &connected.labels.processing).await?;
-        let admission = self.services.store.admit(task, &title, &record).await?;
+        // All that goes with a run is done while the trigger is there, for a known one too: who was
+        // killed in between, or refused, has left it undone. It begins when the one that has its
+        // branch has ended, and that must not wait for people who look here.
+        for other in store.beside(task).await? {
+            self.let_go_on(other).await?;
+        }
+        let admission = store.admit(task, &title, &record).await?;
+        self.follow_again(task).await?;
         forge.remove_label(task, &connected.labels.trigger).await?;
         let admission = match admission {
             // It ended meanwhile, so nothing would take the label off again: what was asked for is
             // another run.
-            Admission::Known(run) if self.is_over(run).await? => {
-                self.services.store.admit(task, &title, &record).await?
-            }
+            Admission::Known(run) if self.is_over(run).await? => store.admit(task, &title, &record).await?,
             // Whoever puts the trigger on a run that waits wants it to go on.
             Admission::Known(run) => {
                 self.let_go_on(run).await?;
@@ -187,12 +192,6 @@ impl Service {
         match admission {
             Admission::Known(_) => Ok(None),
             Admission::New(run) => {
-                self.follow_again(task).await?;
-                // It begins when the one that has its branch has ended, and that must not wait for
-                // people who look here.
-                for other in self.services.store.beside(task).await? {
-                    self.let_go_on(other).await?;
-                }
                 self.record(task, Some(run), Fact::Admitted { title });
                 Ok(Some(run))
             }
@@ -249,8 +248,14 @@ impl Service {
             // Asked for anew, it gets its budget anew.
             Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),
             _ => Command::Resume,
-        };
-        Ok(store.ask(run, &command.to_string(), None).await?)
+        }
+        .to_string();
+        // Whoever finds the item again need not ask again.
+        let asked = store.requests(run).await?;
+        if !asked.iter().any(|request| request.text == command) {
+            store.ask(run, &command, None).await?;
+        }
+        Ok(())
     }
 
     /// Returns true if the item is no longer open or labelled. Lists may be older than the labels,
