@@ -179,6 +179,9 @@ pub(crate) struct GraphError {
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
     pub(crate) message: String,
+    /// With a `code` where the question is wrong.
+    #[serde(default)]
+    pub(crate) extensions: Value,
 }
 
 #[derive(Deserialize)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::{greeting, greets, left_on, plan, steady, told, writes};
+use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::{Item, Permission};
 use crate::world::{Program, World};
 
@@ -158,6 +159,55 @@ async fn a_short_secondary_limit_is_waited_for() {
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+/// What GitHub's GraphQL API answers, with status 200, where something goes wrong on its side.
+const WENT_WRONG: &str = r#"{"data":null,"errors":[{"message":"Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug."}]}"#;
+
+#[tokio::test]
+async fn a_fault_on_the_side_of_graphql_is_asked_about_again() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    world
+        .github
+        .disturb(Disturbance::of("POST /api/graphql", Fault::Says(WENT_WRONG)));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_fault_of_graphql_that_stays_puts_the_task_back_and_fails_nothing() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    // A request and its three repeats.
+    world
+        .github
+        .disturb(Disturbance::of("POST /api/graphql", Fault::Says(WENT_WRONG)).times(4));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+    world.make_everything_due().await;
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }

@@ -33,7 +33,7 @@ use crate::forge::github::Config;
 use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_known};
 use crate::forge::github::http::connection::{base, http_client, no_answer, octocrab, unusable};
 use crate::forge::github::http::redirect::{self, Target};
-use crate::forge::github::http::response::{Hidden, graph_limit, read, succeeded};
+use crate::forge::github::http::response::{Hidden, graph_limit, read, succeeded, whole};
 use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
@@ -339,7 +339,7 @@ impl Client {
             let answer = self.exchange_once(octocrab, method, &place, body, tag).await?;
             match redirect::target(&self.home, &answer) {
                 Some(Target::SameHost(path)) => place = path,
-                Some(Target::OtherHost(_)) | None => return Ok(answer),
+                Some(Target::OtherHost(_)) | None => return whole(path, answer),
             }
         }
         Err(Failure::unreadable(

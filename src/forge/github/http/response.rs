@@ -104,8 +104,35 @@ fn sso(answer: &Answer) -> Option<&str> {
 /// Returns the rate limit that an answer of the GraphQL API reports although its status is 200.
 pub(crate) fn graph_limit(answer: &Answer) -> Option<Failure> {
     let told: schema::GraphErrors = serde_json::from_slice(&answer.body).ok()?;
-    let is_limit = |error: &schema::GraphError| error.kind.as_deref() == Some("RATE_LIMITED");
+    // GitHub has written it in both ways.
+    let is_limit = |error: &schema::GraphError| matches!(error.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"));
     told.errors.iter().any(is_limit).then(|| limited(answer))
+}
+
+/// Returns an answer unless the GraphQL API says in it that something went wrong on its side, which
+/// it does with status 200 and no type. Read as an answer it would fail a run for a fault that is
+/// over a moment later.
+pub(crate) fn whole(path: &str, answer: Answer) -> Result<Answer, Failure> {
+    if path != "/graphql" || answer.status != StatusCode::OK {
+        return Ok(answer);
+    }
+    let told = serde_json::from_slice::<schema::GraphErrors>(&answer.body);
+    let errors = told.map(|told| told.errors).unwrap_or_default();
+    match errors.iter().find(|error| passes(error)) {
+        Some(error) => Err(Failure::Down {
+            reason: format!("GraphQL says: {}", one_line(&error.message)),
+        }),
+        None => Ok(answer),
+    }
+}
+
+/// Tells whether an error comes of the server's state. One of the question, such as a field that an
+/// older server does not know, has a code.
+fn passes(error: &schema::GraphError) -> bool {
+    match error.kind.as_deref() {
+        Some(kind) => kind == "SERVICE_UNAVAILABLE",
+        None => error.extensions["code"].is_null(),
+    }
 }
 
 /// Parses JSON; an error names the field.

@@ -273,3 +273,45 @@ async fn a_limit_of_the_graphql_api_has_the_status_of_an_answer() {
     let edits = github.edits_since(&item, item.updated_at).await;
     assert!(matches!(edits, Err(ForgeError::RateLimited { .. })), "{edits:?}");
 }
+
+#[tokio::test]
+async fn a_fault_of_the_graphql_api_is_told_from_a_question_that_it_does_not_understand() {
+    let wrong = "Something went wrong while executing your query.";
+    let unknown_field = "Field 'editor' doesn't exist on type 'Issue'";
+    let told = [
+        (json!({"data": null, "errors": [{"message": wrong}]}), true),
+        (
+            json!({"data": {"repository": null}, "errors": [{"type": "SERVICE_UNAVAILABLE", "message": wrong}]}),
+            true,
+        ),
+        (
+            json!({"errors": [{"message": unknown_field, "extensions": {"code": "undefinedField"}}]}),
+            false,
+        ),
+        (
+            json!({"data": {"repository": null}, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}),
+            false,
+        ),
+    ];
+    for (answer, passes) in told {
+        let said = answer.clone();
+        let server = Server::start(move |asked| match asked.line().as_str() {
+            "GET /api/v3/repos/o/r/issues/1/events" => Reply::json(200, &json!([])),
+            "POST /api/graphql" => Reply::json(200, &said),
+            "GET /api/v3/repos/o/r/issues/1" => Reply::json(200, &issue(1)),
+            "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
+            _ => unknown(asked),
+        })
+        .await;
+        let github = github(&server).await;
+        let item = github.item(&task()).await.unwrap();
+        let error = github.edits_since(&item, item.updated_at).await.unwrap_err();
+        assert_eq!(
+            matches!(error, ForgeError::Unavailable { .. }),
+            passes,
+            "{answer}: {error}"
+        );
+        let times = if passes { 4 } else { 1 };
+        assert_eq!(server.count("POST /api/graphql"), times, "{answer}");
+    }
+}

@@ -51,7 +51,7 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
         .iter()
         .try_fold(question, |rest, part| rest.split_once(part).map(|(_, rest)| rest));
     if known.is_none() {
-        return ok(refusal("the fake does not know this question"));
+        return ok(misunderstood("the fake does not know this question"));
     }
     let variables = fields.0.get("variables").cloned().unwrap_or_default();
     let named = |name: &str| variables[name].as_str().unwrap_or_default().to_owned();
@@ -69,7 +69,9 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
         Ok((text(item.created), edits))
     });
     let Ok((created, edits)) = found else {
-        return ok(refusal("Could not resolve to an issue or pull request."));
+        let message = "Could not resolve to an issue or pull request.";
+        let error = json!({"type": "NOT_FOUND", "path": ["repository"], "message": message});
+        return ok(json!({"data": {"repository": null}, "errors": [error]}));
     };
     let (at, editor) = edits.first().map_or((Value::Null, Value::Null), |(at, login)| {
         (json!(at), json!({"login": login}))
@@ -88,7 +90,7 @@ fn order(hub: &Hub, viewer: &Viewer, order: &str, fields: &Fields) -> Value {
     let asked = |name: &str| order.contains(&format!("{name}(input: "));
     let Some((name, is_draft)) = ORDERS.into_iter().find(|(name, _)| asked(name)) else {
         hub.traffic.record_unknown(format!("POST /graphql {order}"));
-        return refusal("the fake does not know this order");
+        return misunderstood("the fake does not know this order");
     };
     let refused = |kind: &str, message: &str| {
         let error = json!({"type": kind, "path": [name], "message": message});
@@ -135,6 +137,8 @@ fn order(hub: &Hub, viewer: &Viewer, order: &str, fields: &Fields) -> Value {
     }
 }
 
-fn refusal(message: &str) -> Value {
-    json!({"data": {"repository": null}, "errors": [{"message": message}]})
+/// Refuses a question that is wrong in itself. Such an error has a code, and one of the server's
+/// own has neither code nor type.
+fn misunderstood(message: &str) -> Value {
+    json!({"errors": [{"message": message, "extensions": {"code": "undefinedField"}}]})
 }
