@@ -3,39 +3,53 @@
 //! Before a text is sent it is written down that this was begun. Where nobody knows what came of
 //! it, after a kill or a lost connection, Slack is asked whether it has the text, and LINE takes it
 //! once under its key.
+//!
+//! A text that fails keeps back its own conversation alone, is tried ever more rarely, and is given
+//! up in the end, of which the journal tells: a conversation that waits for it says nothing more.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
 
 use super::desk::Desk;
 use super::sayings::{Parcel, packed};
+use crate::journal::fact::Fact;
 use crate::messenger::outcome::Outcome;
 use crate::messenger::place::Messenger;
 use crate::messenger::slack::Slack;
 use crate::secret::Clean;
 use crate::store::{Saying, StoreError};
 
-/// Texts that are looked at together.
+/// Texts that are looked at together, each of another conversation.
 const MOST: u32 = 200;
+/// Texts that are sent at once: one that a messenger does not answer holds up few others.
+const AT_ONCE: usize = 8;
 /// Pause before it is asked what came of a text.
 const BREATH: Duration = Duration::from_secs(3);
+/// Shortest pause between two attempts.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause that a messenger may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+/// Longest pause between two attempts that nobody asked for.
+const LONGEST_REST: Duration = Duration::from_mins(10);
+/// Time for which a text is tried: later, nobody waits for it any more.
+const LONGEST_TRYING: Duration = Duration::from_hours(6);
 
-/// Sends what waits, and is due.
+/// Sends what waits and is due, until nothing more may be said now.
 pub(super) async fn send_all(desk: &Desk) -> Result<(), StoreError> {
-    let mut held: HashSet<String> = HashSet::new();
-    for saying in desk.store().unsaid(MOST).await? {
-        if held.contains(&saying.session) {
-            continue;
+    loop {
+        let due = desk.store().due_sayings(Utc::now(), MOST).await?;
+        let mut may_more_follow = false;
+        for few in due.chunks(AT_ONCE) {
+            for sent in join_all(few.iter().map(|saying| send(desk, saying))).await {
+                may_more_follow |= sent?;
+            }
         }
-        if saying.not_before > Utc::now() || !send(desk, &saying).await? {
-            held.insert(saying.session);
+        if !may_more_follow {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 /// Sends one text; returns whether those behind it may follow.
@@ -76,11 +90,9 @@ async fn to_slack(
         match slack.find(&parcel.place, saying.id).await {
             Ok(Some(found)) if saying.wanted == 1 => return Ok(Outcome::Taken(Some(found))),
             Ok(found) => message = found,
-            Err(failure) => {
-                return Ok(Outcome::Unknown {
-                    reason: failure.to_string(),
-                });
-            }
+            // A scope that is missing, or a thread that was deleted, stays so: whoever asks on would
+            // hold up the conversation for good.
+            Err(failure) => return Ok(failure.outcome()),
         }
     }
     if let Some(message) = message {
@@ -96,11 +108,12 @@ async fn to_slack(
 
 async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) -> Result<bool, StoreError> {
     let store = desk.store();
-    let after = |pause: Duration| {
-        let pause = pause.clamp(Duration::from_millis(200), LONGEST_PAUSE);
-        Utc::now() + TimeDelta::from_std(pause).unwrap_or_default()
-    };
-    match outcome {
+    let failing = saying
+        .failing_since
+        .and_then(|since| (Utc::now() - since).to_std().ok())
+        .unwrap_or_default();
+    let after = |asked: Duration| Utc::now() + TimeDelta::from_std(pause(asked, failing)).unwrap_or_default();
+    match bounded(outcome, failing) {
         Outcome::Taken(message) => {
             store.said(saying, message.as_deref()).await?;
             Ok(true)
@@ -118,6 +131,9 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
         }
         Outcome::Refused { reason } => {
             tracing::error!(session = saying.session, "it cannot be said: {reason}");
+            desk.note(Fact::Warned {
+                text: format!("a text for {} was not said: {reason}", saying.session),
+            });
             store.said(saying, None).await?;
             Ok(true)
         }
@@ -128,5 +144,48 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
             store.say_later(saying.id, after(Duration::ZERO), false).await?;
             Ok(false)
         }
+    }
+}
+
+/// Returns the pause before the next attempt: what was asked for, and more the longer it fails.
+fn pause(asked: Duration, failing: Duration) -> Duration {
+    let grown = (failing / 4).min(LONGEST_REST);
+    asked.max(grown).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+}
+
+/// Refuses in the messenger's place what has failed for too long.
+fn bounded(outcome: Outcome, failing: Duration) -> Outcome {
+    match outcome {
+        Outcome::Later { reason, .. } | Outcome::Unknown { reason } if failing >= LONGEST_TRYING => Outcome::Refused {
+            reason: format!("it was tried for {} hours: {reason}", LONGEST_TRYING.as_secs() / 3_600),
+        },
+        outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_tried_ever_more_rarely_and_given_up_in_the_end() {
+        let asked = Duration::from_secs(5);
+        let (mut failing, mut attempts) = (Duration::ZERO, 0);
+        let later = || Outcome::Later {
+            pause: asked,
+            reason: "x".to_owned(),
+        };
+        while let Outcome::Later { pause: asked, .. } = bounded(later(), failing) {
+            attempts += 1;
+            failing += pause(asked, failing);
+        }
+        assert!((40..100).contains(&attempts), "{attempts}");
+        assert!(failing < LONGEST_TRYING + LONGEST_REST, "{failing:?}");
+        let unknown = Outcome::Unknown { reason: "x".to_owned() };
+        assert!(matches!(bounded(unknown, failing), Outcome::Refused { .. }));
+        assert_eq!(bounded(Outcome::Taken(None), failing), Outcome::Taken(None));
+        // Whoever asks for a longer pause has it.
+        assert_eq!(pause(Duration::from_mins(20), asked), Duration::from_mins(20));
+        assert_eq!(pause(Duration::from_hours(9), asked), LONGEST_PAUSE);
     }
 }

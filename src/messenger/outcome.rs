@@ -41,7 +41,7 @@ pub enum Failure {
 
 impl Failure {
     /// Returns the outcome of what was to be said.
-    pub(super) fn outcome(self) -> Outcome {
+    pub fn outcome(self) -> Outcome {
         match self {
             Self::Later { pause, reason } => Outcome::Later { pause, reason },
             Self::Unknown(reason) => Outcome::Unknown { reason },
@@ -64,7 +64,7 @@ impl Failure {
 }
 
 /// Sends a request; returns the status and the body of every answer but those that ask to come
-/// again, or leave open what was done.
+/// again soon, or leave open what was done.
 pub(super) async fn send(request: RequestBuilder, what: &str) -> Result<(StatusCode, Bytes), Failure> {
     send_for(request, what, LARGEST_ANSWER).await
 }
@@ -94,8 +94,13 @@ async fn send_for(request: RequestBuilder, what: &str, most: usize) -> Result<(S
     })?;
     let status = response.status();
     if status == StatusCode::TOO_MANY_REQUESTS {
+        let pause = http::retry_after(response.headers(), Utc::now()).unwrap_or(USUAL_PAUSE);
+        let said = http::read_body(&mut response, most).await.unwrap_or_default();
+        if is_used_up(&said) {
+            return Ok((status, said));
+        }
         return Err(Failure::Later {
-            pause: http::retry_after(response.headers(), Utc::now()).unwrap_or(USUAL_PAUSE),
+            pause,
             reason: format!("{what}: it answers too many requests"),
         });
     }
@@ -108,4 +113,12 @@ async fn send_for(request: RequestBuilder, what: &str, most: usize) -> Result<(S
         return Err(Failure::Unknown(format!("{what}: status {status}")));
     }
     Ok((status, body))
+}
+
+/// Tells whether a 429 says that the messages of this month are used up, as LINE does: that is over
+/// in days, not in seconds.
+fn is_used_up(body: &[u8]) -> bool {
+    String::from_utf8_lossy(body)
+        .to_ascii_lowercase()
+        .contains("monthly limit")
 }

@@ -29,6 +29,8 @@ pub struct Saying {
     pub not_before: DateTime<Utc>,
     /// The messenger's name for the message, if the text was sent before.
     pub message: Option<String>,
+    /// The first of the attempts that failed, if the last one did.
+    pub failing_since: Option<DateTime<Utc>>,
 }
 
 impl Saying {
@@ -41,6 +43,7 @@ impl Saying {
             is_begun: row.number(4)? == 1,
             not_before: row.time(5)?.unwrap_or_default(),
             message: row.text_if_any(6)?.map(str::to_owned),
+            failing_since: row.time(7)?,
         })
     }
 }
@@ -82,13 +85,20 @@ impl Store {
         Ok(())
     }
 
-    /// Returns up to `most` texts that are not shown in their last form, oldest first.
-    pub async fn unsaid(&self, most: u32) -> Result<Vec<Saying>, StoreError> {
+    /// Returns the oldest text of each conversation that is not shown in its last form, where it is
+    /// due; `most` at most, oldest first. What waits keeps back what is to be said behind it, and
+    /// takes no place among the others: the oldest of all conversations together would be the same
+    /// ones for ever, once enough of them wait.
+    pub async fn due_sayings(&self, now: DateTime<Utc>, most: u32) -> Result<Vec<Saying>, StoreError> {
         let query = Statement::new(
-            "SELECT id, session, document, wanted, begun, not_before, message FROM chat_outbox
-             WHERE shown < wanted ORDER BY at, id LIMIT $1",
+            "SELECT id, session, document, wanted, begun, not_before, message, failing_since FROM chat_outbox
+             WHERE shown < wanted AND not_before <= $1 AND NOT EXISTS (
+                 SELECT 1 FROM chat_outbox AS other WHERE other.session = chat_outbox.session
+                 AND other.shown < other.wanted
+                 AND (other.at < chat_outbox.at OR (other.at = chat_outbox.at AND other.id < chat_outbox.id)))
+             ORDER BY at, id LIMIT $2",
         );
-        let rows = self.fetch(query.with(most)).await?;
+        let rows = self.fetch(query.with(now).with(most)).await?;
         rows.iter().map(Saying::read).collect()
     }
 
@@ -102,18 +112,23 @@ impl Store {
     /// Records that this version was said, or never will be.
     pub async fn said(&self, saying: &Saying, message: Option<&str>) -> Result<(), StoreError> {
         let update = Statement::new(
-            "UPDATE chat_outbox SET shown = $2, begun = 0, message = COALESCE($3, message) WHERE id = $1",
+            "UPDATE chat_outbox SET shown = $2, begun = 0, message = COALESCE($3, message), failing_since = NULL
+             WHERE id = $1",
         );
         self.execute(update.with(saying.id).with(saying.wanted).with(message))
             .await?;
         Ok(())
     }
 
-    /// Records that a text was certainly not taken, and is not sent again before then.
+    /// Records that a text was not said, as far as anybody knows, and is not sent again before then;
+    /// `is_begun` tells whether it may have been taken all the same.
     pub async fn say_later(&self, id: Uuid, not_before: DateTime<Utc>, is_begun: bool) -> Result<(), StoreError> {
-        let update = Statement::new("UPDATE chat_outbox SET begun = $2, not_before = $3 WHERE id = $1");
-        self.execute(update.with(id).with(i64::from(is_begun)).with(not_before))
-            .await?;
+        let update = Statement::new(
+            "UPDATE chat_outbox SET begun = $2, not_before = $3, failing_since = COALESCE(failing_since, $4)
+             WHERE id = $1",
+        );
+        let update = update.with(id).with(i64::from(is_begun)).with(not_before);
+        self.execute(update.with(Utc::now())).await?;
         Ok(())
     }
 }

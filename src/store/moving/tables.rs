@@ -201,8 +201,8 @@ pub(super) const TABLES: [Table; 17] = [
     ),
     table!(
         "chat_outbox",
-        "id, session, at, document, wanted, shown, begun, not_before, message",
-        "$1, $2, $3, $4, $5, $6, $7, $8, $9",
+        "id, session, at, document, wanted, shown, begun, not_before, message, failing_since",
+        "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10",
         "id",
         "$1",
         "id DESC",

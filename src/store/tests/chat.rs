@@ -5,7 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::place;
-use crate::store::{ChatWatch, HandedOver, NewSaying};
+use crate::store::{ChatWatch, HandedOver, NewSaying, Saying, Store};
 use crate::task::id::{RunId, TaskId};
 
 fn saying(session: &str, text: &str) -> NewSaying {
@@ -14,6 +14,12 @@ fn saying(session: &str, text: &str) -> NewSaying {
         session: session.to_owned(),
         document: json!({ "text": text }),
     }
+}
+
+/// Returns what is said next in each conversation, also where that is to wait for a while.
+async fn next(store: &Store) -> Vec<Saying> {
+    let later = Utc::now() + TimeDelta::hours(1);
+    store.due_sayings(later, 10).await.unwrap()
 }
 
 #[tokio::test]
@@ -53,9 +59,13 @@ async fn a_message_is_taken_once_and_answered_with_its_answers_or_not_at_all() {
     }
     assert_eq!(one.chat_session("s").await.unwrap(), Some(session));
     assert_eq!(one.open_chat_messages(10).await.unwrap().len(), 1);
-    let unsaid = one.unsaid(10).await.unwrap();
-    let texts: Vec<_> = unsaid.iter().map(|saying| saying.document["text"].clone()).collect();
-    assert_eq!(texts, ["one", "two"]);
+    for text in ["one", "two"] {
+        let unsaid = next(&one).await;
+        assert_eq!(unsaid.len(), 1, "{unsaid:?}");
+        assert_eq!(unsaid[0].document["text"], text);
+        one.said(&unsaid[0], None).await.unwrap();
+    }
+    assert_eq!(next(&one).await, []);
     assert!(
         !one.take_chat_message("m1", "s", &json!({})).await.unwrap(),
         "it stays known"
@@ -69,24 +79,24 @@ async fn what_is_said_has_versions_and_remembers_that_it_may_have_been_said() {
     let first = saying("s", "progress");
     store.change_saying(&first).await.unwrap();
     store.begin_saying(first.id).await.unwrap();
-    let unsaid = store.unsaid(10).await.unwrap().remove(0);
+    let unsaid = next(&store).await.remove(0);
     assert!(unsaid.is_begun && unsaid.wanted == 1 && unsaid.message.is_none());
     let later = Utc::now() + TimeDelta::minutes(1);
     store.say_later(first.id, later, true).await.unwrap();
-    let unsaid = store.unsaid(10).await.unwrap().remove(0);
+    let unsaid = next(&store).await.remove(0);
     assert!(unsaid.is_begun && (unsaid.not_before - later).abs() < TimeDelta::milliseconds(1));
     store.said(&unsaid, Some("ts-1")).await.unwrap();
-    assert_eq!(store.unsaid(10).await.unwrap(), []);
+    assert_eq!(next(&store).await, []);
 
     // The same text is no change; another one is the next version of what was said.
     store.change_saying(&first).await.unwrap();
-    assert_eq!(store.unsaid(10).await.unwrap(), []);
+    assert_eq!(next(&store).await, []);
     let second = NewSaying {
         document: json!({ "text": "more" }),
         ..first
     };
     store.change_saying(&second).await.unwrap();
-    let changed = store.unsaid(10).await.unwrap().remove(0);
+    let changed = next(&store).await.remove(0);
     assert_eq!(
         (changed.wanted, changed.message.as_deref(), changed.is_begun),
         (2, Some("ts-1"), false)
@@ -98,7 +108,35 @@ async fn what_is_said_has_versions_and_remembers_that_it_may_have_been_said() {
     };
     store.change_saying(&third).await.unwrap();
     store.said(&changed, None).await.unwrap();
-    assert_eq!(store.unsaid(10).await.unwrap().remove(0).document["text"], "done");
+    assert_eq!(next(&store).await.remove(0).document["text"], "done");
+}
+
+#[tokio::test]
+async fn what_waits_in_one_conversation_keeps_back_no_other() {
+    let place = place();
+    let store = place.open().await;
+    let sayings = ["one", "two"].map(|text| saying("s", text));
+    store.say_in_chat(&sayings).await.unwrap();
+    store.say_in_chat(&[saying("t", "three")]).await.unwrap();
+    let due = async || -> Vec<String> {
+        let due = store.due_sayings(Utc::now(), 1).await.unwrap();
+        due.iter().map(|saying| saying.document["text"].to_string()).collect()
+    };
+    assert_eq!(due().await, ["\"one\""]);
+    let later = Utc::now() + TimeDelta::minutes(1);
+    store.say_later(sayings[0].id, later, false).await.unwrap();
+    assert_eq!(
+        due().await,
+        ["\"three\""],
+        "neither what waits nor what is behind it takes the place"
+    );
+    let since = next(&store).await[0].failing_since.unwrap();
+    store.say_later(sayings[0].id, later, true).await.unwrap();
+    let first = next(&store).await.remove(0);
+    assert_eq!((first.failing_since, first.is_begun), (Some(since), true));
+    store.said(&first, None).await.unwrap();
+    assert_eq!(due().await, ["\"two\""]);
+    assert_eq!(next(&store).await[0].failing_since, None);
 }
 
 #[tokio::test]
@@ -122,7 +160,7 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
             .finish_chat_message(&message, Some(&json!({ "memory": "x" })), &answers)
             .await
             .unwrap();
-        let unsaid = store.unsaid(10).await.unwrap();
+        let unsaid = next(&store).await;
         let said = unsaid
             .iter()
             .find(|saying| saying.document["text"] == format!("said in {session}"));
@@ -154,8 +192,7 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
         store.chat_session("t").await.unwrap().is_some(),
         "another conversation stays"
     );
-    let texts: Vec<_> = store.unsaid(10).await.unwrap();
-    assert_eq!(texts.len(), 2, "what was not said yet is said");
+    assert_eq!(next(&store).await.len(), 2, "what was not said yet is said");
     assert!(
         !store.take_chat_message("m-s", "s", &json!({})).await.unwrap(),
         "a repetition is told"
@@ -199,7 +236,7 @@ async fn tasks_are_told_in_one_conversation_and_old_things_are_forgotten() {
     store.erase_chat(Utc::now() + TimeDelta::seconds(1)).await.unwrap();
     assert_eq!(store.chat_watches(10).await.unwrap(), []);
     assert_eq!(store.handed_over(&watch.task).await.unwrap(), HandedOver::default());
-    assert_eq!(store.unsaid(10).await.unwrap().len(), 1, "what is not said yet is kept");
+    assert_eq!(next(&store).await.len(), 1, "what is not said yet is kept");
     assert_eq!(
         store.open_chat_messages(10).await.unwrap().len(),
         1,

@@ -16,7 +16,7 @@ use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::Line;
 use crate::fake::slack::{Slack, buttons};
-use crate::reading::{count, facts};
+use crate::reading::{count, facts, until_facts};
 use crate::web::opened;
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
@@ -135,6 +135,39 @@ async fn when_slack_has_taken_a_text_and_nobody_heard_of_it() {
 #[tokio::test]
 async fn around_the_issue() {
     repeat([Place::IssueAsked, Place::IssueDone, Place::LabelAsked, Place::LabelDone]).await;
+}
+
+#[tokio::test]
+async fn a_text_that_slack_does_not_let_the_program_look_for_ends_no_conversation() {
+    let slack = Slack::start().await;
+    let world = world(&slack).await;
+    world.model.for_task("question 0").says("answer 0").says("answer 1");
+    slack.grants("app_mentions:read,chat:write");
+    slack.holds(0, false);
+    let mut program = world.spawn(&["serve"]);
+    program.until(&world, slack.until(Slack::has_socket)).await;
+    let thread = slack.mentions(ALICE, "/chat question 0");
+    program.until(&world, slack.until(|slack| slack.held() > 0)).await;
+    program.kill().await;
+
+    let mut program = world.spawn(&["serve"]);
+    program.until(&world, slack.until(Slack::has_socket)).await;
+    slack.replies(ALICE, &thread, "/chat question 1");
+    program
+        .until(&world, async { drop(slack.until_said("answer 1").await) })
+        .await;
+    // Whether the first answer was taken nobody knows, so it is not said again.
+    assert_eq!(slack.texts(), ["answer 1"]);
+    assert_eq!(slack.refused(), ["conversations.replies: missing_scope"]);
+    let warned = until_facts(&world, "warned", 1).await;
+    let told = warned[0]["text"].as_str().unwrap();
+    assert!(
+        told.contains("was not said") && told.contains("missing_scope"),
+        "{told}"
+    );
+    program.signal("TERM");
+    assert_eq!(program.ended().await.code, Some(0), "{}", world.story());
+    world.finish().await;
 }
 
 #[tokio::test]

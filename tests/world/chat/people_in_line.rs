@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::{Fault, Line, signature};
-use crate::reading::{count, facts};
+use crate::reading::{count, facts, until_facts};
 use crate::web::{Door, opened, problem};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
@@ -132,6 +132,34 @@ async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_o
         .await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(line.texts(), ["answer 0", "answer 1", "answer 2", "answer 3"]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_month_of_messages_that_is_used_up_keeps_no_free_answer_back() {
+    let line = Line::start().await;
+    let world = world(&line).await;
+    world.model.for_task("question 0").says("answer 0").says("answer 1");
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    line.uses_up_the_month();
+    // The token has ended, so the answer is to go as a message.
+    let (body, good) = line.writes(ALICE, "question 0");
+    line.tokens_end();
+    assert_eq!(delivers(&door, &body, &good).await.status(), StatusCode::OK);
+    let warned = until_facts(&world, "warned", 1).await;
+    let told = warned[0]["text"].as_str().unwrap();
+    assert!(
+        told.contains("was not said") && told.contains("monthly limit"),
+        "{told}"
+    );
+
+    writes(&door, &line, ALICE, "question 1").await;
+    program
+        .until(&world, async { drop(line.until_said("answer 1").await) })
+        .await;
+    assert_eq!(line.texts(), ["answer 1"]);
+    assert!(line.sent()[0].is_reply);
     crate::web::ends(program, &world).await;
     world.finish().await;
 }

@@ -2,7 +2,8 @@
 //!
 //! It behaves as LINE's documentation says: a reply token is good for one answer, a push is taken
 //! once under its retry key (409 after that), texts have at most 5,000 units of UTF-16, five
-//! messages make a request, and what is sent to a webhook is signed with the channel's secret.
+//! messages make a request, pushes of a month are counted and answers are free, and what is sent to
+//! a webhook is signed with the channel's secret.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -64,6 +65,8 @@ struct Inner {
     pictures: BTreeMap<String, Vec<u8>>,
     /// The address that LINE delivers to, and whether that is turned on.
     webhook: Option<(String, bool)>,
+    /// Whether the month's pushes are used up.
+    is_used_up: bool,
 }
 
 struct Shared {
@@ -158,6 +161,11 @@ impl Line {
     /// Makes the next call of this name go wrong.
     pub fn fails_next(&self, what: &str, fault: Fault) {
         self.lock().faults.push((what.to_owned(), fault));
+    }
+
+    /// Refuses all pushes from now on, until the month is over. Answers are free.
+    pub fn uses_up_the_month(&self) {
+        self.lock().is_used_up = true;
     }
 
     /// Makes all reply tokens worthless, as a minute does.
@@ -334,6 +342,9 @@ fn take(shared: &Shared, what: &str, headers: &HeaderMap, body: &[u8]) -> Result
         "reply" => {
             let token = request["replyToken"].as_str().ok_or(bad("replyToken"))?;
             (inner.tokens.remove(token).ok_or(bad("Invalid reply token"))?, true)
+        }
+        "push" if inner.is_used_up => {
+            return Err((StatusCode::TOO_MANY_REQUESTS, "You have reached your monthly limit."));
         }
         "push" => {
             let to = request["to"].as_str().ok_or(bad("to"))?.to_owned();

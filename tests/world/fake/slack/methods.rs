@@ -30,6 +30,10 @@ pub(super) async fn ask(
     if token(&headers) != Some(BOT_TOKEN) {
         return refuse(&shared, &method, "invalid_auth");
     }
+    let scopes = shared.inner.lock().unwrap().scopes.clone();
+    if !scopes.split(',').any(|scope| scope.ends_with(":history")) {
+        return refuse(&shared, &method, "missing_scope");
+    }
     let channel = arguments.get("channel").cloned().unwrap_or_default();
     let messages: Vec<Message> = shared.inner.lock().unwrap().messages.clone();
     let with_metadata = arguments
