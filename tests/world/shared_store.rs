@@ -336,3 +336,41 @@ async fn machines_are_updated_one_after_the_other() {
     assert!(ended.stderr.contains("newer version of the program"), "{ended:?}");
     world.finish().await;
 }
+
+#[tokio::test]
+async fn what_was_opened_is_followed_by_one_machine_at_a_time() {
+    let database = Database::start();
+    let (mut world, _) = world_on(&database).await;
+    world.configure(|config| config["follow_up"] = json!({ "debounce_seconds": 0 }));
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": "echo wet > state.txt" }))
+        .done("Painted.");
+    world.github.open_issue("Paint it").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let pull = world.github.pulls().remove(0);
+    assert_eq!(pull.comments_of(world.github.bot()).len(), 0, "{}", pull.timeline());
+    pull.comment("alice", "/agent stop");
+
+    // The first machine has found no answer to it, and is about to give one.
+    world.github.hangs("POST /repos/*/*/issues/*/comments", 0, false);
+    let first = world.spawn(&["run"]);
+    world.github.until_one_hangs().await;
+    world.moves_to("second");
+    let second = world.run().await;
+    assert_eq!((second.code, second.stdout.as_str()), (Some(0), ""), "{second:?}");
+    world.github.cuts_off();
+    let first = first.ended().await;
+    assert_eq!((first.code, first.stdout.as_str()), (Some(0), ""), "{first:?}");
+
+    assert_eq!(pull.comments_of(world.github.bot()).len(), 1, "{}", pull.timeline());
+    world.comes_back();
+    world.finish().await;
+}

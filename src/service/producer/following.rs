@@ -35,9 +35,9 @@ pub(super) const FOLLOWED: TimeDelta = TimeDelta::days(30);
 const MOST_RUNS: u32 = 100;
 
 impl Service {
-    /// Polls all requests that are followed, and returns the runs that were begun. One that fails
-    /// is polled again next time.
-    pub(super) async fn follow_up(&self) -> Vec<RunId> {
+    /// Polls the requests of a forge that are followed, and returns the runs that were begun. One
+    /// that fails is polled again next time.
+    pub(super) async fn follow_up(&self, connected: &Connected) -> Vec<RunId> {
         let mut admitted = Vec::new();
         if !self.config.follow_up.enabled {
             return admitted;
@@ -49,21 +49,23 @@ impl Service {
                 return admitted;
             }
         };
-        for group in by_repository(followed) {
+        for group in by_repository(followed, connected.forge.name()) {
             if self.stop.asked.is_cancelled() {
                 return admitted;
             }
-            if let Err(error) = self.follow_repository(&group, &mut admitted).await {
+            if let Err(error) = self.follow_repository(connected, &group, &mut admitted).await {
                 tracing::warn!("opened changes could not be looked after: {error}");
             }
         }
         admitted
     }
 
-    async fn follow_repository(&self, group: &[Followed], admitted: &mut Vec<RunId>) -> Result<(), AdmitError> {
-        let Some(connected) = group.first().and_then(|first| self.forges.of(&first.task)) else {
-            return Ok(());
-        };
+    async fn follow_repository(
+        &self,
+        connected: &Connected,
+        group: &[Followed],
+        admitted: &mut Vec<RunId>,
+    ) -> Result<(), AdmitError> {
         let tasks: Vec<TaskId> = group.iter().map(|followed| followed.task.clone()).collect();
         let open = connected.forge.open_changes(&tasks).await?;
         for followed in group {
@@ -344,12 +346,15 @@ impl Service {
     }
 }
 
-fn by_repository(followed: Vec<Followed>) -> Vec<Vec<Followed>> {
-    let mut groups: BTreeMap<(HostName, String), Vec<Followed>> = BTreeMap::new();
+/// Returns the requests of one host, those of each repository together.
+fn by_repository(followed: Vec<Followed>, host: &HostName) -> Vec<Vec<Followed>> {
+    let mut groups: BTreeMap<String, Vec<Followed>> = BTreeMap::new();
     for one in followed {
-        let Some(item) = one.task.item() else { continue };
-        let key = (item.host.clone(), item.repository.clone());
-        groups.entry(key).or_default().push(one);
+        let Some(item) = one.task.item().filter(|item| item.host == *host) else {
+            continue;
+        };
+        let repository = item.repository.clone();
+        groups.entry(repository).or_default().push(one);
     }
     groups.into_values().collect()
 }

@@ -28,7 +28,7 @@ use crate::task::id::{RunId, TaskId};
 /// Time after which another machine searches a forge whose searcher has not come to an end.
 const LONGEST_SEARCH: Duration = Duration::from_mins(10);
 
-/// Who searches a forge.
+/// Who searches a forge, and follows what was opened there.
 enum Searching {
     /// This process, with a turn where other machines might.
     Here(Option<Turn>),
@@ -52,8 +52,8 @@ pub struct Harvest {
 }
 
 impl Service {
-    /// Searches all forges once. One that cannot be read does not keep the others from being
-    /// searched.
+    /// Searches all forges once, and follows what was opened there. One that cannot be read does not
+    /// keep the others from being searched.
     pub async fn produce(&self) -> Harvest {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
@@ -66,12 +66,14 @@ impl Service {
                 }
             };
             self.search_one(connected, &mut harvest).await;
+            if self.may_go_on(turn.as_ref()).await {
+                harvest.admitted.extend(Box::pin(self.follow_up(connected)).await);
+            }
             self.end_search(turn).await;
             if self.stop.asked.is_cancelled() {
                 return harvest;
             }
         }
-        harvest.admitted.extend(Box::pin(self.follow_up()).await);
         for fault in &harvest.faults {
             tracing::error!("{fault}");
             self.services
@@ -98,8 +100,9 @@ impl Service {
         Box::pin(self.look_for_wishes(connected, harvest)).await;
     }
 
-    /// Takes the turn to search a forge, of which one machine at a time has one: more would ask the
-    /// forge the same, and use up its limit of requests.
+    /// Takes the turn to search a forge and to follow what was opened there, of which one machine at
+    /// a time has one: more would ask the forge the same, use up its limit of requests, and say the
+    /// same to people, since each looks for what was said before it speaks.
     async fn turn_to_search(&self, connected: &Connected) -> Result<Searching, StoreError> {
         let store = &self.services.store;
         if store.rung().is_none() {
@@ -110,6 +113,17 @@ impl Service {
             .take_turn(&connected.memory_of("search"), 1, LONGEST_SEARCH)
             .await?;
         Ok(turn.map_or(Searching::Elsewhere, |turn| Searching::Here(Some(turn))))
+    }
+
+    /// Extends the turn after a search, which may have taken long; returns false if another machine
+    /// has it now, or nobody knows.
+    async fn may_go_on(&self, turn: Option<&Turn>) -> bool {
+        let Some(turn) = turn else { return true };
+        let kept = self.services.store.keep_turn(turn, LONGEST_SEARCH).await;
+        kept.unwrap_or_else(|error| {
+            tracing::warn!("the opened changes are left to the next search: {error}");
+            false
+        })
     }
 
     async fn end_search(&self, turn: Option<Turn>) {
