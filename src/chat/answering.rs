@@ -6,6 +6,7 @@ use super::handling::Handling;
 use super::phrases::Phrase;
 use super::sayings::Draft;
 use super::session::Session;
+use crate::journal::fact::Fact;
 use crate::messenger::place::{Body, Incoming};
 use crate::routing::text::is_japanese;
 use crate::store::{ChatMessage, StoreError};
@@ -42,6 +43,26 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
     let document = serde_json::to_value(&session).unwrap_or_default();
     desk.store()
         .finish_chat_message(&message, Some(&document), &draft.finished())
+        .await
+}
+
+/// Ends a message that breaks this program off each time, and tells the person so: nobody waits for
+/// an answer that never comes, nor for what was said behind it.
+pub(super) async fn give_up(desk: &Desk, message: ChatMessage) -> Result<(), StoreError> {
+    desk.note(Fact::Warned {
+        text: format!(
+            "a message in {} was given up: each attempt at it ended by a fault of this program",
+            message.session
+        ),
+    });
+    let Ok(incoming) = serde_json::from_value::<Incoming>(message.document.clone()) else {
+        return desk.store().finish_chat_message(&message, None, &[]).await;
+    };
+    let session = desk.session(&incoming.place).await?;
+    let said = Phrase::Broken.in_words(session.is_japanese);
+    let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
+    desk.store()
+        .finish_chat_message(&message, None, &draft.says(&said).finished())
         .await
 }
 

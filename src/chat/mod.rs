@@ -21,29 +21,28 @@ mod pictures; // pictures that people send
 mod routes; // what each route does
 mod handling; // one message, from its route to its answer
 mod answering; // one message, which may be an answer itself
+mod under_way; // which messages are being answered
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use crate::agent::record::stop::Stop;
 use crate::messenger::place::Incoming;
-use crate::service::Service;
-use crate::store::{StoreError, Turn};
+use crate::service::{Service, isolated};
+use crate::store::{ChatMessage, StoreError, Turn};
 use desk::Desk;
 pub use hearing::Heard;
+use under_way::UnderWay;
 
 /// Longest time between two looks at the store, which another process may have written.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a process that was killed is waited for, where nobody can see that it was.
 const TURN: Duration = Duration::from_secs(15);
-/// Conversations that are answered at once.
-const AT_ONCE: usize = 8;
 /// Messages that are looked at together.
 const MOST_OPEN: u32 = 200;
-/// Pause before a message is tried again that could not be answered.
+/// Pause after a round that a fault of this program broke off.
 const REST: Duration = Duration::from_secs(10);
 
 /// People in messengers.
@@ -136,40 +135,41 @@ impl Chat {
 
     /// Answers messages as they come: those of one conversation one after the other.
     async fn answer_all(&self) {
-        let mut busy: HashSet<String> = HashSet::new();
-        let mut resting: HashMap<String, Instant> = HashMap::new();
-        let mut tasks: JoinSet<(String, Option<String>)> = JoinSet::new();
+        let mut under_way = UnderWay::default();
+        let mut tasks: JoinSet<Result<(), StoreError>> = JoinSet::new();
         loop {
-            resting.retain(|_, until| *until > Instant::now());
             match self.desk.store().open_chat_messages(MOST_OPEN).await {
                 Ok(open) => {
                     for message in open {
-                        // What waits keeps back what was said behind it.
-                        let waits = busy.contains(&message.session) || resting.contains_key(&message.session);
-                        if waits || tasks.len() >= AT_ONCE {
+                        if !under_way.may_begin(&message) {
                             continue;
                         }
-                        busy.insert(message.session.clone());
-                        let desk = Arc::clone(&self.desk);
-                        tasks.spawn(async move {
-                            let session = message.session.clone();
-                            let failed = Box::pin(answering::answer(&desk, message)).await.err();
-                            (session, failed.map(|error| error.to_string()))
+                        let (desk, told) = (Arc::clone(&self.desk), message.clone());
+                        let is_given_up = under_way.is_given_up(&message);
+                        let task = tasks.spawn(async move {
+                            if is_given_up {
+                                return answering::give_up(&desk, message).await;
+                            }
+                            Box::pin(answering::answer(&desk, message)).await
                         });
+                        under_way.began(task.id(), told);
                     }
                 }
                 Err(error) => tracing::warn!("messages could not be read: {error}"),
             }
             tokio::select! {
-                Some(ended) = tasks.join_next() => if let Ok((session, failed)) = ended {
-                    busy.remove(&session);
-                    if let Some(reason) = failed {
-                        tracing::warn!(session, "a message could not be answered yet: {reason}");
-                        resting.insert(session, Instant::now() + REST);
+                Some(ended) = tasks.join_next_with_id() => match ended {
+                    Ok((task, Ok(()))) => under_way.answered(task),
+                    Ok((task, Err(reason))) => {
+                        if let Some(ChatMessage { session, .. }) = under_way.failed(task) {
+                            tracing::warn!(session, "a message could not be answered yet: {reason}");
+                        }
                     }
-                } else {
-                    // It panicked, which was said; its message is tried again.
-                    busy.clear();
+                    Err(fault) => {
+                        if let Some(ChatMessage { session, .. }) = under_way.broke_off(fault.id()) {
+                            tracing::error!(session, "a message was not answered by a fault of this program: {fault}");
+                        }
+                    }
                 },
                 () = self.desk.service.somebody_speaks() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -178,11 +178,17 @@ impl Chat {
     }
 }
 
-/// Does a round over and over; one that fails is logged, and another follows.
+/// Does a round over and over; one that fails is logged, and another follows. One that breaks off
+/// ends neither the process nor the runs in it.
 async fn again_and_again(round: impl AsyncFn() -> Result<(), StoreError>) {
     loop {
-        if let Err(error) = round().await {
-            tracing::warn!("messengers: {error}");
+        match isolated(round()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!("messengers: {error}"),
+            Err(fault) => {
+                tracing::error!("messengers: {fault}");
+                tokio::time::sleep(REST).await;
+            }
         }
         tokio::time::sleep(LOOK_EVERY / 4).await;
     }

@@ -37,6 +37,8 @@ pub(super) enum Phrase<'a> {
     OutOfTime(u64),
     OutOfLoops(u32),
     NoWorkerAnswer,
+    /// Of a message that breaks the program off.
+    Broken,
 }
 
 impl Phrase<'_> {
@@ -102,6 +104,11 @@ impl Phrase<'_> {
                  other words."
                     .to_owned()
             }
+            Self::Broken => {
+                "I cannot answer this: a fault of mine ended each attempt, and it stands in my log. Ask in other words, or tell \
+                 whoever runs me."
+                    .to_owned()
+            }
         }
     }
 
@@ -154,6 +161,9 @@ impl Phrase<'_> {
             }
             Self::NoWorkerAnswer => {
                 "ここで止めました。リポジトリを調べるモデルから読み取れる答えが得られませんでした。もう一度、または別の言い方で依頼してください。".to_owned()
+            }
+            Self::Broken => {
+                "お答えできません。このプログラムの不具合で毎回中断しました(ログに記録があります)。別の言い方で試すか、管理者にお知らせください。".to_owned()
             }
         }
     }

@@ -90,8 +90,8 @@ async fn to_slack(
         match slack.find(&parcel.place, saying.id).await {
             Ok(Some(found)) if saying.wanted == 1 => return Ok(Outcome::Taken(Some(found))),
             Ok(found) => message = found,
-            // A scope that is missing, or a thread that was deleted, stays so: whoever asks on would
-            // hold up the conversation for good.
+            // A scope that is missing, or a thread that was deleted, stays so: to ask on would hold
+            // up the conversation for good.
             Err(failure) => return Ok(failure.outcome()),
         }
     }

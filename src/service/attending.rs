@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 
-use super::Service;
+use super::{Service, isolated};
 use crate::agent::run::Run;
 use crate::agent::waiting::{self, Visited};
 use crate::store::StoreError;
@@ -51,7 +51,12 @@ impl Service {
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {
                 return Ok(());
             }
-            self.attend(run).await?;
+            match isolated(self.attend(run)).await {
+                Ok(attended) => {
+                    attended?;
+                }
+                Err(broken) => tracing::error!(%run, "a run that waits could not be looked after: {broken}"),
+            }
         }
         Ok(())
     }

@@ -16,8 +16,12 @@ pub mod retention;
 pub mod running;
 pub mod shutdown;
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use futures_util::FutureExt as _;
 
 use crate::agent::prompt::system_prompt;
 use crate::agent::readiness::{self, NotReady};
@@ -248,6 +252,27 @@ impl Service {
     }
 }
 
+/// What was said by work that panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("it broke off by a fault of this program: {0}")]
+pub struct Broken(String);
+
+/// Awaits work on one item; a panic in it is an error of that item alone. Without this, strange
+/// input would end the loop that met it, with it the process and all its runs, and again at each
+/// start.
+pub fn isolated<T>(work: impl Future<Output = T>) -> impl Future<Output = Result<T, Broken>> {
+    // What the work shares with others stands behind locks that a panic does not close.
+    let outcome = AssertUnwindSafe(work).catch_unwind();
+    outcome.map(|outcome| outcome.map_err(|panic| Broken(words_of(&*panic))))
+}
+
+/// Returns the words of a panic.
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let words = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+    words.unwrap_or_else(|| "it said nothing".to_owned())
+}
+
 fn settings(config: &Config, program: PathBuf) -> Settings {
     Settings {
         state_dir: config.state_dir.clone(),
@@ -324,6 +349,20 @@ fn make(file: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_the_work_on_one_item_is_an_error_of_that_item() {
+        async fn length(input: &str) -> usize {
+            assert!(input.is_ascii(), "strange input: {input}");
+            input.len()
+        }
+        let mut told = Vec::new();
+        for input in ["a", "é", "bc"] {
+            told.push(isolated(length(input)).await.map_err(|broken| broken.to_string()));
+        }
+        let broken = "it broke off by a fault of this program: strange input: é".to_owned();
+        assert_eq!(told, [Ok(1), Err(broken), Ok(2)]);
+    }
 
     #[test]
     fn an_installation_keeps_its_name_where_its_state_goes_and_shares_it_with_nobody() {

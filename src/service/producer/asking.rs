@@ -21,8 +21,8 @@ use crate::agent::text::comments;
 use crate::forge::{Comment, CommentKey, FoundItem, Item, ItemEvent, Reaction};
 use crate::journal::fact::Fact;
 use crate::markdown::visible;
-use crate::service::Service;
 use crate::service::forges::Connected;
+use crate::service::{Service, isolated};
 use crate::store::Run;
 use crate::task::command::Said;
 use crate::task::id::{RunId, TaskId};
@@ -74,7 +74,8 @@ impl Service {
             if looked.is_known(&item) || followed.contains(&item.task) {
                 continue;
             }
-            match self.hear_wishes(connected, &item, since, &mut looked).await {
+            let heard = isolated(self.hear_wishes(connected, &item, since, &mut looked)).await;
+            match heard.unwrap_or_else(|broken| Err(broken.into())) {
                 Ok(Heard::All(run)) => {
                     harvest.admitted.extend(run);
                     looked.saw(&item, began);

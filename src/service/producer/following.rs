@@ -22,8 +22,8 @@ use crate::forge::item::change::OpenChange;
 use crate::forge::item::checks::{Checks, FailedCheck};
 use crate::forge::{Comment, CommentKey, ForgeError, Reaction};
 use crate::journal::fact::Fact;
-use crate::service::Service;
 use crate::service::forges::Connected;
+use crate::service::{Service, isolated};
 use crate::store::{Admission, Followed, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{HostName, RunId, TaskId};
@@ -53,7 +53,8 @@ impl Service {
             if self.stop.asked.is_cancelled() {
                 return admitted;
             }
-            if let Err(error) = self.follow_repository(connected, &group, &mut admitted).await {
+            let looked = isolated(self.follow_repository(connected, &group, &mut admitted)).await;
+            if let Err(error) = looked.unwrap_or_else(|broken| Err(broken.into())) {
                 tracing::warn!("opened changes could not be looked after: {error}");
             }
         }
@@ -69,11 +70,13 @@ impl Service {
         let tasks: Vec<TaskId> = group.iter().map(|followed| followed.task.clone()).collect();
         let open = connected.forge.open_changes(&tasks).await?;
         for followed in group {
-            let looked = match open.iter().find(|change| change.task == followed.task) {
-                Some(change) => self.follow(connected, change, followed).await,
-                None => self.see_off(connected, &followed.task).await.map(|()| None),
+            let look = async {
+                match open.iter().find(|change| change.task == followed.task) {
+                    Some(change) => self.follow(connected, change, followed).await,
+                    None => self.see_off(connected, &followed.task).await.map(|()| None),
+                }
             };
-            match looked {
+            match isolated(look).await.unwrap_or_else(|broken| Err(broken.into())) {
                 Ok(run) => admitted.extend(run),
                 Err(error) => tracing::warn!(task = %followed.task, "it could not be looked after: {error}"),
             }

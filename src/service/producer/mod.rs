@@ -10,8 +10,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use self::claiming::Entrance;
-use super::Service;
 use super::forges::Connected;
+use super::{Broken, Service, isolated};
 use crate::agent::claim::on_forge::ClaimError;
 use crate::agent::record::follow_up::Notes;
 use crate::agent::record::saved::Unreadable;
@@ -52,8 +52,8 @@ pub struct Harvest {
 }
 
 impl Service {
-    /// Searches all forges once, and follows what was opened there. One that cannot be read does not
-    /// keep the others from being searched.
+    /// Searches all forges once, and follows what was opened there. One that cannot be read does
+    /// not keep the others from being searched.
     pub async fn produce(&self) -> Harvest {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
@@ -65,7 +65,11 @@ impl Service {
                     continue;
                 }
             };
-            self.search_one(connected, &mut harvest).await;
+            if let Err(broken) = isolated(self.search_one(connected, &mut harvest)).await {
+                harvest
+                    .faults
+                    .push(format!("searching {}: {broken}", connected.forge.name()));
+            }
             if self.may_go_on(turn.as_ref()).await {
                 harvest.admitted.extend(Box::pin(self.follow_up(connected)).await);
             }
@@ -91,7 +95,8 @@ impl Service {
             if self.stop.asked.is_cancelled() {
                 return;
             }
-            match self.admit(connected, &item).await {
+            let admitted = isolated(self.admit(connected, &item)).await;
+            match admitted.unwrap_or_else(|broken| Err(broken.into())) {
                 Ok(Some(run)) => harvest.admitted.push(run),
                 Ok(None) => {}
                 Err(reason) => harvest.faults.push(format!("{}: {reason}", item.task)),
@@ -100,9 +105,9 @@ impl Service {
         Box::pin(self.look_for_wishes(connected, harvest)).await;
     }
 
-    /// Takes the turn to search a forge and to follow what was opened there, of which one machine at
-    /// a time has one: more would ask the forge the same, use up its limit of requests, and say the
-    /// same to people, since each looks for what was said before it speaks.
+    /// Takes the turn to search a forge and to follow what was opened there, of which one machine
+    /// at a time has one: more would ask the forge the same, use up its limit of requests, and say
+    /// the same to people, since none finds what the other is about to say.
     async fn turn_to_search(&self, connected: &Connected) -> Result<Searching, StoreError> {
         let store = &self.services.store;
         if store.rung().is_none() {
@@ -293,6 +298,8 @@ pub(super) enum AdmitError {
     Claim(#[from] ClaimError),
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
+    #[error(transparent)]
+    Broken(#[from] Broken),
     #[error("the forge does not tell yet who put the label on; the next search asks again")]
     Untold,
     #[error("the forge does not tell yet who assigned it; the next search asks again")]

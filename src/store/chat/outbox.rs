@@ -120,8 +120,8 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a text was not said, as far as anybody knows, and is not sent again before then;
-    /// `is_begun` tells whether it may have been taken all the same.
+    /// Records that a text was not said, as far as anybody knows, and is not sent again before
+    /// then; `is_begun` tells whether it may have been taken all the same.
     pub async fn say_later(&self, id: Uuid, not_before: DateTime<Utc>, is_begun: bool) -> Result<(), StoreError> {
         let update = Statement::new(
             "UPDATE chat_outbox SET begun = $2, not_before = $3, failing_since = COALESCE(failing_since, $4)
