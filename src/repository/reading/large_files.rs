@@ -155,8 +155,8 @@ impl Asking<'_> {
             }
         }
         let candidates = known.keys().filter_map(|id| paths.get(id)).flatten();
-        let candidates = candidates.map(Vec::as_slice);
-        let tracked = self.tracked(tracking, candidates).await?;
+        let candidates: Vec<&[u8]> = candidates.map(Vec::as_slice).collect();
+        let tracked = self.tracked(tracking, candidates.into_iter()).await?;
         let mut added: Vec<LargeFile> = known
             .into_iter()
             .filter_map(|(id, pointer)| {
