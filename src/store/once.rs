@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::sql::Statement;
-use super::{Store, StoreError};
+use super::{Store, StoreError, again};
 
 /// Entries that are deleted at once at most.
 const MOST_ERASED: u32 = 10_000;
@@ -11,9 +11,21 @@ const MOST_ERASED: u32 = 10_000;
 impl Store {
     /// Writes `name` down, with a value; returns false, and changes nothing, if it was there.
     pub async fn first_time(&self, name: &str, value: &str) -> Result<bool, StoreError> {
-        let insert =
-            Statement::new("INSERT INTO once (name, at, value) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING");
-        let rows = self.execute(insert.with(name).with(Utc::now()).with(value)).await?;
+        let insert = || {
+            let insert =
+                Statement::new("INSERT INTO once (name, at, value) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING");
+            insert.with(name).with(Utc::now()).with(value)
+        };
+        again!(self.insert_if_new(insert()))
+    }
+
+    /// Runs an insert that does nothing where its row is there; returns whether it was not. In a
+    /// transaction, whose end is asked for where its answer was lost: a statement by itself would be
+    /// repeated, and take the row that it has written for another one's.
+    pub(in crate::store) async fn insert_if_new(&self, insert: Statement) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let rows = transaction.execute(insert).await?;
+        transaction.commit().await?;
         Ok(rows == 1)
     }
 

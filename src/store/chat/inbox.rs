@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::outbox::{self, NewSaying};
 use crate::store::sql::{Row, Statement};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, again};
 
 /// A message that was not answered yet. What it says is the caller's own document.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,15 +31,17 @@ impl ChatMessage {
 impl Store {
     /// Stores a message; returns false, and changes nothing, if it is known.
     pub async fn take_chat_message(&self, id: &str, session: &str, document: &Value) -> Result<bool, StoreError> {
-        let insert = Statement::new(
-            "INSERT INTO chat_messages (id, session, at, document) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING",
-        );
-        let insert = insert
-            .with(id)
-            .with(session)
-            .with(Utc::now())
-            .with(document.to_string());
-        Ok(self.execute(insert).await? == 1)
+        let insert = || {
+            let insert = Statement::new(
+                "INSERT INTO chat_messages (id, session, at, document) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING",
+            );
+            insert
+                .with(id)
+                .with(session)
+                .with(Utc::now())
+                .with(document.to_string())
+        };
+        again!(self.insert_if_new(insert()))
     }
 
     /// Returns up to `most` messages that were not answered yet, oldest first.

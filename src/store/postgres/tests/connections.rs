@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{Schema, is_there, server};
 use crate::conversation::Message;
@@ -97,7 +97,8 @@ impl Way {
 
     async fn is_cut(&self) {
         let mut opened = self.is_open.subscribe();
-        opened.wait_for(|is_open| !is_open).await.unwrap();
+        let cut = timeout(Duration::from_secs(30), opened.wait_for(|is_open| !is_open)).await;
+        assert!(cut.is_ok(), "nothing was committed");
     }
 
     fn mend(&self) {
@@ -223,6 +224,24 @@ async fn a_commit_whose_answer_is_lost_for_longer_than_it_is_waited_for_is_not_m
     let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, &second), mending);
     appended.unwrap();
     assert_eq!(store.messages(run).await.unwrap(), [first, second].concat());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_writes_a_name_down_is_the_first_also_where_the_answer_was_lost() {
+    let server = server::start().await;
+    let (_schema, way, store) = behind(&server, Duration::from_secs(10)).await;
+    let mending = async || {
+        way.is_cut().await;
+        way.mend();
+    };
+    way.cut_at_commit();
+    let (is_first, ()) = tokio::join!(store.first_time("command 1", ""), mending());
+    assert!(is_first.unwrap());
+    assert!(!store.first_time("command 1", "").await.unwrap());
+    way.cut_at_commit();
+    let (is_new, ()) = tokio::join!(store.take_chat_message("m1", "s", &Value::Null), mending());
+    assert!(is_new.unwrap());
+    assert!(!store.take_chat_message("m1", "s", &Value::Null).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
