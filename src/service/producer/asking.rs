@@ -29,6 +29,9 @@ use crate::task::id::{RunId, TaskId};
 
 /// How far a forge's clock may be behind this machine's.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
+/// Difference below which two clocks agree: forges tell whole seconds, and their answers take a
+/// while.
+const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(5);
 /// After so long without a word in the item's history, none will come any more.
 const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
@@ -302,9 +305,40 @@ async fn assignment(
         }
         return Ok(Some(wish(UNTOLD.to_owned(), None)));
     };
-    // Forges may count whole seconds.
-    let since = newest.map_or(since, |run| run.updated_at.trunc_subsecs(0));
+    let since = match newest {
+        Some(run) => {
+            let forge_now = connected.forge.now(&item.task).await?;
+            // Forges may count whole seconds.
+            by_its_clock(run.updated_at, Utc::now(), forge_now).trunc_subsecs(0)
+        }
+        None => since,
+    };
     let is_told = !event.by.is_empty();
     let name = format!("assignment-{}-{}", event.at.timestamp_micros(), event.by);
     Ok((event.at >= since).then(|| wish(name, is_told.then_some(event))))
+}
+
+/// Returns a time of this machine's clock as the forge's shows it: the end of a run stands there by
+/// the one, and an assignment by the other. Unlike for mentions a tolerance of minutes is no help,
+/// since what was assigned shortly before the end was known to the run.
+fn by_its_clock(time: DateTime<Utc>, now: DateTime<Utc>, forge_now: DateTime<Utc>) -> DateTime<Utc> {
+    let ahead = now - forge_now;
+    if ahead.abs() < CLOCKS_AGREE {
+        return time;
+    }
+    time - ahead
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_run_is_told_by_the_clock_of_the_forge() {
+        let at = |second| DateTime::UNIX_EPOCH + TimeDelta::seconds(second);
+        let (end, now) = (at(1_000), at(1_060));
+        // The same but for what an answer takes; this machine ahead; the forge ahead.
+        let told = [1_057, 760, 1_360].map(|forge_now| by_its_clock(end, now, at(forge_now)));
+        assert_eq!(told, [end, at(700), at(1_300)]);
+    }
 }
