@@ -27,7 +27,10 @@ const LONGEST_TITLE: usize = 256;
 #[async_trait]
 impl ChangeApi for Api {
     async fn find_change(&self, repository: &str, head: &str) -> Result<Option<Change>, Failure> {
-        let owner = repository.split('/').next().unwrap_or_default();
+        // GitHub leads from an owner's old name to the repository, and compares the filter with the
+        // present one.
+        let present = self.repository(repository).await?;
+        let owner = present.full_name.split('/').next().unwrap_or_default();
         let query = format!(
             "/pulls?state=open&head={}:{}&per_page=100",
             encoded(owner),
@@ -52,6 +55,13 @@ impl ChangeApi for Api {
         match posted {
             // The title says it instead.
             Err(failure) if new.is_draft && has_no_drafts(&failure) => self.post_as(repository, new, false).await,
+            // It is looked for next, under the name that the owner may have got a moment ago.
+            Err(failure) if Self::is_second(&failure) => {
+                if let Ok(present) = self.ask_repository(repository).await {
+                    self.repositories.learn(repository, present);
+                }
+                Err(failure)
+            }
             posted => posted,
         }
     }

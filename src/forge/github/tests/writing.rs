@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::{comment, github, pull, refused, task, unknown};
+use super::{comment, github, pull, refused, repository, task, unknown};
 use crate::forge::github::GitHub;
 use crate::forge::test_server::{Reply, Server};
 use crate::forge::{CodeHost, CommentId, Diagnostics, ForgeError, NewChange, Post, TaskSource};
@@ -132,6 +132,7 @@ async fn a_label_that_is_not_there_is_taken_off_without_error() {
 async fn a_pull_request_that_exists_is_returned_and_not_opened_again() {
     let looked = AtomicUsize::new(0);
     let server = Server::start(move |asked| match asked.line().as_str() {
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
         // The list runs behind, as a replica may.
         "GET /api/v3/repos/o/r/pulls" => {
             assert_eq!(asked.field("head").as_deref(), Some("o:coding-agent/1-greet"));
@@ -158,8 +159,42 @@ async fn a_pull_request_that_exists_is_returned_and_not_opened_again() {
 }
 
 #[tokio::test]
+async fn a_pull_request_is_found_under_the_name_that_the_owner_has_now() {
+    let looked = AtomicUsize::new(0);
+    let server = Server::start(move |asked| match asked.line().as_str() {
+        // The owner is renamed after the first look.
+        "GET /api/v3/repos/o/r" => {
+            let mut told = repository(1);
+            if looked.fetch_add(1, Ordering::Relaxed) > 0 {
+                told["full_name"] = json!("new/r");
+            }
+            Reply::json(200, &told)
+        }
+        "GET /api/v3/repos/o/r/pulls" => match asked.field("head").as_deref() {
+            Some("new:coding-agent/1-greet") => Reply::json(200, &json!([pull(5, "coding-agent/1-greet")])),
+            _ => Reply::json(200, &json!([])),
+        },
+        "POST /api/v3/repos/o/r/pulls" => Reply::json(
+            422,
+            &json!({"message": "Validation Failed", "errors": [
+                {"message": "A pull request already exists for new:coding-agent/1-greet."}]}),
+        ),
+        _ => unknown(asked),
+    })
+    .await;
+    let change = github(&server)
+        .await
+        .open_change(&task(), &new_change(false))
+        .await
+        .unwrap()
+        .change;
+    assert_eq!(change.number, 5);
+}
+
+#[tokio::test]
 async fn a_draft_that_the_repository_does_not_support_says_so_in_its_title() {
     let server = Server::start(|asked| match asked.line().as_str() {
+        "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
         "GET /api/v3/repos/o/r/pulls" => Reply::json(200, &json!([])),
         _ if asked.json()["draft"] == true => refused(422, "Draft pull requests are not supported in this repository."),
         _ => {
