@@ -20,8 +20,8 @@ impl Store {
     }
 
     /// Runs an insert that does nothing where its row is there; returns whether it was not. In a
-    /// transaction, whose end is asked for where its answer was lost: a statement by itself would be
-    /// repeated, and take the row that it has written for another one's.
+    /// transaction, whose end is asked for where its answer was lost: a statement by itself would
+    /// be repeated, and take the row that it has written for another one's.
     pub(in crate::store) async fn insert_if_new(&self, insert: Statement) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let rows = transaction.execute(insert).await?;
