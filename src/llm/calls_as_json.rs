@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::decode::DONE;
 use crate::conversation::{Message, Origin, ToolCall, ToolResult, tool_name};
+use crate::llm::connection::Connection;
 
 /// How results are written for a model that takes no native calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,16 +69,31 @@ fn plain_output(results: &[ToolResult]) -> String {
     texts.join("\n\n")
 }
 
+/// Returns `history` as `connection` gets it: without native calls that it does not take, or did
+/// not make.
+pub(super) fn rendered_for<'chat>(
+    connection: &Connection,
+    is_native: bool,
+    history: &'chat [Message],
+) -> Cow<'chat, [Message]> {
+    let messages = if is_native {
+        render_foreign_calls(history, &connection.provider.info().describe())
+    } else {
+        render_calls_as_json(history)
+    };
+    connection.fitted(messages)
+}
+
 /// Returns `history` with native calls and their results as JSON text, one message for each. Needed
 /// if a conversation that began with native calls goes on without them.
-pub(crate) fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
+fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
     rendered(history, |_| true)
 }
 
 /// Returns `history` with the native calls that another model than `model` made as JSON text, and
 /// without what only the other one may get. One provider refuses the ids that another gives, and a
 /// model that thinks refuses calls without its own thoughts or signature.
-pub(crate) fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str) -> Cow<'chat, [Message]> {
+fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str) -> Cow<'chat, [Message]> {
     rendered(history, |origin| origin.is_some_and(|origin| origin.model != model))
 }
 

@@ -5,7 +5,6 @@
 //! no answer); a reply that is returned is in the history; a failed call leaves the history as it
 //! was, so it can simply be made again.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -181,22 +180,30 @@ impl Chat {
     /// the model cannot be reached or has reached its limit, the one that takes its place is asked.
     pub async fn get_response(&mut self) -> Result<Reply, LlmError> {
         self.answer_open_calls(&mut Vec::new());
-        let mut connection = Arc::clone(self.connection.in_order());
-        let mut failed = None;
+        let mut connection = Arc::clone(self.connection.in_order(|other| self.has_room(other)));
+        let mut failed: Option<LlmError> = None;
         let (reply, origin) = loop {
-            match (self.ask(&connection).await, failed.take()) {
-                (Ok(reply), _) => break reply,
-                // What takes the model's place in other work may not in this one.
-                (Err(LlmError::NotLocal { .. }), Some(before)) => return Err(before),
-                (Err(error), _) => {
-                    let Some(next) = connection.instead_after(&error).map(Arc::clone) else {
-                        return Err(error);
-                    };
-                    tracing::warn!(%error, "the model {} is asked in the place of {}", next.name, connection.name);
-                    failed = Some(error);
-                    connection = next;
-                }
+            let error = match self.ask(&connection).await {
+                Ok(reply) => break reply,
+                Err(error) => error,
+            };
+            let next = connection.instead_after(&error, |other| self.has_room(other));
+            if let Some(next) = next.map(Arc::clone) {
+                tracing::warn!(%error, "the model {} is asked in the place of {}", next.name, connection.name);
+                failed.get_or_insert(error);
+                connection = next;
+                continue;
             }
+            if connection.name == self.connection.name || !error.is_shortcoming() {
+                return Err(error);
+            }
+            // What takes the model's place in other work may not, or cannot, in this one. That is no
+            // fault of the task, which waits for the model as if nobody else could be asked.
+            tracing::warn!(%error, "the model {} cannot take the place of another", connection.name);
+            if let Some(before) = failed.take() {
+                return Err(before);
+            }
+            connection = Arc::clone(&self.connection);
         };
         self.answered_by.clone_from(&connection.name);
         self.history.push(Message::Assistant {
@@ -211,7 +218,7 @@ impl Chat {
     async fn ask(&mut self, connection: &Connection) -> Result<(Reply, Option<Origin>), LlmError> {
         let provider = &connection.provider;
         let info = provider.info();
-        let messages = rendered_for(connection, self.native, &self.history);
+        let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
         let counted = self.counted_by(connection);
@@ -285,6 +292,15 @@ impl Chat {
             streamed.take(piece, |answer, event| provider.add(answer, event))?;
         }
         self.read(&streamed.whole()?)
+    }
+
+    /// Tells whether the conversation fits the window of `connection`, as far as can be told before
+    /// it is sent.
+    fn has_room(&self, connection: &Connection) -> bool {
+        let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
+        let tools = if self.native { self.tools.as_ref() } else { &[] };
+        let needed = window_estimate::needed(&messages, self.counted_by(connection), tools);
+        needed <= connection.provider.info().window
     }
 
     /// Estimates the next request's share of the window in percent, from the server's last count.
@@ -368,15 +384,4 @@ impl Chat {
             .collect();
         self.history.push(Message::Results { results: answers });
     }
-}
-
-/// Returns `history` as `connection` gets it: without native calls that it does not take, or did
-/// not make.
-fn rendered_for<'chat>(connection: &Connection, is_native: bool, history: &'chat [Message]) -> Cow<'chat, [Message]> {
-    let messages = if is_native {
-        calls_as_json::render_foreign_calls(history, &connection.provider.info().describe())
-    } else {
-        calls_as_json::render_calls_as_json(history)
-    };
-    connection.fitted(messages)
 }

@@ -232,13 +232,15 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns the connection to use in place of this one after `error`.
-    pub(super) fn instead_after(&self, error: &LlmError) -> Option<&Arc<Self>> {
-        let fallback = self.fallback.as_ref()?;
+    /// Returns the connection to use in place of this one after `error`: one that has room for the
+    /// conversation, as `has_room` tells.
+    pub(super) fn instead_after(&self, error: &LlmError, has_room: impl Fn(&Self) -> bool) -> Option<&Arc<Self>> {
+        // The last one of all is asked however often it failed.
+        self.fallback.as_ref()?;
         match error {
             LlmError::Unreachable { .. } | LlmError::RateLimited { .. } => {
                 *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-                Some(fallback)
+                self.replacement(has_room)
             }
             LlmError::Refused { .. }
             | LlmError::Truncated { .. }
@@ -250,14 +252,27 @@ impl Connection {
         }
     }
 
-    /// Returns the connection to use: this one, or its fallback while this one is known to be out
-    /// of order.
-    pub(super) fn in_order(self: &Arc<Self>) -> &Arc<Self> {
-        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
-        match &self.fallback {
-            Some(fallback) if failed_at.is_some_and(|at| at.elapsed() < OUT_OF_ORDER) => fallback.in_order(),
-            Some(_) | None => self,
+    /// Returns the connection to use: this one, or, while it is known to be out of order, the one
+    /// in its place that has room for the conversation. Without such a one this one is asked again:
+    /// its error says when to go on.
+    pub(super) fn in_order(self: &Arc<Self>, has_room: impl Fn(&Self) -> bool) -> &Arc<Self> {
+        if self.is_out_of_order() {
+            self.replacement(has_room).unwrap_or(self)
+        } else {
+            self
         }
+    }
+
+    /// Returns the first of the connections that take this one's place, one after the other, which
+    /// is in order and has room.
+    fn replacement(&self, has_room: impl Fn(&Self) -> bool) -> Option<&Arc<Self>> {
+        let mut others = std::iter::successors(self.fallback.as_ref(), |other| other.fallback.as_ref());
+        others.find(|other| !other.is_out_of_order() && has_room(other))
+    }
+
+    fn is_out_of_order(&self) -> bool {
+        let failed_at = *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        failed_at.is_some_and(|at| at.elapsed() < OUT_OF_ORDER)
     }
 }
 

@@ -52,3 +52,18 @@ pub enum LlmError {
     #[error("the call was cancelled")]
     Cancelled,
 }
+
+impl LlmError {
+    /// Tells whether another model may well be able to do what one fails to do with this error.
+    pub(super) fn is_shortcoming(&self) -> bool {
+        match self {
+            Self::Refused { .. }
+            | Self::Truncated { .. }
+            | Self::TooLong { .. }
+            | Self::SmallWindow { .. }
+            | Self::ToolsUnsupported(_)
+            | Self::NotLocal { .. } => true,
+            Self::RateLimited { .. } | Self::Unreachable { .. } | Self::Cancelled => false,
+        }
+    }
+}

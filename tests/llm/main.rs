@@ -22,6 +22,7 @@ mod fake {
 
 mod certificates;
 mod failures;
+mod fallbacks;
 mod fake_model;
 mod pictures;
 mod protocols;

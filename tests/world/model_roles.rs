@@ -192,6 +192,41 @@ async fn a_model_that_cannot_be_reached_is_replaced_by_its_fallback() {
 }
 
 #[tokio::test]
+async fn a_fallback_that_cannot_do_the_work_leaves_the_task_waiting_for_its_model() {
+    for keys in [json!({ "context_length": 4_096 }), json!({ "model": "missing-model" })] {
+        let mut world = World::start().await;
+        let far = Model::start().await;
+        plans_elsewhere(&mut world, &far.openai_address());
+        let mut near = json!({
+            "provider": "openai", "base_url": world.model.openai_address(), "model": "scripted",
+            "api_key": MODEL_KEY,
+        });
+        for (key, value) in keys.as_object().unwrap() {
+            near[key] = value.clone();
+        }
+        world.configure(|config| {
+            config["llm"]["models"]["near"] = near;
+            config["llm"]["models"]["far"]["fallback"] = json!("near");
+        });
+        far.rate_limited(Some(7_200));
+        let issue = world
+            .github
+            .open_issue("Greet")
+            .body(&"Say hello to the reader. ".repeat(1_000))
+            .label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(1), "{keys}: {ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent paused"], "{keys}");
+        let told = issue.comments_of(world.github.bot()).join("\n");
+        assert!(told.contains("The model's rate limit is reached"), "{keys}: {told}");
+        far.finish();
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
 async fn the_summarizer_sums_up_and_the_worker_goes_on() {
     let mut world = World::start().await;
     let far = Model::start().await;

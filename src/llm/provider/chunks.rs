@@ -249,7 +249,7 @@ mod tests {
         let message = &answer["choices"][0]["message"];
         assert_eq!(message["content"], "");
         assert_eq!(message["reasoning_content"], "Hm.");
-        for place in 0..2 {
+        for place in 0..2_usize {
             assert_eq!(message["tool_calls"][place]["extra_content"], signed);
             assert_eq!(message["tool_calls"][place]["function"]["arguments"], "{}");
         }
