@@ -197,8 +197,8 @@ impl Chat {
             if connection.name == self.connection.name || !error.is_shortcoming() {
                 return Err(error);
             }
-            // What takes the model's place in other work may not, or cannot, in this one. That is no
-            // fault of the task, which waits for the model as if nobody else could be asked.
+            // What takes the model's place in other work may not, or cannot, in this one. That is
+            // no fault of the task, which waits for the model as if nobody else could be asked.
             tracing::warn!(%error, "the model {} cannot take the place of another", connection.name);
             if let Some(before) = failed.take() {
                 return Err(before);
@@ -255,7 +255,8 @@ impl Chat {
         let answer = connection
             .transport
             .call(info, &provider.chat_url(), &request, summary, &self.cancel)
-            .await?;
+            .await?
+            .unless_refused(info)?;
         if let Some(count) = answer.counted {
             if window_estimate::is_cut(messages, counted, count.input) {
                 return Err(LlmError::Truncated {

@@ -2,6 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
+/// The remedy where a model, or a filter of its provider, refuses a task.
+pub(super) const REFUSAL_HINT: &str = "word the task otherwise, or choose another model";
+
 /// Why no reply came. The variant says who must act.
 #[derive(Debug, thiserror::Error)]
 pub enum LlmError {

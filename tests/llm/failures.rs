@@ -226,6 +226,28 @@ async fn a_reply_whose_calls_the_server_could_not_read_is_handed_on_as_such() {
 }
 
 #[tokio::test]
+async fn a_refusal_of_the_model_is_told_as_one_and_not_asked_for_again() {
+    for provider in [ProviderName::Lmstudio, ProviderName::Openai, ProviderName::Anthropic] {
+        for (words, told) in [("I cannot help with that.", ": I cannot help with that; word"), ("", "; word")] {
+            for is_streamed in [true, false] {
+                let model = Model::start().await;
+                model.declines(words);
+                if !is_streamed {
+                    model.streams_nothing();
+                }
+                let mut chat = chat(&llm(&model, provider), true);
+                let error = chat.get_response().await.unwrap_err();
+                assert!(matches!(error, LlmError::Refused { .. }), "{provider:?}: {error}");
+                let expected = format!("refused to reply, or a filter of its provider did{told} the task otherwise");
+                assert!(error.to_string().contains(&expected), "{provider:?}: {error}");
+                assert_eq!((model.requests().len(), chat.messages().len()), (1, 2));
+                model.finish();
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_cancelled_call_ends_at_once() {
     let model = Model::start().await;
     model.done("Too late.").holds();

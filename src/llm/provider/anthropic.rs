@@ -141,8 +141,12 @@ impl Provider for AnthropicServer {
         } else {
             Value::Array(thoughts)
         };
+        let text = text.join("\n");
+        let explanation = answer["stop_details"]["explanation"].as_str();
+        let is_refused = answer["stop_reason"] == "refusal";
         Ok(Answer {
-            text: text.join("\n"),
+            refusal: is_refused.then(|| explanation.unwrap_or(&text).to_owned()),
+            text,
             calls,
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
             repetition: None,

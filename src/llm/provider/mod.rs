@@ -26,7 +26,7 @@ use crate::conversation::decode::{self, DONE};
 use crate::conversation::repetition::Repetition;
 use crate::conversation::{Message, ToolSpec, Usage, excerpt};
 use crate::llm::config::model_config::ModelConfig;
-use crate::llm::error::LlmError;
+use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
@@ -142,6 +142,9 @@ pub(crate) struct Answer {
     /// Whether the reply ended at the length limit, or was ended for a repetition.
     pub(crate) cut: bool,
     pub(crate) repetition: Option<Repetition>,
+    /// What was said instead of a reply, where the model or a filter of its provider refused one;
+    /// perhaps nothing.
+    pub(crate) refusal: Option<String>,
     /// The part of the reply that the server wants back with it; null if there is none.
     pub(crate) carried: Value,
     /// Why the server could not read the calls of the reply, of which nothing else is known then.
@@ -150,7 +153,33 @@ pub(crate) struct Answer {
     pub(crate) counted: Option<TokenCount>,
 }
 
+/// Most characters of a refusal that people are told.
+const LONGEST_REFUSAL: usize = 300;
+
 impl Answer {
+    /// Returns the answer, unless it is a refusal. That is final: asked the same, the model refuses
+    /// again, and "your reply could not be read" would be a wrong account of it.
+    pub(crate) fn unless_refused(self, info: &ServerInfo) -> Result<Self, LlmError> {
+        let Some(refusal) = self.refusal else {
+            return Ok(self);
+        };
+        let words: Vec<&str> = refusal.split_whitespace().collect();
+        let words: String = words.join(" ").chars().take(LONGEST_REFUSAL).collect();
+        let words = words.trim_end_matches('.');
+        let told = if words.is_empty() {
+            String::new()
+        } else {
+            format!(": {words}")
+        };
+        Err(LlmError::Refused {
+            what: format!(
+                "the model '{}' at {} refused to reply, or a filter of its provider did{told}",
+                info.model, info.address
+            ),
+            hint: REFUSAL_HINT.to_owned(),
+        })
+    }
+
     /// Returns what the answer to a prompt of about `needed` tokens has used: as the server counts,
     /// or else about that. A server counts at the end, and so not what it was kept from finishing.
     pub(crate) fn usage(&self, needed: u64) -> Usage {

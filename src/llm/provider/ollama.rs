@@ -129,6 +129,7 @@ impl Provider for OllamaServer {
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
             repetition: None,
+            refusal: None,
             carried: Value::Null,
             unread: None,
             // Older servers omit the count when the whole prompt was cached.

@@ -187,7 +187,11 @@ impl Provider for OpenAiServer {
         }
         let choice = &answer["choices"][0];
         let message = choice.get("message").ok_or("the answer holds no choices[0].message")?;
-        let text = message["content"].as_str().or_else(|| message["refusal"].as_str());
+        let refused = message["refusal"].as_str().filter(|words| !words.trim().is_empty());
+        let said = message["content"].as_str().filter(|text| !text.is_empty());
+        let is_filtered = choice["finish_reason"] == "content_filter";
+        let has_calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
+        let is_refused = is_filtered || (refused.is_some() && said.is_none() && !has_calls);
         let calls = message["tool_calls"]
             .as_array()
             .into_iter()
@@ -200,10 +204,11 @@ impl Provider for OpenAiServer {
             });
         let usage = &answer["usage"];
         Ok(Answer {
-            text: text.unwrap_or_default().to_owned(),
+            text: said.or(refused).unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
             repetition: None,
+            refusal: is_refused.then(|| refused.unwrap_or_default().to_owned()),
             carried: carried::of_message(message),
             unread: None,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
@@ -471,7 +476,12 @@ mod tests {
         let answer = json!({ "choices": [{ "message": {
             "role": "assistant", "content": null, "refusal": "I cannot.", "reasoning_content": "Hm.",
         } }] });
-        assert_eq!(server.read(&answer).unwrap().text, "I cannot.");
+        let read = server.read(&answer).unwrap();
+        assert_eq!((read.text.as_str(), read.refusal.as_deref()), ("I cannot.", Some("I cannot.")));
+        let filtered = json!({ "choices": [{ "message": { "content": "Hel" }, "finish_reason": "content_filter" }] });
+        assert_eq!(server.read(&filtered).unwrap().refusal.as_deref(), Some(""));
+        let said = json!({ "choices": [{ "message": { "content": "Hello", "refusal": "" }, "finish_reason": "stop" }] });
+        assert_eq!(server.read(&said).unwrap().refusal, None);
         assert!(server.read(&json!({ "choices": [] })).is_err());
     }
 }

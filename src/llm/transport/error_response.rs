@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::http::LONGEST_WAIT;
-use crate::llm::error::LlmError;
+use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::server_info::ServerInfo;
 use crate::llm::transport::{overflow, tool_support};
 
@@ -76,6 +76,7 @@ impl ErrorResponse {
         match self.status.as_u16() {
             401 | 403 => refused(&info.key_hint),
             402 => refused("add credit to the account or choose another model"),
+            400 if is_filtered(&words) => refused(REFUSAL_HINT),
             404 if words.contains("model") => refused(&info.model_hint),
             400 if words.contains("model") && (words.contains("not found") || words.contains("not exist")) => {
                 refused(&info.model_hint)
@@ -161,6 +162,18 @@ impl ErrorResponse {
             },
         }
     }
+}
+
+/// Tells whether a filter of the provider refused what was asked: the words, in lower case, are of
+/// Azure, `DeepSeek` and Alibaba.
+fn is_filtered(words: &str) -> bool {
+    let filters = [
+        "content_filter",
+        "content management policy",
+        "content exists risk",
+        "data_inspection_failed",
+    ];
+    filters.iter().any(|filter| words.contains(filter))
 }
 
 /// Returns the error for a request that alone exceeds what the provider allows in a minute: neither
@@ -321,6 +334,18 @@ mod tests {
                     true,
                 ),
                 "the model does not take native tool calls: tools param requires --jinja flag".to_owned(),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":{"code":"content_filter","message":"The response was filtered"}}"#,
+                    false,
+                ),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': The response was filtered; word the task otherwise, or \
+                     choose another model"
+                ),
             ),
             (
                 (502, None, "<html>this tool does not support tools</html>", true),

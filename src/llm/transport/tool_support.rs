@@ -14,10 +14,10 @@ use regex::Regex;
 /// What a request offers, by its names in these errors.
 const NAMES: &str = r"(?:tools|tool[ _-](?:use|calls?|calling|choice)|functions|function[ _-]call(?:s|ing)?)";
 
-/// Patterns, for words in lower case, of Ollama, Bedrock and DeepSeek ("does not support tools");
-/// of LiteLLM; of OpenAI, Groq, Mistral and Gemini ("is not supported", "is not enabled"); of
+/// Patterns, for words in lower case, of Ollama, Bedrock and `DeepSeek` ("does not support tools");
+/// of `LiteLLM`; of OpenAI, Groq, Mistral and Gemini ("is not supported", "is not enabled"); of
 /// OpenAI and those that repeat its words (the parameter is unsupported, or unknown); of servers
-/// made with pydantic (the field is not permitted); of OpenRouter; of vLLM; and of llama.cpp.
+/// made with pydantic (the field is not permitted); of `OpenRouter`; of vLLM; and of llama.cpp.
 static UNSUPPORTED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         format!(r"(?:not|n't) support (?:native |openai |any |the |this )?{NAMES}\b"),

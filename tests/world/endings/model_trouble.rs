@@ -93,6 +93,30 @@ async fn a_model_the_server_does_not_have_fails_the_task() {
 }
 
 #[tokio::test]
+async fn a_model_that_refuses_the_task_ends_it_and_is_not_asked_again() {
+    let world = World::start().await;
+    world.model.declines("I cannot help with that.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(told(&ended, &issue), @"
+    exit code: 1
+    labels: coding agent failed
+    -----
+    ### ❌ This could not be done
+
+    The model 'scripted' at `http://<address>/v1` refused to reply, or a filter of its provider did: I cannot help with that; word the task otherwise, or choose another model.
+
+    To start a new run, set the label `coding agent` again.
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert_eq!(world.model.requests().len(), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
     let mut world = World::start().await;
     let address = world.model.openai_address();

@@ -26,6 +26,9 @@ pub struct Answer {
     pub prompt_tokens: Option<u64>,
     /// Whether the server ends the reply at its length limit.
     pub is_cut: bool,
+    /// What the model says instead of an answer, where it refuses one; nothing where a filter of
+    /// its provider does.
+    pub refusal: Option<String>,
     /// The time that the model thinks before its answer.
     pub thinks: Option<Duration>,
     /// The seconds for which requests are refused with 429 instead.
@@ -278,6 +281,15 @@ impl<'model> Script<'model> {
         self.fault(Fault::BreaksOff)
     }
 
+    /// Adds a reply in which the model declines, in these words; without any, a filter of its
+    /// provider ends the reply.
+    pub fn declines(self, words: &str) -> Self {
+        self.answers(Answer {
+            refusal: Some(words.to_owned()),
+            ..Answer::says("")
+        })
+    }
+
     /// Refuses the request with 400, in these words.
     pub fn refuses(self, words: &str) -> Self {
         self.fault(Fault::Refused(words.to_owned()))
@@ -409,6 +421,10 @@ impl Model {
 
     pub fn breaks_off(&self) -> Script<'_> {
         self.script().breaks_off()
+    }
+
+    pub fn declines(&self, words: &str) -> Script<'_> {
+        self.script().declines(words)
     }
 
     pub fn refuses(&self, words: &str) -> Script<'_> {

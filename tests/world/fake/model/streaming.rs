@@ -130,6 +130,8 @@ fn chat_completion(request: &Request, whole: &Value, no_reason: &Value) -> Vec<S
     );
     let text = choice["message"]["content"].as_str().unwrap_or_default();
     chunks.extend(pieces(text).iter().map(|piece| delta(json!({ "content": piece }))));
+    let refusal = choice["message"]["refusal"].as_str().unwrap_or_default();
+    chunks.extend(pieces(refusal).iter().map(|piece| delta(json!({ "refusal": piece }))));
     let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
     for (index, call) in calls.enumerate() {
         let function = json!({ "name": call["function"]["name"], "arguments": "" });
@@ -185,6 +187,7 @@ fn message(whole: &Value) -> Vec<String> {
     let mut begin = whole.clone();
     begin["content"] = json!([]);
     begin["stop_reason"] = Value::Null;
+    begin["stop_details"] = Value::Null;
     if begin["usage"].is_object() {
         begin["usage"]["output_tokens"] = json!(1);
     }
@@ -232,7 +235,11 @@ fn message(whole: &Value) -> Vec<String> {
         }
         events.push(json!({ "type": "content_block_stop", "index": index }));
     }
-    let delta = json!({ "stop_reason": whole["stop_reason"], "stop_sequence": null });
+    let delta = json!({
+        "stop_reason": whole["stop_reason"],
+        "stop_sequence": null,
+        "stop_details": whole["stop_details"],
+    });
     let mut end = json!({ "type": "message_delta", "delta": delta });
     if whole["usage"].is_object() {
         end["usage"] = json!({ "output_tokens": whole["usage"]["output_tokens"] });

@@ -38,6 +38,7 @@ struct Spoken {
     /// Native calls: id, name and arguments.
     calls: Vec<(String, String, Value)>,
     is_cut: bool,
+    refusal: Option<String>,
     input: u64,
     output: u64,
 }
@@ -68,6 +69,7 @@ pub(super) fn reply_body(request: &Request, answer: &Answer) -> Value {
     let spoken = Spoken {
         calls: calls.into_iter().enumerate().map(with_id).collect(),
         is_cut: answer.is_cut,
+        refusal: answer.refusal.clone(),
         input: answer.prompt_tokens.unwrap_or_else(|| tokens(&request.seen)),
         output: tokens(&text),
         text,
@@ -90,7 +92,18 @@ fn chat_completion(request: &Request, spoken: &Spoken) -> Value {
             message["content"] = Value::Null;
         }
     }
-    let reason = spoken.reason("length", "stop", "tool_calls");
+    let mut reason = spoken.reason("length", "stop", "tool_calls");
+    match spoken.refusal.as_deref() {
+        Some("") => {
+            message["content"] = json!("What was written bef");
+            reason = "content_filter";
+        }
+        Some(words) => {
+            message["content"] = Value::Null;
+            message["refusal"] = json!(words);
+        }
+        None => {}
+    }
     json!({
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -136,15 +149,22 @@ fn message(request: &Request, spoken: &Spoken) -> Value {
     for (id, name, args) in &spoken.calls {
         content.push(json!({ "type": "tool_use", "id": id, "name": name, "input": args }));
     }
+    let (mut reason, mut details) = (spoken.reason("max_tokens", "end_turn", "tool_use"), Value::Null);
+    if let Some(words) = &spoken.refusal {
+        reason = "refusal";
+        if !words.is_empty() {
+            details = json!({ "type": "refusal", "category": null, "explanation": words });
+        }
+    }
     json!({
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": request.model,
         "content": content,
-        "stop_reason": spoken.reason("max_tokens", "end_turn", "tool_use"),
+        "stop_reason": reason,
         "stop_sequence": null,
-        "stop_details": null,
+        "stop_details": details,
         "container": null,
         "usage": {
             "input_tokens": spoken.input - spoken.input / 2 - spoken.input / 4,
