@@ -75,7 +75,8 @@ fn is_reason(value: &Value) -> bool {
 
 fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), String> {
     for key in ["content", "refusal", "reasoning_content"] {
-        if let Some(Value::String(text)) = delta.remove(key) {
+        let text = text_of(&delta.remove(key).unwrap_or_default());
+        if !text.is_empty() {
             append(&mut message[key], &text);
         }
     }
@@ -149,6 +150,19 @@ pub(super) fn field<'value>(value: &'value mut Value, key: &str) -> &'value mut 
         *value = json!({});
     }
     &mut value[key]
+}
+
+/// Returns the text that the content of a message is, or that its parts are made of: Mistral's
+/// models write their thoughts into parts of another type.
+pub(super) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter(|part| part["type"] == "text");
+            texts.filter_map(|part| part["text"].as_str()).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
 }
 
 /// Returns the text at `place`, if there is one.
@@ -280,6 +294,17 @@ mod tests {
         assert_eq!(written(std::slice::from_ref(&said)), (Some("He".to_owned()), true));
         assert_eq!(written(&[said, called]), (Some("{\"x\":".to_owned()), true));
         assert_eq!(written(&[]), (None, false));
+    }
+
+    #[test]
+    fn content_in_parts_is_read_without_the_thoughts() {
+        let thought = json!([{ "type": "thinking", "thinking": [{ "type": "text", "text": "Hm." }] }]);
+        let (answer, _) = whole(&[
+            delta(&json!({ "role": "assistant", "content": thought })),
+            delta(&json!({ "content": "Hel" })),
+            delta(&json!({ "content": [{ "type": "text", "text": "lo" }] })),
+        ]);
+        assert_eq!(answer["choices"][0]["message"]["content"], "Hello");
     }
 
     #[test]

@@ -188,10 +188,11 @@ impl Provider for OpenAiServer {
         let choice = &answer["choices"][0];
         let message = choice.get("message").ok_or("the answer holds no choices[0].message")?;
         let refused = message["refusal"].as_str().filter(|words| !words.trim().is_empty());
-        let said = message["content"].as_str().filter(|text| !text.is_empty());
+        let said = chunks::text_of(&message["content"]);
         let is_filtered = choice["finish_reason"] == "content_filter";
         let has_calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
-        let is_refused = is_filtered || (refused.is_some() && said.is_none() && !has_calls);
+        let is_refused = is_filtered || (refused.is_some() && said.is_empty() && !has_calls);
+        let refused = refused.unwrap_or_default();
         let calls = message["tool_calls"]
             .as_array()
             .into_iter()
@@ -204,11 +205,11 @@ impl Provider for OpenAiServer {
             });
         let usage = &answer["usage"];
         Ok(Answer {
-            text: said.or(refused).unwrap_or_default().to_owned(),
+            text: if said.is_empty() { refused.to_owned() } else { said },
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
             repetition: None,
-            refusal: is_refused.then(|| refused.unwrap_or_default().to_owned()),
+            refusal: is_refused.then(|| refused.to_owned()),
             carried: carried::of_message(message),
             unread: None,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
@@ -482,6 +483,13 @@ mod tests {
         assert_eq!(server.read(&filtered).unwrap().refusal.as_deref(), Some(""));
         let said = json!({ "choices": [{ "message": { "content": "Hello", "refusal": "" }, "finish_reason": "stop" }] });
         assert_eq!(server.read(&said).unwrap().refusal, None);
+        let parts = json!([
+            { "type": "thinking", "thinking": [{ "type": "text", "text": "Hm." }] },
+            { "type": "text", "text": "Hel" },
+            { "type": "text", "text": "lo" },
+        ]);
+        let in_parts = json!({ "choices": [{ "message": { "role": "assistant", "content": parts } }] });
+        assert_eq!(server.read(&in_parts).unwrap().text, "Hello");
         assert!(server.read(&json!({ "choices": [] })).is_err());
     }
 }
