@@ -281,7 +281,7 @@ impl Model {
     }
 
     /// Writes an empty text as the reason of the end into each chunk of a chat completion that is
-    /// not the last one, as SGLang and Ollama did; others write null.
+    /// not the last one, as `SGLang` and Ollama did; others write null.
     pub fn writes_empty_reasons(&self) {
         self.lock().no_reason = Value::from("");
     }

@@ -1,5 +1,5 @@
 //! A model that thinks before it calls, and a server that wants the thoughts back: in chat
-//! completions as DeepSeek and Kimi do, with Gemini's signature of the first call; in messages as
+//! completions as `DeepSeek` and Kimi do, with Gemini's signature of the first call; in messages as
 //! Anthropic does.
 
 use serde_json::{Value, json};
