@@ -76,9 +76,16 @@ pub(super) fn read(answer: Answer, asked: Asked<'_>) -> (Reply, Option<Origin>) 
 /// Returns the origin of a reply. What is too large is left out as a whole: a signature of a part
 /// fits nothing.
 fn origin(model: String, carried: Value, of_calls: BTreeMap<String, Value>) -> Origin {
-    let bytes: usize = of_calls.values().chain([&carried]).map(|value| value.to_string().len()).sum();
+    let bytes: usize = of_calls
+        .values()
+        .chain([&carried])
+        .map(|value| value.to_string().len())
+        .sum();
     if bytes > MOST_CARRIED {
-        tracing::warn!(bytes, "{model} does not get back what it thought: it is too much to keep");
+        tracing::warn!(
+            bytes,
+            "{model} does not get back what it thought: it is too much to keep"
+        );
         return Origin {
             model,
             ..Origin::default()

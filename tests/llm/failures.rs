@@ -219,7 +219,11 @@ async fn a_reply_whose_calls_the_server_could_not_read_is_handed_on_as_such() {
         chat.send_user_message(&clean(&unreadable));
         assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
         // Native calls are still offered, and the model was not asked the same again.
-        let offered: Vec<bool> = model.requests().iter().map(|request| !request.offered.is_empty()).collect();
+        let offered: Vec<bool> = model
+            .requests()
+            .iter()
+            .map(|request| !request.offered.is_empty())
+            .collect();
         assert_eq!(offered, [true, true]);
         model.finish();
     }
@@ -228,7 +232,10 @@ async fn a_reply_whose_calls_the_server_could_not_read_is_handed_on_as_such() {
 #[tokio::test]
 async fn a_refusal_of_the_model_is_told_as_one_and_not_asked_for_again() {
     for provider in [ProviderName::Lmstudio, ProviderName::Openai, ProviderName::Anthropic] {
-        for (words, told) in [("I cannot help with that.", ": I cannot help with that; word"), ("", "; word")] {
+        for (words, told) in [
+            ("I cannot help with that.", ": I cannot help with that; word"),
+            ("", "; word"),
+        ] {
             for is_streamed in [true, false] {
                 let model = Model::start().await;
                 model.declines(words);

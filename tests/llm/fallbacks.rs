@@ -38,7 +38,11 @@ async fn what_a_fallback_cannot_do_does_not_take_the_place_of_the_models_own_err
         // Too small: it is not asked at all.
         (json!({ "context_length": 4_096 }), None, 0),
         (json!({ "model": "missing:7b" }), None, 0),
-        (large.clone(), Some("This model's maximum context length is 4096 tokens."), 1),
+        (
+            large.clone(),
+            Some("This model's maximum context length is 4096 tokens."),
+            1,
+        ),
         (large.clone(), Some("scripted does not support tools"), 1),
         (large.clone(), Some("temperature is wrong"), 1),
     ] {
@@ -48,8 +52,15 @@ async fn what_a_fallback_cannot_do_does_not_take_the_place_of_the_models_own_err
             near.refuses(refusal);
         }
         let error = beside(&model, &near, &keys).get_response().await.unwrap_err();
-        assert!(matches!(error, LlmError::RateLimited { .. }), "{keys}, {refusal:?}: {error}");
-        assert_eq!((model.requests().len(), near.requests().len()), (1, asked), "{keys}, {refusal:?}");
+        assert!(
+            matches!(error, LlmError::RateLimited { .. }),
+            "{keys}, {refusal:?}: {error}"
+        );
+        assert_eq!(
+            (model.requests().len(), near.requests().len()),
+            (1, asked),
+            "{keys}, {refusal:?}"
+        );
         model.finish();
         near.finish();
     }
@@ -79,7 +90,12 @@ async fn a_fallback_without_room_is_passed_over_for_the_next_one() {
     large.done("Greeted.").done("Greeted again.");
     let mut config = config(&model, ProviderName::Openai);
     config.openai.options.fallback = Some("small".to_owned());
-    add(&mut config, "small", &small, &json!({ "context_length": 4_096, "fallback": "large" }));
+    add(
+        &mut config,
+        "small",
+        &small,
+        &json!({ "context_length": 4_096, "fallback": "large" }),
+    );
     add(&mut config, "large", &large, &json!({}));
     let mut chat = chat(&model_of(&config).unwrap(), true);
     chat.send_user_message(&clean(&"A line of the file that matters.\n".repeat(1_000)));

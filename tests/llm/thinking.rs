@@ -15,7 +15,10 @@ const PROVIDERS: [ProviderName; 3] = [ProviderName::Lmstudio, ProviderName::Open
 /// Lets the model call, and answers it.
 async fn call(chat: &mut Chat) -> Result<(), LlmError> {
     let reply = chat.get_response().await?;
-    assert!(!reply.text.contains("Thought"), "a thought is no word of the reply: {reply:?}");
+    assert!(
+        !reply.text.contains("Thought"),
+        "a thought is no word of the reply: {reply:?}"
+    );
     chat.send_tool_results(reply.calls.iter().map(result).collect());
     Ok(())
 }
@@ -81,7 +84,8 @@ async fn what_was_stored_before_thoughts_were_is_still_read() {
 async fn a_server_that_refuses_thoughts_is_asked_without_from_then_on() {
     let model = Model::start().await;
     let called = json!({ "id": "a", "type": "function", "function": { "name": "write_file", "arguments": "{}" } });
-    let message = json!({ "role": "assistant", "content": "", "reasoning_content": "Thought.", "tool_calls": [called] });
+    let message =
+        json!({ "role": "assistant", "content": "", "reasoning_content": "Thought.", "tool_calls": [called] });
     let body = json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
     model
         .script()
@@ -92,7 +96,11 @@ async fn a_server_that_refuses_thoughts_is_asked_without_from_then_on() {
     call(&mut chat).await.unwrap();
     assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
     let has_thoughts = |body: &serde_json::Value| body.to_string().contains("Thought");
-    let sent: Vec<bool> = model.requests().iter().map(|request| has_thoughts(&request.body)).collect();
+    let sent: Vec<bool> = model
+        .requests()
+        .iter()
+        .map(|request| has_thoughts(&request.body))
+        .collect();
     assert_eq!(sent, [false, true, false]);
     model.finish();
 }
@@ -104,7 +112,9 @@ fn with_fallback(model: &Model, provider: ProviderName, fallback: &Model) -> Con
     let near = json!({
         "provider": "anthropic", "base_url": fallback.address(), "model": "scripted", "api_key": KEY,
     });
-    config.models.insert("near".to_owned(), serde_json::from_value(near).unwrap());
+    config
+        .models
+        .insert("near".to_owned(), serde_json::from_value(near).unwrap());
     config.openai.options.fallback = Some("near".to_owned());
     config.lmstudio.options.fallback = Some("near".to_owned());
     config.anthropic.options.fallback = Some("near".to_owned());

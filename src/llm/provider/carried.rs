@@ -119,14 +119,20 @@ mod tests {
         first["tool_calls"][0]["extra_content"] = json!({ "google": "s" });
         let mut second = calling("b");
         second["reasoning_content"] = json!("");
-        let rest = [json!({ "role": "user" }), json!({ "role": "assistant", "content": "x" })];
+        let rest = [
+            json!({ "role": "user" }),
+            json!({ "role": "assistant", "content": "x" }),
+        ];
         let [user, last] = rest;
         assert_eq!(written, [user, first, second, last]);
     }
 
     #[test]
     fn a_server_that_sent_none_gets_none() {
-        assert_eq!(of_message(&json!({ "content": "x", "reasoning_content": "" })), Value::Null);
+        assert_eq!(
+            of_message(&json!({ "content": "x", "reasoning_content": "" })),
+            Value::Null
+        );
         assert_eq!(of_call(&json!({ "id": "a" })), Value::Null);
         let mut written = [calling("a")];
         let messages = [reply(Some(Origin::default()))];
@@ -138,9 +144,15 @@ mod tests {
     #[test]
     fn a_refusal_of_thoughts_is_told_from_a_demand_for_them() {
         let body = json!({ "messages": [{ "role": "assistant", "reasoning_content": "Hm." }] });
-        assert!(are_thoughts_refused("extra inputs are not permitted: reasoning_content", &body));
+        assert!(are_thoughts_refused(
+            "extra inputs are not permitted: reasoning_content",
+            &body
+        ));
         let demand = "the reasoning_content in the thinking mode must be passed back to the api.";
         assert!(!are_thoughts_refused(demand, &body));
-        assert!(!are_thoughts_refused("unknown field reasoning_content", &json!({ "messages": [] })));
+        assert!(!are_thoughts_refused(
+            "unknown field reasoning_content",
+            &json!({ "messages": [] })
+        ));
     }
 }

@@ -255,7 +255,9 @@ mod tests {
         let (answer, _) = whole(&[
             delta(&json!({ "role": "assistant", "content": "", "reasoning_content": "H" })),
             delta(&json!({ "reasoning_content": "m." })),
-            delta(&json!({ "tool_calls": [{ "index": 0, "id": "a", "extra_content": signed, "function": { "name": "f", "arguments": "" } }] })),
+            delta(
+                &json!({ "tool_calls": [{ "index": 0, "id": "a", "extra_content": signed, "function": { "name": "f", "arguments": "" } }] }),
+            ),
             delta(&json!({ "tool_calls": [{ "index": 0, "function": { "arguments": "{}" } }] })),
             piece(&json!(1), &json!("b"), &json!("g"), "{}"),
             delta(&json!({ "tool_calls": [{ "index": 1, "extra_content": signed }] })),

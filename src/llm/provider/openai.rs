@@ -478,10 +478,14 @@ mod tests {
             "role": "assistant", "content": null, "refusal": "I cannot.", "reasoning_content": "Hm.",
         } }] });
         let read = server.read(&answer).unwrap();
-        assert_eq!((read.text.as_str(), read.refusal.as_deref()), ("I cannot.", Some("I cannot.")));
+        assert_eq!(
+            (read.text.as_str(), read.refusal.as_deref()),
+            ("I cannot.", Some("I cannot."))
+        );
         let filtered = json!({ "choices": [{ "message": { "content": "Hel" }, "finish_reason": "content_filter" }] });
         assert_eq!(server.read(&filtered).unwrap().refusal.as_deref(), Some(""));
-        let said = json!({ "choices": [{ "message": { "content": "Hello", "refusal": "" }, "finish_reason": "stop" }] });
+        let said =
+            json!({ "choices": [{ "message": { "content": "Hello", "refusal": "" }, "finish_reason": "stop" }] });
         assert_eq!(server.read(&said).unwrap().refusal, None);
         let parts = json!([
             { "type": "thinking", "thinking": [{ "type": "text", "text": "Hm." }] },

@@ -78,24 +78,60 @@ mod tests {
     #[test]
     fn each_server_is_understood_in_its_own_words() {
         for (status, words) in [
-            (400, r#"{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}"#),
-            (500, r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#),
-            (400, r#"{"error":{"code":400,"message":"tools param requires --jinja flag"}}"#),
+            (
+                400,
+                r#"{"error":"registry.ollama.ai/library/gemma:2b does not support tools"}"#,
+            ),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"tools param requires --jinja flag"}}"#,
+            ),
             (400, "tool_choice param requires --jinja flag"),
-            (400, r#"{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}"#),
-            (404, r#"{"error":{"message":"No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs","code":404}}"#),
-            (400, r#"{"error":{"message":"`tool calling` is not supported with this model","type":"invalid_request_error"}}"#),
-            (400, r#"{"error":{"message":"Unsupported parameter: 'tools' is not supported with this model."}}"#),
+            (
+                400,
+                r#"{"message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"}"#,
+            ),
+            (
+                404,
+                r#"{"error":{"message":"No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs","code":404}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"`tool calling` is not supported with this model","type":"invalid_request_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Unsupported parameter: 'tools' is not supported with this model."}}"#,
+            ),
             (400, r#"{"error":{"message":"tools is not supported in this model."}}"#),
-            (400, r#"{"error":{"message":"Unrecognized request argument supplied: tools"}}"#),
-            (400, r#"{"error":{"message":"Model incompatible request argument supplied: tools"}}"#),
+            (
+                400,
+                r#"{"error":{"message":"Unrecognized request argument supplied: tools"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Model incompatible request argument supplied: tools"}}"#,
+            ),
             (400, "Unknown parameter: 'tools'."),
-            (400, r#"{"object":"error","message":"Function calling is not enabled for this model"}"#),
+            (
+                400,
+                r#"{"object":"error","message":"Function calling is not enabled for this model"}"#,
+            ),
             (400, "Function calling is not enabled for models/gemma-3-27b-it"),
             (400, "This model doesn't support tool use."),
-            (400, "litellm.UnsupportedParamsError: ollama does not support parameters: ['tools'], for model=x"),
+            (
+                400,
+                "litellm.UnsupportedParamsError: ollama does not support parameters: ['tools'], for model=x",
+            ),
             (400, "deepseek-reasoner does not support Function Calling"),
-            (422, r#"{"detail":[{"type":"extra_forbidden","loc":["body","tools"],"msg":"Extra inputs are not permitted"}]}"#),
+            (
+                422,
+                r#"{"detail":[{"type":"extra_forbidden","loc":["body","tools"],"msg":"Extra inputs are not permitted"}]}"#,
+            ),
             (400, "tools: Extra inputs are not permitted"),
         ] {
             assert!(unsupported(status, words), "{status}: {words}");
@@ -106,13 +142,28 @@ mod tests {
     #[test]
     fn an_error_that_only_mentions_tools_says_nothing_of_their_support() {
         for (status, words) in [
-            (400, r#"{"error":{"message":"Failed to call a function. Please adjust your prompt.","code":"tool_use_failed","failed_generation":"x does not support tools"}}"#),
-            (500, "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]"),
+            (
+                400,
+                r#"{"error":{"message":"Failed to call a function. Please adjust your prompt.","code":"tool_use_failed","failed_generation":"x does not support tools"}}"#,
+            ),
+            (
+                500,
+                "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]",
+            ),
             (502, "<html>The tool behind this gateway does not support tools</html>"),
             (400, "Invalid 'messages[2].tool_calls[0].id': string too long"),
-            (400, "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly"),
-            (400, "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"),
-            (400, "An assistant message with 'tool_calls' must be followed by tool messages"),
+            (
+                400,
+                "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly",
+            ),
+            (
+                400,
+                "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+            ),
+            (
+                400,
+                "An assistant message with 'tool_calls' must be followed by tool messages",
+            ),
             (400, "Invalid schema for function 'bash': 'oneOf' is not supported"),
             (400, "Unsupported value: 'tools[0].function.strict'"),
             (400, "tools.0.custom.name: String should match pattern"),

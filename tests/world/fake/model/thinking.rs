@@ -39,8 +39,14 @@ pub(super) fn add(request: &Request, body: &mut Value) {
             if let Some(content) = body["content"].as_array_mut() {
                 let signature = format!("signature {turn}");
                 let thought = format!("Thought {turn}.");
-                content.insert(0, json!({ "type": "redacted_thinking", "data": format!("hidden {turn}") }));
-                content.insert(0, json!({ "type": "thinking", "thinking": thought, "signature": signature }));
+                content.insert(
+                    0,
+                    json!({ "type": "redacted_thinking", "data": format!("hidden {turn}") }),
+                );
+                content.insert(
+                    0,
+                    json!({ "type": "thinking", "thinking": thought, "signature": signature }),
+                );
             }
         }
         Protocol::Ollama => body["message"]["thinking"] = json!(format!("Thought {turn}.")),
@@ -50,12 +56,20 @@ pub(super) fn add(request: &Request, body: &mut Value) {
 /// Returns the words in which the server refuses a conversation whose calls lack a thought.
 pub(super) fn refusal(request: &Request) -> Option<String> {
     let messages = request.body["messages"].as_array()?;
-    let replies = messages.iter().enumerate().filter(|(_, message)| message["role"] == "assistant");
+    let replies = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message["role"] == "assistant");
     for (place, message) in replies {
         match request.protocol {
             Protocol::ChatCompletions => {
-                let Some(first) = message["tool_calls"].get(0) else { continue };
-                if !message["reasoning_content"].as_str().is_some_and(|thought| thought.starts_with("Thought ")) {
+                let Some(first) = message["tool_calls"].get(0) else {
+                    continue;
+                };
+                if !message["reasoning_content"]
+                    .as_str()
+                    .is_some_and(|thought| thought.starts_with("Thought "))
+                {
                     return Some(format!(
                         "thinking is enabled but reasoning_content is missing in assistant tool call message at index {place}"
                     ));
