@@ -110,7 +110,11 @@ async fn a_stored_conversation_goes_on_natively_or_written_out() {
         let reply = first.get_response().await.unwrap();
         let stored = first.unsaved().to_vec();
         assert_eq!(stored, first.messages());
-        assert_eq!(first.unsaved(), stored, "they are not stored because somebody asked for them");
+        assert_eq!(
+            first.unsaved(),
+            stored,
+            "they are not stored because somebody asked for them"
+        );
         first.note_saved();
         assert_eq!(first.unsaved(), []);
         let stored: Vec<Message> = serde_json::from_str(&serde_json::to_string(&stored).unwrap()).unwrap();

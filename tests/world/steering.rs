@@ -268,7 +268,8 @@ async fn stop_gives_up_a_model_that_thinks() {
 
 /// Has GitHub refuse every reaction for a minute, as it does where many were given in short time.
 fn throttles_reactions(world: &World) {
-    let says = r#"{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}"#;
+    let says =
+        r#"{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}"#;
     let throttled = Fault::RefusesWith(403, says, ("retry-after", "60"));
     let reactions = "POST /repos/*/*/issues/comments/*/reactions";
     world.github.disturb(Disturbance::of(reactions, throttled).always());

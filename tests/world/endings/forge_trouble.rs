@@ -278,11 +278,7 @@ async fn limited_while_the_model_thinks(world: &World) -> (Item, Program) {
 /// Expects the run to wait for the forge without a container, and renews the allowance.
 async fn waits_for_the_forge(world: &World, running: Program) {
     let ended = running.ended().await;
-    assert!(
-        ended.stdout.contains("put back until"),
-        "{ended:?}\n{}",
-        world.story()
-    );
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
     assert_eq!(world.containers().await, [""; 0]);
     world.github.rate_limited(5_000, Duration::from_hours(1));
 }
