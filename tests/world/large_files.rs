@@ -316,7 +316,7 @@ async fn an_upload_that_is_sent_elsewhere_has_not_arrived() {
         world.story()
     );
     let said = issue.comments_of(world.github.bot()).join("\n");
-    assert!(said.contains("it redirects to https://forge.example.com"), "{said}");
+    assert!(said.contains("it redirects to `https://forge.example.com`"), "{said}");
     let git = world.github.default_repository().git();
     assert!(!lfs::has(git.path(), b"a new logo"));
     assert_eq!(world.github.default_repository().branches(), ["main"]);

@@ -24,7 +24,7 @@ const REFUSES_ONE_MESSAGE: &str = "
             RETURN NEW;
         END
     $$;
-    CREATE TRIGGER full BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse_the_first()";
+    CREATE TRIGGER refusing BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse_the_first()";
 
 async fn store(world: &World) -> SqliteConnection {
     let file = world.state_dir().join("coding-agent.db");
@@ -54,7 +54,7 @@ async fn a_store_that_cannot_be_written_costs_neither_work_nor_money() {
     world.model.until_held(1).await;
     tamper(
         &world,
-        "CREATE TRIGGER full BEFORE INSERT ON messages BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+        "CREATE TRIGGER refusing BEFORE INSERT ON messages BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
     )
     .await;
     world.model.release();

@@ -185,7 +185,7 @@ async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
     if confidentiality::may_be_published(&run.claim, &item).is_err() {
         return None;
     }
-    let source = source::source(run, Some(&item)).await.ok()?;
+    let source = source::source_at_end(run, &item).await.ok()?;
     let mirror = source.mirror;
     if run.claim.record.planned.fork.is_some() || !mirror.is_of(&item.clone_url) {
         run.claim.note(Fact::WorkKept {

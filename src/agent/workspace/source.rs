@@ -10,7 +10,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
-use crate::agent::workspace::fetching;
+use crate::agent::workspace::fetching::{self, Stop};
 use crate::agent::workspace::unfinished_work;
 use crate::forge::{Item, PushRight};
 use crate::repository::RepositoryError;
@@ -34,6 +34,16 @@ pub(crate) struct Source {
 /// Returns the item's repository, fetched once in each process, or the snapshot of a local task's
 /// folder. Later steps need nothing fresher: a push is refused if the branch has moved.
 pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Interruption> {
+    source_unless(run, item, Stop::EndsFetch).await
+}
+
+/// As [`source`], for a run that ends: the order that ends it does not end this fetch as well. The
+/// caller bounds the time.
+pub(crate) async fn source_at_end(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
+    source_unless(run, Some(item), Stop::IsOverdue).await
+}
+
+async fn source_unless(run: &mut Run, item: Option<&Item>, stop: Stop) -> Result<Source, Interruption> {
     let remote = match item {
         Some(item) => Some(remote(&run.reporter, item).await?),
         None => None,
@@ -47,7 +57,7 @@ pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source,
         // which it would send the login to wherever that leads; the item names it.
         (Some(mirror), Some(remote)) if !is_fork && !mirror.is_of(&remote.url) => mirror.renamed(&remote.url)?,
         (Some(mirror), _) => mirror.clone(),
-        (None, Some(remote)) => fetching::fetch_telling(run, remote).await?,
+        (None, Some(remote)) => fetching::fetch_telling(run, remote, stop).await?,
         (None, None) => {
             let settings = &run.claim.services.settings;
             Mirror::local(

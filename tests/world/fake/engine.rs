@@ -6,7 +6,7 @@
 //! any more.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,8 +61,9 @@ pub struct Engine {
 #[derive(Default)]
 struct Seen {
     asked: Mutex<Vec<String>>,
-    /// Whether the next removal of a container fails.
-    fails_removal: AtomicBool,
+    /// Whether removals of containers fail.
+    fails_removals: AtomicBool,
+    failed_removals: AtomicUsize,
 }
 
 /// An engine's words where a process on its machine still looks into a container's files.
@@ -98,14 +99,14 @@ impl Engine {
         self.seen.asked.lock().unwrap().clone()
     }
 
-    /// Has the next removal of a container fail, which leaves it as it is.
-    pub fn fails_next_removal(&self) {
-        self.seen.fails_removal.store(true, Ordering::SeqCst);
+    /// Has removals of containers fail from now on, or not any more. One that fails leaves its
+    /// container as it is.
+    pub fn fails_removals(&self, is_so: bool) {
+        self.seen.fails_removals.store(is_so, Ordering::SeqCst);
     }
 
-    /// Returns true if no removal is left that has to fail.
-    pub fn has_failed(&self) -> bool {
-        !self.seen.fails_removal.load(Ordering::SeqCst)
+    pub fn failed_removals(&self) -> usize {
+        self.seen.failed_removals.load(Ordering::SeqCst)
     }
 }
 
@@ -128,7 +129,8 @@ async fn serve(mut client: TcpStream, version: Version, machine: Arc<Machine>, s
     seen.asked.lock().unwrap().push(format!("{method} {path}"));
 
     let is_removal = method == "DELETE" && path.starts_with("/containers/");
-    if is_removal && seen.fails_removal.swap(false, Ordering::SeqCst) {
+    if is_removal && seen.fails_removals.load(Ordering::SeqCst) {
+        seen.failed_removals.fetch_add(1, Ordering::SeqCst);
         return answer(&mut client, "500 Internal Server Error", &json!({ "message": BUSY })).await;
     }
 

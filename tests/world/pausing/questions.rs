@@ -19,7 +19,8 @@ async fn about_to_ask(world: &World) -> (Item, Program) {
         .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
         .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
     let issue = world.github.open_issue("Paint it").label("coding agent");
-    world.github.hangs(PUSH, 0, false);
+    // The first one claims the item.
+    world.github.hangs(PUSH, 1, false);
     let program = world.spawn(&["run"]);
     world.github.until_one_hangs().await;
     (issue, program)
