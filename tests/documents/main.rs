@@ -35,15 +35,9 @@ fn read(path: &str) -> String {
 
 /// Returns the paths of the documents for people.
 fn documents() -> Vec<String> {
-    let mut found = [
-        "README.md",
-        "README.ja.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "SECURITY.md",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut found = ["README.md", "README.ja.md", "CONTRIBUTING.md", "SECURITY.md"]
+        .map(str::to_owned)
+        .to_vec();
     for folder in ["docs", "docs/decisions", "docs/how-to", "docs/reference"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap();

@@ -128,8 +128,13 @@ async fn serve(mut client: TcpStream, version: Version, machine: Arc<Machine>, s
     let path = target.split('?').next().unwrap_or_default();
     seen.asked.lock().unwrap().push(format!("{method} {path}"));
 
-    let is_removal = method == "DELETE" && path.starts_with("/containers/");
-    if is_removal && seen.fails_removals.load(Ordering::SeqCst) {
+    // One that never ran is not there to be removed.
+    let container = path.strip_prefix("/containers/").filter(|_| method == "DELETE");
+    let has_run = |container: &str| {
+        let start = format!("POST /containers/{container}/start");
+        seen.asked.lock().unwrap().contains(&start)
+    };
+    if container.is_some_and(has_run) && seen.fails_removals.load(Ordering::SeqCst) {
         seen.failed_removals.fetch_add(1, Ordering::SeqCst);
         return answer(&mut client, "500 Internal Server Error", &json!({ "message": BUSY })).await;
     }
