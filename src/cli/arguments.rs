@@ -518,7 +518,7 @@ mod tests {
            3  the model's replies stayed unreadable
           64  wrong usage
           78  wrong configuration
-         130  ended by a second signal, or at the end of the grace period
+         130  ended by a second signal, or at the end of the grace period; `run --task` by the first signal
         "#);
     }
 
@@ -565,7 +565,7 @@ mod tests {
            3  the model's replies stayed unreadable
           64  wrong usage
           78  wrong configuration
-         130  ended by a second signal, or at the end of the grace period
+         130  ended by a second signal, or at the end of the grace period; `run --task` by the first signal
         ");
     }
 }
