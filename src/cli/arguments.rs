@@ -38,8 +38,7 @@ Examples:
 const CONFIG_HELP: &str =
     "Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or /etc/coding-agent/config.yaml]";
 
-const TASK_HELP: &str =
-    "E.g. github:owner/repo#12, gitlab:group/project#34, 'gitlab:group/project!34' (in quotes), local:<id>";
+const TASK_HELP: &str = "E.g. github:owner/repo#12, gitlab:group/project#34, 'gitlab:group/project!34', local:<id>";
 
 const RUN_HELP: &str = "\
 Find labelled items, work on them until none is left, and end.

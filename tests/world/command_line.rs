@@ -82,7 +82,7 @@ async fn each_command_explains_itself() {
     Usage: coding-agent logs [OPTIONS] <TASK>
 
     Arguments:
-      <TASK>  E.g. github:owner/repo#12, gitlab:group/project#34, gitlab:group/project!34, local:<id>
+      <TASK>  E.g. github:owner/repo#12, gitlab:group/project#34, 'gitlab:group/project!34', local:<id>
 
     Options:
           --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or
@@ -112,7 +112,7 @@ async fn each_command_explains_itself() {
        3  the model's replies stayed unreadable
       64  wrong usage
       78  wrong configuration
-     130  ended by a second signal, or at the end of the grace period
+     130  ended by a second signal, or at the end of the grace period; `run --task` by the first signal
 
     ----
 
