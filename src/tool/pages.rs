@@ -14,6 +14,7 @@ use rmcp::model::Tool;
 pub(super) struct Pages {
     /// No two have the same name.
     pub(super) tools: Vec<Tool>,
+    names: HashSet<String>,
     asked_with: HashSet<String>,
 }
 
@@ -23,7 +24,7 @@ impl Pages {
     pub(super) fn add(&mut self, page: Vec<Tool>, cursor: Option<String>) -> Option<String> {
         let mut is_new = page.is_empty();
         for tool in page {
-            if self.tools.iter().all(|known| known.name != tool.name) {
+            if self.names.insert(tool.name.to_string()) {
                 is_new = true;
                 self.tools.push(tool);
             }

@@ -196,7 +196,7 @@ impl Project {
     /// files that the project's rules exclude, the result is refused. Changes in the container from
     /// then on are not part of the work, until [`Self::bring_back`], also after a refusal.
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
-        let head = self.print_commit(scripts::COMMIT, &[message]).await?;
+        let head = last_commit(&self.print(scripts::COMMIT, &[message]).await?)?;
         let incoming = self.receive(&head).await?;
         self.accept(incoming, head, files).await
     }
@@ -246,18 +246,24 @@ impl Project {
     }
 
     /// Saves the work to the mirror with all uncommitted changes, so that another container can
-    /// continue it. Repositories within the project are left out, and files that may not be read.
-    pub async fn keep(&self) -> Result<CommitId, WorkspaceError> {
+    /// continue it. Repositories within the project are left out, and files that may not be read:
+    /// returns false if there are any, so that the container has what the mirror has not.
+    pub async fn keep(&self) -> Result<bool, WorkspaceError> {
         let mut kept = self.kept.lock().await;
         let before = kept.as_ref().map_or("", CommitId::as_str);
-        let head = self.print_commit(scripts::SNAPSHOT, &[before]).await?;
+        let printed = self.print(scripts::SNAPSHOT, &[before]).await?;
+        let (commit, is_whole) = match printed.trim_end().strip_suffix("without") {
+            Some(commit) => (commit, false),
+            None => (&*printed, true),
+        };
+        let head = last_commit(commit)?;
         if kept.as_ref() != Some(&head) {
             let incoming = self.receive(&head).await?;
             let acceptance = self.acceptance(head.clone());
             self.take_large_files(&incoming, &acceptance).await?;
             *kept = Some(incoming.keep_as_is(&acceptance).await?);
         }
-        Ok(head)
+        Ok(is_whole)
     }
 
     /// Excludes files created by the set-up commands from the work, and reverts their changes to
@@ -320,7 +326,7 @@ impl Project {
         streams::large_files::take_out(&self.container, &self.mirror, &self.run, &files).await
     }
 
-    async fn print_commit(&self, text: &str, arguments: &[&str]) -> Result<CommitId, WorkspaceError> {
+    async fn print(&self, text: &str, arguments: &[&str]) -> Result<String, WorkspaceError> {
         let (printed, ending) = self.run_script(text, arguments, 64 * 1024).await?;
         let what = "the work could not be committed in the container";
         succeeded(what, &ending).map_err(|error| match (error, ending.exit_code) {
@@ -328,10 +334,7 @@ impl Project {
             (WorkspaceError::Failed(text), ..126 | 128) => WorkspaceError::Uncommittable(text),
             (error, _) => error,
         })?;
-        let printed = String::from_utf8_lossy(&printed);
-        let id = printed.lines().last().unwrap_or_default();
-        id.parse()
-            .map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
+        Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 
     /// Returns the base commit of the work.
@@ -371,6 +374,13 @@ fn script<'a>(text: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
         .into_iter()
         .chain(arguments.iter().copied())
         .collect()
+}
+
+/// Returns the commit in the last line that a script printed.
+fn last_commit(printed: &str) -> Result<CommitId, WorkspaceError> {
+    let id = printed.lines().last().unwrap_or_default();
+    id.parse()
+        .map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
 }
 
 fn succeeded(what: &str, ending: &Ending) -> Result<(), WorkspaceError> {

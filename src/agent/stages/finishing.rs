@@ -257,6 +257,8 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
             if let Interruption::Postponed { until, .. } = interruption
                 && !run.claim.state.is_set_aside()
             {
+                // If nobody repeats the order by then, the run goes on from all of its work.
+                rescue::keep_work(run).await;
                 return RunOutcome::Postponed(until);
             }
         }

@@ -29,6 +29,11 @@ use crate::task::state::{Judged, State};
 /// Longest time to save the work when a run ends or is suspended.
 pub(crate) const RESCUE_TIME: Duration = Duration::from_mins(1);
 
+/// Longest time of that for the container to give the work out.
+const TAKING_TIME: Duration = Duration::from_secs(40);
+/// Longest time for a last snapshot where it does not.
+const KEEPING_TIME: Duration = Duration::from_secs(10);
+
 /// Message of the commit with changes that were uncommitted when the run was paused.
 const UNFINISHED: &str = "Work in progress";
 /// Name of the file that keeps the work of an ended run on a fork.
@@ -60,16 +65,21 @@ pub(crate) async fn keep_work(run: &mut Run) -> bool {
     };
     opened.keeping.finish().await;
     match tokio::time::timeout(RESCUE_TIME, opened.project.keep()).await {
-        Ok(Ok(_)) => {
+        Ok(Ok(true)) => {
             copy_work(run).await;
             return true;
+        }
+        Ok(Ok(false)) => {
+            tracing::warn!(task = %run.claim.lease.task, "not all of the work can be kept outside of its container, which stays");
+            copy_work(run).await;
         }
         Ok(Err(interruption)) => {
             tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {interruption:?}");
         }
         Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
     }
-    // The work exists only in the container, which stays for the process that resumes the run.
+    // The work, or some of it, exists only in the container, which stays for the process that
+    // resumes the run.
     open::leave_container(run).await;
     false
 }
@@ -104,6 +114,9 @@ pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
         // Saved before the forge is asked for anything. Where it has to be waited for, the next
         // claim finds no container, and pushes from the mirror.
         if let Err(interruption) = run.claim.save().await {
+            if matches!(interruption, Interruption::Disowned(_)) {
+                return None;
+            }
             tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
         }
         if run.claim.record.planned.fork.is_some() {
@@ -122,9 +135,10 @@ pub(crate) async fn take_result(run: &mut Run) {
         return;
     }
     let title = run.claim.record.request.title.clone();
-    let taken = match take_out(run, &title).await {
-        Some(head) => Some(head),
-        None => take_kept(run).await,
+    // A container that does not answer must not take up the time for what was kept.
+    let taken = match tokio::time::timeout(TAKING_TIME, take_out(run, &title)).await {
+        Ok(Some(head)) => Some(head),
+        Ok(None) | Err(_) => take_kept(run).await,
     };
     run.claim.record.delivered.head = taken;
 }
@@ -134,8 +148,10 @@ pub(crate) async fn take_result(run: &mut Run) {
 async fn take_kept(run: &mut Run) -> Option<CommitId> {
     let project = Arc::clone(&run.workspace.open.as_ref()?.project);
     // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
-    if let Err(error) = project.keep().await {
-        tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {error}");
+    match tokio::time::timeout(KEEPING_TIME, project.keep()).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {error}"),
+        Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
     }
     let taken = async {
         let files = &run.claim.record.planned.rules.files;

@@ -20,16 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two lines about it.
 const PAUSE: Duration = Duration::from_secs(15);
 
-/// The effect on a fetch of an order to stop or pause.
+/// What a fetch does when people or the program ask to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
-    EndsFetch,
-    /// The run ends by it already, and fetches what it needs for that.
-    IsOverdue,
+pub(crate) enum OnStop {
+    GiveUp,
+    /// The run ends by that order already, and fetches what it needs for its end.
+    Finish,
 }
 
 /// Fetches the repository, and tells of it while it takes long.
-pub(crate) async fn fetch_telling(run: &mut Run, remote: &Remote, on_stop: Stop) -> Result<Mirror, Interruption> {
+pub(crate) async fn fetch_telling(run: &mut Run, remote: &Remote, on_stop: OnStop) -> Result<Mirror, Interruption> {
     let (tell, told) = watch::channel("nothing has arrived yet".to_owned());
     let progress = move |line: &str| {
         tell.send_replace(line.to_owned());
@@ -40,7 +40,7 @@ pub(crate) async fn fetch_telling(run: &mut Run, remote: &Remote, on_stop: Stop)
     loop {
         tokio::select! {
             biased;
-            () = stop.cancelled(), if on_stop == Stop::EndsFetch => return Err(Interruption::Cancelled),
+            () = stop.cancelled(), if on_stop == OnStop::GiveUp => return Err(Interruption::Cancelled),
             fetched = &mut fetching => return Ok(fetched?),
             () = sleep(pause) => pause = PAUSE,
         }

@@ -66,7 +66,7 @@ pub(crate) async fn commit_result(run: &mut Run) -> Result<CommitId, Interruptio
     }
 }
 
-/// Like [`commit_result`], but tells apart what the model can mend.
+/// Commits the work and takes it out of the container, judged; tells apart what the model can mend.
 pub(crate) async fn take_back(run: &mut Run) -> Result<Taken, Interruption> {
     // A running snapshot temporarily moves the branch back.
     finish_snapshot(run).await;

@@ -10,7 +10,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
-use crate::agent::workspace::fetching::{self, Stop};
+use crate::agent::workspace::fetching::{self, OnStop};
 use crate::agent::workspace::unfinished_work;
 use crate::forge::{Item, PushRight};
 use crate::repository::RepositoryError;
@@ -34,16 +34,16 @@ pub(crate) struct Source {
 /// Returns the item's repository, fetched once in each process, or the snapshot of a local task's
 /// folder. Later steps need nothing fresher: a push is refused if the branch has moved.
 pub(crate) async fn source(run: &mut Run, item: Option<&Item>) -> Result<Source, Interruption> {
-    source_unless(run, item, Stop::EndsFetch).await
+    source_unless(run, item, OnStop::GiveUp).await
 }
 
-/// As [`source`], for a run that ends: the order that ends it does not end this fetch as well. The
-/// caller bounds the time.
+/// Returns the item's repository for a run that ends, and fetches it where this process has not:
+/// the order that ends the run does not end this fetch as well. The caller bounds the time.
 pub(crate) async fn source_at_end(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
-    source_unless(run, Some(item), Stop::IsOverdue).await
+    source_unless(run, Some(item), OnStop::Finish).await
 }
 
-async fn source_unless(run: &mut Run, item: Option<&Item>, stop: Stop) -> Result<Source, Interruption> {
+async fn source_unless(run: &mut Run, item: Option<&Item>, on_stop: OnStop) -> Result<Source, Interruption> {
     let remote = match item {
         Some(item) => Some(remote(&run.reporter, item).await?),
         None => None,
@@ -57,7 +57,7 @@ async fn source_unless(run: &mut Run, item: Option<&Item>, stop: Stop) -> Result
         // which it would send the login to wherever that leads; the item names it.
         (Some(mirror), Some(remote)) if !is_fork && !mirror.is_of(&remote.url) => mirror.renamed(&remote.url)?,
         (Some(mirror), _) => mirror.clone(),
-        (None, Some(remote)) => fetching::fetch_telling(run, remote, stop).await?,
+        (None, Some(remote)) => fetching::fetch_telling(run, remote, on_stop).await?,
         (None, None) => {
             let settings = &run.claim.services.settings;
             Mirror::local(

@@ -96,8 +96,11 @@ impl DockerEngine {
         let Err(reason) = self.client.build(image, build, progress).await else {
             return Ok(());
         };
-        // An engine that is away is no fault of the Dockerfile.
-        self.is_present(image).await?;
+        // An engine that is away is no fault of the Dockerfile, and another run may have the image
+        // by now.
+        if self.is_present(image).await? {
+            return Ok(());
+        }
         Err(EnvironmentError::ImageMissing {
             image: image.clone(),
             reason: format!("it cannot be pulled ({not_pulled}), and building it failed ({reason})"),
@@ -122,8 +125,13 @@ impl DockerEngine {
         match self.client.pull(image, progress).await {
             Ok(()) => {}
             Err(failure @ Failure::Silent(_)) => return Err(away(self.client.error("pulling an image", failure))),
-            Err(failure) if passes(&failure) => return Err(not_now(failure.reason())),
-            Err(failure) => return Err(AttemptError::Final(NotPulled::Refused(failure.reason()))),
+            Err(failure @ (Failure::Refused { .. } | Failure::Other(_))) => {
+                return Err(if passes(&failure) {
+                    not_now(failure.reason())
+                } else {
+                    AttemptError::Final(NotPulled::Refused(failure.reason()))
+                });
+            }
         }
         // An engine that is stopped may end its answer as if all were well.
         match self.is_present(image).await {
@@ -156,7 +164,8 @@ impl DockerEngine {
 /// Returns true if what kept an image from being pulled may pass by itself.
 fn passes(failure: &Failure) -> bool {
     let text = match failure {
-        Failure::Silent(_) => return true,
+        // The engine is away, which is no answer of a registry.
+        Failure::Silent(_) => return false,
         Failure::Refused {
             status: 401 | 403 | 404,
             ..
@@ -202,7 +211,6 @@ mod tests {
             refused(500, "Get \"https://quay.io/v2/\": EOF"),
             Failure::Other("context canceled".to_owned()),
             Failure::Other("unexpected EOF".to_owned()),
-            Failure::Silent("nothing was heard for 120 s".to_owned()),
         ] {
             assert!(passes(&passing), "{passing:?}");
         }

@@ -53,7 +53,7 @@ pub(in crate::repository) struct Tracking {
 }
 
 impl Mirror {
-    /// Tells whether there is a server that could keep contents. A local task has none: its folder
+    /// Returns true if there is a server that could keep contents. A local task has none: its folder
     /// holds the contents.
     pub fn may_use_lfs(&self) -> bool {
         self.own_address().is_ok()

@@ -16,8 +16,8 @@ pub(crate) const PROJECT: &str = "/workspace/project";
 ///
 /// The locks of a git that was killed, by the kernel for want of memory or at a time-out, stay, and
 /// every later git would stop at them: they are removed first. The calls of the model have ended at
-/// that moment. What one has left in the background, or was given up at a stop of the program, may
-/// still run; a git of it that loses its lock loses its own change.
+/// that moment. Processes that a call left in the background may still run; their git then fails,
+/// or this one does once.
 macro_rules! in_project {
     ($($file:literal),+) => {
         concat!(
@@ -63,9 +63,9 @@ pub(crate) const BRING_BACK: &str = in_project!("bring_back.sh");
 pub(crate) const COMMIT: &str = in_project!("bring_back.sh", "adopt.sh", "commit.sh");
 
 /// Writes a commit of the current state without moving the branch, and prints it; the previous one
-/// if nothing changed. Paths that git cannot add are left out, and repositories within the project,
-/// which no judge lets pass: the rest would be lost with the container. Argument: the previous one,
-/// or empty.
+/// if nothing changed. Paths that git cannot add are left out, and repositories within the project
+/// that are in no commit, which no judge lets pass: the rest would be lost with the container. Then
+/// a line `without` follows. Argument: the previous one, or empty.
 pub(crate) const SNAPSHOT: &str = in_project!("bring_back.sh", "adopt.sh", "snapshot.sh");
 
 /// Environment of the program's own scripts: only the system's programs, none that the model put in

@@ -45,7 +45,7 @@ pub(super) async fn commit_or_send_back(run: &mut Run) -> Result<Option<CommitId
         Err(WorkspaceError::Failed(_)) => return Err(refused.into()),
         Err(error) => return Err(error.into()),
     }
-    let reason = refused.to_string();
+    let reason = excerpt::middle_cut(refused.to_string().trim(), LONGEST_REASON, None);
     run.claim.note(Fact::Warned {
         text: format!("the model was told that its work cannot be taken as it is: {reason}"),
     });
@@ -68,7 +68,7 @@ fn told(reason: &str, base: &CommitId) -> String {
          What git knows already stays in spite of `.gitignore`: take it out with `git rm -r --cached`. Each of your commits is \
          looked at, so if one of them holds it, run `git reset --soft {base}` before that; what is not committed is committed \
          for you. Then finish again.",
-        excerpt::middle_cut(reason.trim(), LONGEST_REASON, None)
+        reason.trim()
     )
 }
 
@@ -85,6 +85,5 @@ mod tests {
         As long as that is so, nothing of your work is delivered. If the task does not need what is named there (a virtual environment, a cloned repository, a build result), delete it or list it in `.gitignore`. If it belongs to the work, change it so that it can be taken: remove the `.git` folder of a repository within the project, make a file readable, have a link point to a file of the project. Look for more of the same kind.
         What git knows already stays in spite of `.gitignore`: take it out with `git rm -r --cached`. Each of your commits is looked at, so if one of them holds it, run `git reset --soft 1234567890123456789012345678901234567890` before that; what is not committed is committed for you. Then finish again.
         ");
-        assert!(told(&"x".repeat(100_000), &base).len() < 6_000);
     }
 }

@@ -221,6 +221,7 @@ async fn begin_from(run: &mut Run, chat: &mut Chat, text: String, summary: Optio
     record.worked.summary = summary;
     record.verified = VerificationRecord {
         before: record.verified.before.take(),
+        refusals: record.verified.refusals,
         ..VerificationRecord::default()
     };
     let message = Message::Summary {

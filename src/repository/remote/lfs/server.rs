@@ -39,8 +39,8 @@ pub(super) const AT_A_TIME: usize = 100;
 const MOST_REDIRECTS: usize = 3;
 /// Bytes of a content that go out at a time.
 const PIECE: usize = 64 * 1024;
-/// An upload may take a second for as many bytes, beyond the time of every request.
-const SLOWEST: u64 = 1_000;
+/// Slowest upload that is waited for, in bytes a second, beyond the time of every request.
+const SLOWEST: u64 = 64 * 1024;
 
 /// Why a request had no success.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
