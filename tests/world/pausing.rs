@@ -136,6 +136,38 @@ async fn a_paused_run_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_container_that_alone_has_some_of_the_work_stays_while_its_run_is_paused() {
+    let world = world().await;
+    // As a scaffolder does it, and a model that adds all of it.
+    let scaffold = "git init -q app && echo blue > app/color.txt && cd app && git add . && git -c user.name=a \
+                    -c user.email=a@example.com commit -qm app && cd .. && git add app";
+    executes(world.model.plans(plan()), scaffold).holds();
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    pauses(&world, &issue, program).await;
+    assert_eq!(world.containers().await.len(), 1, "{}", world.story());
+
+    let mending = "git rm -rq --cached app && mv app/color.txt . && rm -rf app";
+    world
+        .model
+        .calls(COMMAND, json!({ "command": mending }))
+        .done("It is blue.");
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let painted = world.github.pulls()[0].file("color.txt");
+    assert_eq!(painted.as_deref(), Some("blue\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_trigger_label_lets_a_paused_run_go_on() {
     let world = world().await;
     let issue = paused(&world).await;
