@@ -49,20 +49,27 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
 /// Ends a message that breaks this program off each time, and tells the person so: nobody waits for
 /// an answer that never comes, nor for what was said behind it.
 pub(super) async fn give_up(desk: &Desk, message: ChatMessage) -> Result<(), StoreError> {
+    finish_unanswered(desk, &message).await?;
+    // Told once: while the store cannot be written, the message is given up again and again.
     desk.note(Fact::Warned {
         text: format!(
-            "a message in {} was given up: each attempt at it ended by a fault of this program",
+            "a message in {} was given up: each attempt at it ended because of a fault of this program",
             message.session
         ),
     });
+    Ok(())
+}
+
+/// Ends a message with the words that it could not be answered.
+async fn finish_unanswered(desk: &Desk, message: &ChatMessage) -> Result<(), StoreError> {
     let Ok(incoming) = serde_json::from_value::<Incoming>(message.document.clone()) else {
-        return desk.store().finish_chat_message(&message, None, &[]).await;
+        return desk.store().finish_chat_message(message, None, &[]).await;
     };
     let session = desk.session(&incoming.place).await?;
     let said = Phrase::Broken.in_words(session.is_japanese);
     let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
     desk.store()
-        .finish_chat_message(&message, None, &draft.says(&said).finished())
+        .finish_chat_message(message, None, &draft.says(&said).finished())
         .await
 }
 

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 
 use super::desk::Desk;
@@ -19,6 +19,7 @@ use crate::messenger::outcome::Outcome;
 use crate::messenger::place::Messenger;
 use crate::messenger::slack::Slack;
 use crate::secret::Clean;
+use crate::service::isolated;
 use crate::store::{Saying, StoreError};
 
 /// Texts that are looked at together, each of another conversation.
@@ -35,6 +36,8 @@ const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Time for which a text is tried: later, nobody waits for it any more.
 const LONGEST_TRYING: Duration = Duration::from_hours(6);
+/// An attempt that comes later than this after it was due shows that the program was not there.
+const LATE: TimeDelta = TimeDelta::hours(1);
 
 /// Sends what waits and is due, until nothing more may be said now.
 pub(super) async fn send_all(desk: &Desk) -> Result<(), StoreError> {
@@ -58,9 +61,22 @@ async fn send(desk: &Desk, saying: &Saying) -> Result<bool, StoreError> {
         desk.store().said(saying, None).await?;
         return Ok(true);
     };
+    // A text that breaks this program off fails as any other: were it to end the round, it would
+    // do so in each, as the oldest one, and the texts beside it would not be sent.
+    let outcome = match isolated(to_messenger(desk, saying, &parcel)).await {
+        Ok(outcome) => outcome?,
+        // It may have been sent before that.
+        Err(broken) => Outcome::Unknown {
+            reason: broken.to_string(),
+        },
+    };
+    settle(desk, saying, parcel, outcome).await
+}
+
+async fn to_messenger(desk: &Desk, saying: &Saying, parcel: &Parcel) -> Result<Outcome, StoreError> {
     let text = desk.service.clean(&parcel.words.text);
-    let outcome = match (parcel.place.messenger, &desk.slack, &desk.line) {
-        (Messenger::Slack, Some(slack), _) => to_slack(desk, slack, saying, &parcel, &text).await?,
+    Ok(match (parcel.place.messenger, &desk.slack, &desk.line) {
+        (Messenger::Slack, Some(slack), _) => to_slack(desk, slack, saying, parcel, &text).await?,
         (Messenger::Line, _, Some(line)) => {
             let now = Utc::now();
             let reply = parcel
@@ -74,8 +90,7 @@ async fn send(desk: &Desk, saying: &Saying) -> Result<bool, StoreError> {
         _ => Outcome::Refused {
             reason: "its messenger is not configured any more".to_owned(),
         },
-    };
-    settle(desk, saying, parcel, outcome).await
+    })
 }
 
 async fn to_slack(
@@ -108,10 +123,8 @@ async fn to_slack(
 
 async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) -> Result<bool, StoreError> {
     let store = desk.store();
-    let failing = saying
-        .failing_since
-        .and_then(|since| (Utc::now() - since).to_std().ok())
-        .unwrap_or_default();
+    let since = failing_since(saying, Utc::now());
+    let failing = (Utc::now() - since).to_std().unwrap_or_default();
     let after = |asked: Duration| Utc::now() + TimeDelta::from_std(pause(asked, failing)).unwrap_or_default();
     match bounded(outcome, failing) {
         Outcome::Taken(message) => {
@@ -121,30 +134,38 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
         Outcome::Later { pause, reason } => {
             tracing::info!(session = saying.session, "said later: {reason}");
             let is_begun = saying.is_begun && saying.message.is_none();
-            store.say_later(saying.id, after(pause), is_begun).await?;
+            store.say_later(saying.id, since, after(pause), is_begun).await?;
             Ok(false)
         }
         Outcome::Unknown { reason } => {
             tracing::warn!(session = saying.session, "nobody knows whether it was said: {reason}");
-            store.say_later(saying.id, after(BREATH), true).await?;
+            store.say_later(saying.id, since, after(BREATH), true).await?;
             Ok(false)
         }
         Outcome::Refused { reason } => {
             tracing::error!(session = saying.session, "it cannot be said: {reason}");
+            store.said(saying, None).await?;
+            // Told once: while the store cannot be written, the text is refused again and again.
             desk.note(Fact::Warned {
                 text: format!("a text for {} was not said: {reason}", saying.session),
             });
-            store.said(saying, None).await?;
             Ok(true)
         }
         Outcome::NotAsReply => {
             // It goes as an ordinary message, under a key that was not used.
             let parcel = Parcel { reply: None, ..parcel };
             store.change_saying(&packed(saying.id, &parcel)).await?;
-            store.say_later(saying.id, after(Duration::ZERO), false).await?;
+            store.say_later(saying.id, since, after(Duration::ZERO), false).await?;
             Ok(false)
         }
     }
+}
+
+/// Returns since when each attempt at a text has failed. An attempt that comes much later than it
+/// was due counts as the first one: the program was not there to try it meanwhile.
+fn failing_since(saying: &Saying, now: DateTime<Utc>) -> DateTime<Utc> {
+    let is_late = now - saying.not_before > LATE;
+    saying.failing_since.filter(|_| !is_late).unwrap_or(now)
 }
 
 /// Returns the pause before the next attempt: what was asked for, and more the longer it fails.
@@ -165,7 +186,30 @@ fn bounded(outcome: Outcome, failing: Duration) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+    use uuid::Uuid;
+
     use super::*;
+
+    #[test]
+    fn time_in_which_the_program_was_off_does_not_count() {
+        let at = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
+        let mut saying = Saying {
+            id: Uuid::nil(),
+            session: "s".to_owned(),
+            document: Value::Null,
+            wanted: 1,
+            is_begun: false,
+            not_before: at(20),
+            message: None,
+            failing_since: None,
+        };
+        assert_eq!(failing_since(&saying, at(21)), at(21), "the first attempt");
+        saying.failing_since = Some(at(10));
+        assert_eq!(failing_since(&saying, at(21)), at(10));
+        let morning = at(20 + 14 * 60);
+        assert_eq!(failing_since(&saying, morning), morning);
+    }
 
     #[test]
     fn what_fails_is_tried_ever_more_rarely_and_given_up_in_the_end() {

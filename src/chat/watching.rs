@@ -11,8 +11,10 @@ use super::desk::Desk;
 use super::sayings::{Parcel, id_of, packed};
 use crate::agent::record::hold_reason::HoldReason;
 use crate::agent::record::{PausedBy, Record};
+use crate::journal::fact::Fact;
 use crate::messenger::place::{Messenger, Place};
 use crate::messenger::words::{Button, Words};
+use crate::service::isolated;
 use crate::store::{ChatWatch, FactFilter, NewSaying, Run, StoreError};
 use crate::task::state::State;
 
@@ -68,7 +70,18 @@ pub(super) async fn look_at_all(desk: &Desk) -> Result<(), StoreError> {
         }
         // Before the run is read: what happens meanwhile is looked at again.
         watched.seen = newest;
-        look(desk, &watch, watched).await?;
+        match isolated(look(desk, &watch, watched.clone())).await {
+            Ok(looked) => looked?,
+            Err(broken) => {
+                tracing::error!(task = %watch.task, "what became of it could not be told: {broken}");
+                // The others are told all the same, and of this one when something else happens.
+                let document = serde_json::to_value(&watched).unwrap_or_default();
+                desk.store().told_in_chat(&watch.task, &document).await?;
+                desk.note(Fact::Warned {
+                    text: format!("{} was not told of {}: {broken}", watch.session, watch.task),
+                });
+            }
+        }
     }
     Ok(())
 }

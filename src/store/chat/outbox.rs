@@ -29,7 +29,7 @@ pub struct Saying {
     pub not_before: DateTime<Utc>,
     /// The messenger's name for the message, if the text was sent before.
     pub message: Option<String>,
-    /// The first of the attempts that failed, if the last one did.
+    /// The first of the attempts that failed without a gap, if the last one did.
     pub failing_since: Option<DateTime<Utc>>,
 }
 
@@ -120,15 +120,20 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a text was not said, as far as anybody knows, and is not sent again before
-    /// then; `is_begun` tells whether it may have been taken all the same.
-    pub async fn say_later(&self, id: Uuid, not_before: DateTime<Utc>, is_begun: bool) -> Result<(), StoreError> {
-        let update = Statement::new(
-            "UPDATE chat_outbox SET begun = $2, not_before = $3, failing_since = COALESCE(failing_since, $4)
-             WHERE id = $1",
-        );
+    /// Records that a text was not said, as far as anybody knows, that its attempts have failed
+    /// since a certain time, and that it is not sent again before another; `is_begun` tells whether
+    /// it may have been taken all the same.
+    pub async fn say_later(
+        &self,
+        id: Uuid,
+        failing_since: DateTime<Utc>,
+        not_before: DateTime<Utc>,
+        is_begun: bool,
+    ) -> Result<(), StoreError> {
+        let update =
+            Statement::new("UPDATE chat_outbox SET begun = $2, not_before = $3, failing_since = $4 WHERE id = $1");
         let update = update.with(id).with(i64::from(is_begun)).with(not_before);
-        self.execute(update.with(Utc::now())).await?;
+        self.execute(update.with(failing_since)).await?;
         Ok(())
     }
 }

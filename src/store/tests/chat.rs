@@ -82,7 +82,7 @@ async fn what_is_said_has_versions_and_remembers_that_it_may_have_been_said() {
     let unsaid = next(&store).await.remove(0);
     assert!(unsaid.is_begun && unsaid.wanted == 1 && unsaid.message.is_none());
     let later = Utc::now() + TimeDelta::minutes(1);
-    store.say_later(first.id, later, true).await.unwrap();
+    store.say_later(first.id, Utc::now(), later, true).await.unwrap();
     let unsaid = next(&store).await.remove(0);
     assert!(unsaid.is_begun && (unsaid.not_before - later).abs() < TimeDelta::milliseconds(1));
     store.said(&unsaid, Some("ts-1")).await.unwrap();
@@ -124,14 +124,15 @@ async fn what_waits_in_one_conversation_keeps_back_no_other() {
     };
     assert_eq!(due().await, ["\"one\""]);
     let later = Utc::now() + TimeDelta::minutes(1);
-    store.say_later(sayings[0].id, later, false).await.unwrap();
+    let now = Utc::now();
+    store.say_later(sayings[0].id, now, later, false).await.unwrap();
     assert_eq!(
         due().await,
         ["\"three\""],
         "neither what waits nor what is behind it takes the place"
     );
     let since = next(&store).await[0].failing_since.unwrap();
-    store.say_later(sayings[0].id, later, true).await.unwrap();
+    store.say_later(sayings[0].id, since, later, true).await.unwrap();
     let first = next(&store).await.remove(0);
     assert_eq!((first.failing_since, first.is_begun), (Some(since), true));
     store.said(&first, None).await.unwrap();
