@@ -112,11 +112,16 @@ impl Run {
         stop: &Stop,
     ) -> Self {
         let mut run = Self::new(services, lease, stored, thread, stop);
-        run.claim.record.failure.get_or_insert(Failure {
+        run.claim.record.failure.get_or_insert_with(Self::fault);
+        run
+    }
+
+    /// Returns the failure of a run that was ended by a bug of this program.
+    pub(crate) fn fault() -> Failure {
+        Failure {
             kind: FailureKind::Task,
             text: "a fault of this program broke the run off; its log says where, please report it".to_owned(),
-        });
-        run
+        }
     }
 }
 

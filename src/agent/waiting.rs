@@ -78,6 +78,12 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if goes_on { Visited::GoesOn } else { Visited::Stays }
 }
 
+/// Ends a waiting run whose visit was ended by a bug of this program, because another visit would
+/// most likely end in the same way. The lease is released.
+pub async fn end_broken(run: Run) -> Visited {
+    Visited::Ended(finishing::finish(run, Interruption::Failed(Run::fault())).await)
+}
+
 /// Puts the question of a waiting plan again if what it covers has changed, or if the process that
 /// put it was killed before people could read it.
 async fn ask_anew(run: &mut Run) {

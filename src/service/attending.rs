@@ -8,7 +8,7 @@ use chrono::Utc;
 use super::{Service, isolated};
 use crate::agent::run::Run;
 use crate::agent::waiting::{self, Visited};
-use crate::store::StoreError;
+use crate::store::{Run as StoredRun, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
@@ -75,7 +75,8 @@ impl Service {
         })
     }
 
-    /// Attends to one run; `None` if a worker holds it.
+    /// Attends to one run; `None` if a worker holds it. One whose visit panics is ended, as a
+    /// consumer ends the run that it works on.
     async fn attend(&self, run: RunId) -> Result<Option<Visited>, StoreError> {
         let Some((lease, stored)) = self.services.store.claim_run(run, LEASE).await? else {
             return Ok(None);
@@ -85,9 +86,21 @@ impl Service {
             self.services.store.release(&lease, stored.not_before).await?;
             return Ok(Some(Visited::Stays));
         };
-        let run = Run::new(Arc::clone(&self.services), Arc::new(lease), &stored, thread, &self.stop);
+        let lease = Arc::new(lease);
+        let claimed = |stored: &StoredRun| {
+            let (services, lease) = (Arc::clone(&self.services), Arc::clone(&lease));
+            Run::new(services, lease, stored, thread.clone(), &self.stop)
+        };
         // Boxed: its large future is rarely needed, but would be part of every caller's.
-        let attended = Box::pin(waiting::attend(run, stored.not_before)).await;
+        let attended = isolated(Box::pin(waiting::attend(claimed(&stored), stored.not_before))).await;
+        let attended = match attended {
+            Ok(attended) => attended,
+            Err(broken) => {
+                tracing::error!(task = %stored.task, "a run that waits could not be looked after: {broken}");
+                let saved = self.services.store.run(run).await.ok().flatten().unwrap_or(stored);
+                Box::pin(waiting::end_broken(claimed(&saved))).await
+            }
+        };
         if attended == Visited::GoesOn {
             self.wake_ups.wake_one();
         }
