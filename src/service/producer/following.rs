@@ -24,7 +24,7 @@ use crate::forge::{Comment, CommentKey, ForgeError, Reaction};
 use crate::journal::fact::Fact;
 use crate::service::forges::Connected;
 use crate::service::{Service, isolated};
-use crate::store::{Admission, Followed, Run, StoreError};
+use crate::store::{Admission, Followed, Run, StoreError, Turn};
 use crate::task::command::Command;
 use crate::task::id::{HostName, RunId, TaskId};
 use crate::task::state::State;
@@ -35,9 +35,9 @@ pub(super) const FOLLOWED: TimeDelta = TimeDelta::days(30);
 const MOST_RUNS: u32 = 100;
 
 impl Service {
-    /// Polls the requests of a forge that are followed, and returns the runs that were begun. One
-    /// that fails is polled again next time.
-    pub(super) async fn follow_up(&self, connected: &Connected) -> Vec<RunId> {
+    /// Polls the requests of a forge that are followed, while this process has the turn; returns
+    /// the runs that were begun. One that fails is polled again next time.
+    pub(super) async fn follow_up(&self, connected: &Connected, turn: Option<&Turn>) -> Vec<RunId> {
         let mut admitted = Vec::new();
         if !self.config.follow_up.enabled {
             return admitted;
@@ -50,7 +50,7 @@ impl Service {
             }
         };
         for group in by_repository(followed, connected.forge.name()) {
-            if self.stop.asked.is_cancelled() {
+            if self.stop.asked.is_cancelled() || !self.may_go_on(turn).await {
                 return admitted;
             }
             let looked = isolated(self.follow_repository(connected, &group, &mut admitted)).await;

@@ -21,7 +21,7 @@ use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
 use crate::forge::{CommentKey, Discretion, ForgeError, FoundItem, Item, ItemEvent};
 use crate::journal::fact::{Fact, Subject};
-use crate::store::{Admission, StoreError, Turn};
+use crate::store::{Admission, Request, StoreError, Turn};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
@@ -70,9 +70,8 @@ impl Service {
                     .faults
                     .push(format!("searching {}: {broken}", connected.forge.name()));
             }
-            if self.may_go_on(turn.as_ref()).await {
-                harvest.admitted.extend(Box::pin(self.follow_up(connected)).await);
-            }
+            let followed = Box::pin(self.follow_up(connected, turn.as_ref())).await;
+            harvest.admitted.extend(followed);
             self.end_search(turn).await;
             if self.stop.asked.is_cancelled() {
                 return harvest;
@@ -120,8 +119,8 @@ impl Service {
         Ok(turn.map_or(Searching::Elsewhere, |turn| Searching::Here(Some(turn))))
     }
 
-    /// Extends the turn after a search, which may have taken long; returns false if another machine
-    /// has it now, or nobody knows.
+    /// Extends the turn after a part of the work that may have taken long; returns false if another
+    /// machine has it now, or nobody knows.
     async fn may_go_on(&self, turn: Option<&Turn>) -> bool {
         let Some(turn) = turn else { return true };
         let kept = self.services.store.keep_turn(turn, LONGEST_SEARCH).await;
@@ -187,9 +186,10 @@ impl Service {
         let record = self.first_record(&title, asked, seen).await?;
         let (forge, store) = (&connected.forge, &self.services.store);
         forge.add_label(task, &connected.labels.processing).await?;
-        // All that goes with a run is done while the trigger is there, for a known one too: who was
-        // killed in between, or refused, has left it undone. It begins when the one that has its
-        // branch has ended, and that must not wait for people who look here.
+        // All that goes with a run is done while the trigger is there, for a known one too: a
+        // process that was killed in between, or that the forge refused, has left it undone. The
+        // run begins after another one that works on the same branch has ended. That one goes on
+        // here if it waits for people: they look at this item now, and would not see that it waits.
         for other in store.beside(task).await? {
             self.let_go_on(other).await?;
         }
@@ -270,8 +270,7 @@ impl Service {
         }
         .to_string();
         // Whoever finds the item again need not ask again.
-        let asked = store.requests(run).await?;
-        if !asked.iter().any(|request| request.text == command) {
+        if !ends_with(&store.requests(run).await?, &command) {
             store.ask(run, &command, None).await?;
         }
         Ok(())
@@ -286,6 +285,12 @@ impl Service {
         let fresh = connected.forge.item(&item.task).await?;
         Ok(!fresh.is_open || !fresh.labels.contains(&connected.labels.trigger))
     }
+}
+
+/// Returns true if the newest of the requests is this command. An older one does not count: what
+/// was asked after it, such as a pause, would have the last word.
+fn ends_with(requests: &[Request], command: &str) -> bool {
+    requests.last().is_some_and(|request| request.text == command)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -312,5 +317,21 @@ impl AdmitError {
     #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
     pub(super) fn record(error: serde_json::Error) -> Self {
         Self::Record(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_before_a_pause_is_asked_again_after_it() {
+        let requests = ["resume", "pause", "resume"].map(|text| Request {
+            id: Uuid::nil(),
+            text: text.to_owned(),
+            by: None,
+        });
+        let asked = [0, 1, 2, 3].map(|count| ends_with(&requests[..count], "resume"));
+        assert_eq!(asked, [false, true, false, true]);
     }
 }
