@@ -155,16 +155,20 @@ impl<P: Platform> Host<P> {
             .copied()
             .filter(|label| !known.contains(&P::label_key(label)))
             .collect();
-        // The program makes a label where it puts it on, and this one is put on by people.
-        let trigger = settings.labels.trigger.as_str();
-        let detail = match missing.len() {
-            0 => "are there".to_owned(),
-            _ if missing.contains(&trigger) => {
-                format!("'{trigger}' is for you to create; the others will be made when they are needed")
-            }
-            _ => format!("{} will be made when they are needed", missing.join(", ")),
-        };
+        let detail = told_of(&missing, settings.labels.trigger.as_str());
         Ok(Verdict::Good { detail })
+    }
+}
+
+/// Returns what people are told of the labels that are missing. The program makes a label where it
+/// puts it on, and the trigger is put on by people.
+fn told_of(missing: &[&str], trigger: &str) -> String {
+    let are_others_missing = missing.iter().any(|label| *label != trigger);
+    match (missing.contains(&trigger), are_others_missing) {
+        (false, false) => "are there".to_owned(),
+        (false, true) => format!("{} will be made when they are needed", missing.join(", ")),
+        (true, false) => format!("'{trigger}' is for you to create"),
+        (true, true) => format!("'{trigger}' is for you to create; the others will be made when they are needed"),
     }
 }
 
@@ -185,4 +189,21 @@ fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
         Failure::Unprepared { remedy, .. } => remedy.clone(),
     };
     Verdict::bad(failure, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_of_the_labels_that_are_missing_and_of_no_others() {
+        let missing: [&[&str]; 4] = [&[], &["done"], &["go"], &["go", "done"]];
+        let told = missing.map(|missing| told_of(missing, "go"));
+        insta::assert_snapshot!(told.join("\n"), @"
+        are there
+        done will be made when they are needed
+        'go' is for you to create
+        'go' is for you to create; the others will be made when they are needed
+        ");
+    }
 }
