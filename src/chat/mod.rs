@@ -167,7 +167,7 @@ impl Chat {
                     }
                     Err(fault) => {
                         if let Some(ChatMessage { session, .. }) = under_way.broke_off(fault.id()) {
-                            tracing::error!(session, "a message was not answered by a fault of this program: {fault}");
+                            tracing::error!(session, "a message was not answered because of a fault: {fault}");
                         }
                     }
                 },

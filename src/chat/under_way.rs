@@ -60,7 +60,8 @@ impl UnderWay {
         Some(message)
     }
 
-    /// Does what [`Self::failed`] does, for a message that broke the program off.
+    /// Counts an attempt at a message that broke the program off, and has its conversation rest;
+    /// returns the message.
     pub(super) fn broke_off(&mut self, task: Id) -> Option<ChatMessage> {
         let message = self.failed(task)?;
         *self.broken.entry(message.id.clone()).or_default() += 1;
@@ -109,7 +110,7 @@ mod tests {
         assert!(under_way.is_given_up(&strange) && !under_way.is_given_up(&behind));
         under_way.answered(at_work);
         assert!(under_way.may_begin(&other));
-        // It is answered by that it is given up.
+        // Giving it up answers it, and the next message of its conversation may begin.
         let task = begin(&mut under_way, &strange);
         under_way.answered(task);
         assert!(under_way.may_begin(&behind) && under_way.broken.is_empty());

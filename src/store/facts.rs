@@ -70,15 +70,16 @@ impl Store {
         again!(self.add_once(facts, None))
     }
 
-    /// Does what [`Store::add_facts`] does, after an attempt that failed. Its commit may have been
-    /// kept and not answered: facts that stand behind the number `after` already are not written a
-    /// second time.
+    /// Numbers facts and keeps them, after an attempt that failed; returns the number of the last
+    /// one. The database may have kept what the attempt wrote without an answer: facts with numbers
+    /// above `after` that are there already are not written a second time.
     pub async fn add_facts_again(&self, facts: &[NewFact], after: u64) -> Result<u64, StoreError> {
         again!(self.add_once(facts, Some(after)))
     }
 
     async fn add_once(&self, facts: &[NewFact], after: Option<u64>) -> Result<u64, StoreError> {
-        // Of the attempt before nothing is under way any more: it had the same turn to its end.
+        // The attempt before is no longer under way: it held the lock on the numbering until its
+        // transaction ended, and this one has the lock now.
         let mut transaction = self.engine.begin(Purpose::Number).await?;
         if let (Some(after), Some(fact)) = (after, facts.last()) {
             let query = Statement::new(

@@ -318,9 +318,10 @@ async fn assignment(
     Ok((event.at >= since).then(|| wish(name, is_told.then_some(event))))
 }
 
-/// Returns a time of this machine's clock as the forge's shows it: the end of a run stands there by
-/// the one, and an assignment by the other. Unlike for mentions a tolerance of minutes is no help,
-/// since what was assigned shortly before the end was known to the run.
+/// Returns a time of this machine's clock as the forge's clock shows it: the end of a run is a time
+/// of this machine's clock, and an assignment is one of the forge's. Unlike for mentions a
+/// tolerance of minutes is no help, since what was assigned shortly before the end was known to the
+/// run.
 fn by_its_clock(time: DateTime<Utc>, now: DateTime<Utc>, forge_now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = now - forge_now;
     if ahead.abs() < CLOCKS_AGREE {

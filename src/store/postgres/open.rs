@@ -28,7 +28,8 @@ pub(in crate::store) async fn open(server: &Server, grace: Duration) -> Result<P
     open_over(link(server)?, grace).await
 }
 
-/// Does what [`open`] does, over a way that was prepared.
+/// Opens the database over a link that the caller prepared, makes or migrates its tables, and makes
+/// this process one of its workers.
 pub(super) async fn open_over(link: Link, grace: Duration) -> Result<Postgres, StoreError> {
     refuse_pooler(&link).await?;
     version(&link).await?;

@@ -127,7 +127,8 @@ async fn behind(server: &server::Running, grace: Duration) -> (Schema, Way, Stor
     behind_for(server, grace, LONGEST).await
 }
 
-/// Does what [`behind`] does; a lost connection is waited for no longer than `patience`.
+/// Returns a store behind a way that can be cut, and the same store without it. The first one waits
+/// for a lost connection no longer than `patience`.
 async fn behind_for(server: &server::Running, grace: Duration, patience: Duration) -> (Schema, Way, Store) {
     let schema = Schema::on(&server.address);
     let folder = server.address.split("host=").nth(1).unwrap().split('&').next().unwrap();
