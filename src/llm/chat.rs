@@ -42,8 +42,10 @@ pub struct Chat {
     variation: Option<usize>,
     cancel: CancellationToken,
     history: Vec<Message>,
-    /// Number of messages that are stored.
+    /// Number of messages of the history that are stored.
     saved: usize,
+    /// Number of all stored messages: also those that summaries have replaced since.
+    stored: usize,
     counted: Option<LastCount>,
     /// Number of pieces of a streamed reply that have arrived.
     arrived: watch::Sender<u64>,
@@ -70,6 +72,7 @@ impl Chat {
             cancel,
             history: Vec::new(),
             saved: 0,
+            stored: 0,
             counted: None,
             arrived: watch::Sender::new(0),
         }
@@ -114,6 +117,7 @@ impl Chat {
 
     /// Continues a stored conversation.
     pub fn resume(&mut self, stored: Vec<Message>) {
+        self.stored = stored.len();
         self.history = compaction::folded(stored);
         self.saved = self.history.len();
         self.counted = None;
@@ -330,10 +334,16 @@ impl Chat {
     /// Replaces messages by `summary`, a [`Message::Summary`] of them, and goes on with `kept`. All
     /// of it must have been stored.
     pub fn compact(&mut self, summary: Message, kept: Vec<Message>) {
+        self.stored += 1 + kept.len();
         compaction::take_up(&mut self.history, summary);
         self.history.extend(kept);
         self.saved = self.history.len();
         self.counted = None;
+    }
+
+    /// Returns how many messages are known to be stored: the place of the next one in the store.
+    pub fn stored(&self) -> usize {
+        self.stored
     }
 
     /// Returns the messages that are not stored yet.
@@ -341,9 +351,10 @@ impl Chat {
         &self.history[self.saved..]
     }
 
-    /// Counts all messages as stored, once they are. Counted when they are handed out, those of a
-    /// save that failed would be missing from the next one, which saves what was noted of them.
+    /// Counts all messages as stored, once they are. Those of a save that failed are handed out
+    /// again, for the same places.
     pub fn note_saved(&mut self) {
+        self.stored += self.unsaved().len();
         self.saved = self.history.len();
     }
 

@@ -206,7 +206,7 @@ async fn a_lost_lease_saves_nothing() {
     }];
     for result in [
         winner.save(&old, State::Failed, &Value::Null).await,
-        winner.append(&old, &Value::Null, &message).await,
+        winner.append(&old, &Value::Null, 0, &message).await,
         winner.heartbeat(&old, TTL).await,
         winner.release(&old, None).await,
     ] {
@@ -345,11 +345,29 @@ async fn a_long_conversation_is_read_back_in_its_order() {
         })
         .collect();
     for (turn, pair) in said.chunks(2).enumerate() {
-        store.append(&lease, &json!({ "turns": turn }), pair).await.unwrap();
+        let record = json!({ "turns": turn });
+        store.append(&lease, &record, 2 * turn, pair).await.unwrap();
     }
     assert_eq!(store.messages(run).await.unwrap(), said);
     let saved = store.run(run).await.unwrap().unwrap();
     assert_eq!((saved.record, saved.state), (json!({ "turns": 999 }), State::Queued));
+}
+
+#[tokio::test]
+async fn what_is_appended_again_with_more_behind_it_is_there_once() {
+    let place = place();
+    let store = place.open().await;
+    let run = admit(&store, 1).await;
+    let lease = claim(&store).await;
+    let said = ["a", "b", "c"].map(|text| Message::User {
+        text: text.to_owned(),
+        pictures: Vec::new(),
+    });
+    store.append(&lease, &Value::Null, 0, &said[..2]).await.unwrap();
+    // As after an answer that was lost.
+    store.append(&lease, &json!({ "turns": 2 }), 0, &said).await.unwrap();
+    assert_eq!(store.messages(run).await.unwrap(), said);
+    assert_eq!(store.run(run).await.unwrap().unwrap().record, json!({ "turns": 2 }));
 }
 
 #[tokio::test]

@@ -117,6 +117,7 @@ async fn a_stored_conversation_goes_on_natively_or_written_out() {
         );
         first.note_saved();
         assert_eq!(first.unsaved(), []);
+        assert_eq!(first.stored(), stored.len());
         let stored: Vec<Message> = serde_json::from_str(&serde_json::to_string(&stored).unwrap()).unwrap();
 
         // The same model: calls of another would be written out in any case.

@@ -59,7 +59,7 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     let record = claim.written_record()?;
     let store = &claim.services.store;
     store
-        .append(&claim.lease, &record, std::slice::from_ref(&summary))
+        .append(&claim.lease, &record, chat.stored(), std::slice::from_ref(&summary))
         .await?;
     chat.compact(summary, Vec::new());
     claim.note(Fact::Compacted { messages: replaces });

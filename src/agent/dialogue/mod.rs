@@ -38,7 +38,8 @@ pub(crate) async fn save(claim: &mut Claim, chat: &mut Chat) -> Result<(), Inter
             redaction::clean_message(&claim.services.redactor, message);
         }
         let record = claim.written_record()?;
-        claim.services.store.append(&claim.lease, &record, &unsaved).await?;
+        let store = &claim.services.store;
+        store.append(&claim.lease, &record, chat.stored(), &unsaved).await?;
         chat.note_saved();
     }
     Ok(())

@@ -217,7 +217,7 @@ mod tests {
                 pictures: Vec::new(),
             })
             .collect();
-        store.append(&lease, &json!({ "a": 1 }), &said).await.unwrap();
+        store.append(&lease, &json!({ "a": 1 }), 0, &said).await.unwrap();
         store.ask(lease.run, "pause", None).await.unwrap();
         let upload = uuid::Uuid::now_v7();
         for position in 0..20 {

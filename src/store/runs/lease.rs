@@ -217,11 +217,26 @@ impl Store {
     /// Appends to the run's conversation and saves the record that goes with it, in one
     /// transaction: a crash leaves both or neither. The state stays, which spares its indexes.
     /// Costs the same whatever the length of the conversation.
-    pub async fn append(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
-        again!(self.append_once(lease, record, messages))
+    ///
+    /// `first` is the place of the first message, counted from 0. A message whose place is taken is
+    /// the same one, from an earlier call of which nobody knew whether it was kept, and stays.
+    pub async fn append(
+        &self,
+        lease: &Lease,
+        record: &Value,
+        first: usize,
+        messages: &[Message],
+    ) -> Result<(), StoreError> {
+        again!(self.append_once(lease, record, first, messages))
     }
 
-    async fn append_once(&self, lease: &Lease, record: &Value, messages: &[Message]) -> Result<(), StoreError> {
+    async fn append_once(
+        &self,
+        lease: &Lease,
+        record: &Value,
+        first: usize,
+        messages: &[Message],
+    ) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let update = Statement::new(
             "UPDATE runs SET record = $3, updated_at = $4 WHERE id = $1 AND lease_token = $2 AND finished_at IS NULL",
@@ -231,16 +246,17 @@ impl Store {
             .with(record.to_string())
             .with(Utc::now());
         still_held(lease, transaction.execute(update).await?)?;
-        for message in messages {
+        for (position, message) in (first..).zip(messages) {
             let text = serde_json::to_string(message).map_err(|error| StoreError::Database {
                 store: format!("a message of run {}", lease.run),
                 source: error.into(),
             })?;
             let insert = Statement::new(
-                "INSERT INTO messages (run, position, message)
-                 SELECT $1, COALESCE(MAX(position), -1) + 1, $2 FROM messages WHERE run = $1",
+                "INSERT INTO messages (run, position, message) VALUES ($1, $2, $3)
+                 ON CONFLICT (run, position) DO NOTHING",
             );
-            transaction.execute(insert.with(lease.run).with(text)).await?;
+            let insert = insert.with(lease.run).with(position as u64).with(text);
+            transaction.execute(insert).await?;
         }
         transaction.commit().await
     }

@@ -22,7 +22,7 @@ async fn another_worker_s_token_and_that_of_another_run_write_nothing() {
     }];
     for result in [
         other.save(&lease, State::Done, &Value::Null).await,
-        other.append(&lease, &Value::Null, &message).await,
+        other.append(&lease, &Value::Null, 0, &message).await,
         other.heartbeat(&lease, TTL).await,
         other.release(&lease, None).await,
     ] {

@@ -17,7 +17,8 @@ pub(in crate::store) async fn finished(store: &Store, number: u64, word: &str) -
         text: word.repeat(3_000),
         pictures: Vec::new(),
     }];
-    store.append(&lease, &json!({ "task": word }), &said).await.unwrap();
+    let record = json!({ "task": word });
+    store.append(&lease, &record, 0, &said).await.unwrap();
     store.save(&lease, State::Done, &json!({ "task": word })).await.unwrap();
     run
 }

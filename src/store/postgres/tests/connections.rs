@@ -167,7 +167,8 @@ async fn a_connection_that_is_lost_for_seconds_is_waited_for_and_nothing_is_writ
         };
         let messages = [said(&text)];
         let record = json!({ "round": round });
-        let (appended, ()) = tokio::join!(store.append(&lease, &record, &messages), mending);
+        let appending = store.append(&lease, &record, expected.len(), &messages);
+        let (appended, ()) = tokio::join!(appending, mending);
         appended.unwrap();
         expected.extend(messages);
         // And cut in the middle of many writes, each of which counts once.
@@ -179,10 +180,11 @@ async fn a_connection_that_is_lost_for_seconds_is_waited_for_and_nothing_is_writ
         };
         let writing = async {
             let mut written = Vec::new();
+            let before = expected.len();
             for number in 0..20 {
                 let message = said(&format!("{round}.{number}"));
                 store
-                    .append(&lease, &record, std::slice::from_ref(&message))
+                    .append(&lease, &record, before + written.len(), std::slice::from_ref(&message))
                     .await
                     .unwrap();
                 written.push(message);
@@ -211,8 +213,11 @@ async fn a_commit_whose_answer_is_lost_for_longer_than_it_is_waited_for_is_not_m
         way.mend();
     };
     let first = [said("once")];
-    let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, &first), mending);
+    let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, 0, &first), mending);
     assert!(matches!(appended, Err(StoreError::Database { .. })), "{appended:?}");
+    assert_eq!(store.messages(run).await.unwrap(), first);
+    // Whoever was not told saves it again.
+    store.append(&lease, &Value::Null, 0, &first).await.unwrap();
     assert_eq!(store.messages(run).await.unwrap(), first);
 
     // Back in time, the server says that it was kept.
@@ -222,7 +227,7 @@ async fn a_commit_whose_answer_is_lost_for_longer_than_it_is_waited_for_is_not_m
         way.mend();
     };
     let second = [said("twice")];
-    let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, &second), mending);
+    let (appended, ()) = tokio::join!(store.append(&lease, &Value::Null, 1, &second), mending);
     appended.unwrap();
     assert_eq!(store.messages(run).await.unwrap(), [first, second].concat());
 }

@@ -45,7 +45,8 @@ async fn add_finished_runs(store: &Store, numbers: std::ops::Range<u64>) {
         let task = issue(number);
         store.admit(&task, "Long ago", &Value::Null).await.unwrap();
         let lease = claim(store).await;
-        store.append(&lease, &Value::Null, &[said("long ago")]).await.unwrap();
+        let words = [said("long ago")];
+        store.append(&lease, &Value::Null, 0, &words).await.unwrap();
         fact(store, lease.run).await;
         store.save(&lease, State::Done, &Value::Null).await.unwrap();
         let change = issue(number + 1_000_000);
@@ -173,9 +174,10 @@ async fn admit_again(store: &Store, number: u64) {
     store.admit(&issue(number), "Again", &Value::Null).await.unwrap();
 }
 
-async fn append(store: &Store, lease: &Lease) {
+async fn append(store: &Store, lease: &Lease, first: usize) {
     let record = json!({ "turns": 1 });
-    store.append(lease, &record, &[said("a"), said("b")]).await.unwrap();
+    let words = [said("a"), said("b")];
+    store.append(lease, &record, first, &words).await.unwrap();
 }
 
 #[tokio::test]
@@ -197,14 +199,14 @@ async fn a_message_behind_a_thousand_others_costs_what_the_first_did() {
     let (store, steps) = counted(&folder).await;
     admit(&store, 1).await;
     let lease = claim(&store).await;
-    append(&store, &lease).await;
+    append(&store, &lease, 0).await;
     steps.store(0, Ordering::Relaxed);
-    append(&store, &lease).await;
+    append(&store, &lease, 2).await;
     let early = steps.swap(0, Ordering::Relaxed);
     let record = json!({ "turns": 1 });
     let said: Vec<_> = (0..1_000).map(|number| said(&number.to_string())).collect();
-    store.append(&lease, &record, &said).await.unwrap();
+    store.append(&lease, &record, 4, &said).await.unwrap();
     steps.store(0, Ordering::Relaxed);
-    append(&store, &lease).await;
+    append(&store, &lease, 1_004).await;
     assert_eq!(steps.load(Ordering::Relaxed), early);
 }
