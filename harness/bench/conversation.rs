@@ -81,9 +81,10 @@ async fn appends(said: &[Message]) -> anyhow::Result<Vec<f64>> {
         .await?
         .context("the run cannot be claimed")?;
     let mut took = Vec::with_capacity(said.len());
-    for message in said {
+    for (place, message) in said.iter().enumerate() {
         let begun = Instant::now();
-        store.append(&lease, &record, std::slice::from_ref(message)).await?;
+        let message = std::slice::from_ref(message);
+        store.append(&lease, &record, place, message).await?;
         took.push(milliseconds(begun.elapsed()));
     }
     anyhow::ensure!(
