@@ -34,7 +34,8 @@ pub enum Message {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// `None` for a reply in JSON, and where an earlier version stored it.
+        /// `None` for a reply without native calls and thoughts, such as one in JSON, and where an
+        /// earlier version stored it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
     },
@@ -56,7 +57,8 @@ pub enum Message {
 /// is sent or shown them, since they are no words of the reply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Provider, model and address. What others said and called reaches it as text.
+    /// Provider, model and address; empty where what the model wants back could not be kept. What
+    /// others said and called reaches it as text.
     pub model: String,
     /// The part that belongs to the message; null if there is none.
     #[serde(default, skip_serializing_if = "Value::is_null")]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::conversation::decode::DONE;
 use crate::conversation::{Message, Origin, ToolCall, ToolResult, tool_name};
 use crate::llm::connection::Connection;
+use crate::llm::provider::masked_messages;
 
 /// How results are written for a model that takes no native calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +78,8 @@ pub(super) fn rendered_for<'chat>(
     history: &'chat [Message],
 ) -> Cow<'chat, [Message]> {
     let messages = if is_native {
-        render_foreign_calls(history, &connection.provider.info().describe())
+        let model = connection.provider.info().describe();
+        render_foreign_calls(history, &model, connection.masks_personal_data)
     } else {
         render_calls_as_json(history)
     };
@@ -92,12 +94,16 @@ fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
 
 /// Returns `history` with the native calls that another model than `model` made as JSON text, and
 /// without what only the other one may get. One provider refuses the ids that another gives, and a
-/// model that thinks refuses calls without its own thoughts or signature.
-fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str) -> Cow<'chat, [Message]> {
-    rendered(history, |origin| origin.is_some_and(|origin| origin.model != model))
+/// model that thinks refuses calls without its own thoughts or signature, or with changed ones: if
+/// personal data is masked, calls with such data in what goes with them are foreign, too.
+fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str, is_masked: bool) -> Cow<'chat, [Message]> {
+    let is_foreign =
+        |origin: &Origin| origin.model != model || (is_masked && masked_messages::changes_carried(origin));
+    rendered(history, |origin| origin.is_some_and(is_foreign))
 }
 
-/// Renders the replies whose origin is `meant`, and the results of their calls.
+/// Writes the replies for whose origin `is_meant` is true as JSON text, and the results of their
+/// calls.
 fn rendered(history: &[Message], is_meant: impl Fn(Option<&Origin>) -> bool) -> Cow<'_, [Message]> {
     let is_written = |message: &Message| match message {
         Message::Assistant { calls, origin, .. } => {
@@ -224,7 +230,7 @@ mod tests {
             [reply, Message::Results { results: vec![result] }]
         };
         let history = [said("one"), said("other")].concat();
-        assert_eq!(render_foreign_calls(&history[..2], "one").as_ref(), said("one"));
+        assert_eq!(render_foreign_calls(&history[..2], "one", false).as_ref(), said("one"));
         let written = [
             Message::Assistant {
                 text: json!({"comment": "go", "tool": "a/b", "args": {"x": 1}}).to_string(),
@@ -237,12 +243,22 @@ mod tests {
             },
         ];
         let expected = [written.as_slice(), &said("other")].concat();
-        assert_eq!(render_foreign_calls(&history, "other").as_ref(), expected);
+        assert_eq!(render_foreign_calls(&history, "other", true).as_ref(), expected);
+        // Personal data is not sent in thoughts either.
+        let mut private = said("other");
+        if let Message::Assistant {
+            origin: Some(origin), ..
+        } = &mut private[0]
+        {
+            origin.carried = json!({ "thoughts": "Ask jane@acme.dev." });
+        }
+        assert_eq!(render_foreign_calls(&private, "other", false).as_ref(), private);
+        assert_eq!(render_foreign_calls(&private, "other", true).as_ref(), written);
         // Nobody knows who made what an earlier version stored, and it stays as it is.
         let mut old = said("one");
         if let Message::Assistant { origin, .. } = &mut old[0] {
             *origin = None;
         }
-        assert_eq!(render_foreign_calls(&old, "other").as_ref(), old);
+        assert_eq!(render_foreign_calls(&old, "other", false).as_ref(), old);
     }
 }

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Message, ToolCall, ToolResult};
+use crate::conversation::{Message, Origin, ToolCall, ToolResult};
 use crate::plan::Plan;
 use crate::review::{Blocker, Review};
 use crate::secret::Redactor;
@@ -87,13 +87,12 @@ pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
             for call in calls {
                 clean_call(redactor, call);
             }
-            // The model may find that it was changed, and refuse it; a secret is not kept for that.
-            if let Some(origin) = origin {
-                clean_words(redactor, &mut origin.carried);
-                origin
-                    .of_calls
-                    .values_mut()
-                    .for_each(|value| clean_words(redactor, value));
+            // The model would refuse what was changed. So nobody gets it back, and the calls are
+            // sent as text.
+            if let Some(origin) = origin
+                && has_secrets(redactor, origin)
+            {
+                *origin = Origin::default();
             }
         }
         Message::Results { results } => {
@@ -103,6 +102,15 @@ pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
             }
         }
     }
+}
+
+/// Tells whether what only the model gets back holds something that redaction takes out.
+fn has_secrets(redactor: &Redactor, origin: &Origin) -> bool {
+    origin.of_calls.values().chain([&origin.carried]).any(|value| {
+        let mut cleaned = value.clone();
+        clean_words(redactor, &mut cleaned);
+        cleaned != *value
+    })
 }
 
 fn clean_call(redactor: &Redactor, call: &mut ToolCall) {
@@ -128,7 +136,6 @@ fn clean_text(redactor: &Redactor, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::Origin;
     use serde_json::json;
 
     #[test]
@@ -163,21 +170,28 @@ mod tests {
     #[test]
     fn what_the_model_said_and_called_is_cleaned() {
         let redactor = Redactor::new(&["hunter2hunter2".into()]);
-        let said = |word: &str| Message::Assistant {
+        let said = |word: &str, origin: Origin| Message::Assistant {
             text: format!("{{\"comment\":\"{word}\"}}"),
             calls: vec![ToolCall {
                 id: "1".to_owned(),
                 tool: "workspace/execute_command".to_owned(),
                 args: json!({ "command": word }).as_object().cloned().unwrap_or_default(),
             }],
-            origin: Some(Origin {
-                model: "m".to_owned(),
-                carried: json!({ "reasoning_content": format!("It is {word}.") }),
-                of_calls: [("1".to_owned(), json!({ "said": word }))].into(),
-            }),
+            origin: Some(origin),
         };
-        let mut message = said("hunter2hunter2");
-        clean_message(&redactor, &mut message);
-        assert_eq!(message, said("[redacted]"));
+        let thought = |of_message: &str, of_call: &str| Origin {
+            model: "m".to_owned(),
+            carried: json!({ "reasoning_content": format!("It is {of_message}.") }),
+            of_calls: [("1".to_owned(), json!({ "said": of_call }))].into(),
+        };
+        for (before, after) in [
+            (thought("it", "so"), thought("it", "so")),
+            (thought("hunter2hunter2", "so"), Origin::default()),
+            (thought("it", "hunter2hunter2"), Origin::default()),
+        ] {
+            let mut message = said("hunter2hunter2", before);
+            clean_message(&redactor, &mut message);
+            assert_eq!(message, said("[redacted]", after));
+        }
     }
 }

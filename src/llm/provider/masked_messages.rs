@@ -5,12 +5,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::conversation::{Message, ToolCall, ToolResult};
+use crate::conversation::{Message, Origin, ToolCall, ToolResult};
 use crate::secret::personal::masked;
 
 /// Returns the messages with a mark in the place of each piece of personal data.
 pub(crate) fn mask(messages: &[Message]) -> Vec<Message> {
     messages.iter().map(message).collect()
+}
+
+/// Tells whether masking would change what only the model that made the reply gets back. Changed,
+/// it would be refused.
+pub(crate) fn changes_carried(origin: &Origin) -> bool {
+    let mut values = origin.of_calls.values().chain([&origin.carried]);
+    values.any(|whole| value(whole) != *whole)
 }
 
 fn message(message: &Message) -> Message {
@@ -24,7 +31,7 @@ fn message(message: &Message) -> Message {
         Message::Assistant { text, calls, origin } => Message::Assistant {
             text: masked(text),
             calls: calls.iter().map(call).collect(),
-            // Only who made it gets it back, and that saw marks alone.
+            // No reply is left in which masking would change it, see [`changes_carried`].
             origin: origin.clone(),
         },
         Message::Summary { replaces, text } => Message::Summary {
