@@ -186,12 +186,14 @@ impl Chat {
         self.answer_open_calls(&mut Vec::new());
         let mut connection = Arc::clone(self.connection.in_order(|other| self.has_room(other)));
         let mut failed: Option<LlmError> = None;
+        let mut short: Vec<String> = Vec::new();
         let (reply, origin) = loop {
             let error = match self.ask(&connection).await {
                 Ok(reply) => break reply,
                 Err(error) => error,
             };
-            let next = connection.instead_after(&error, |other| self.has_room(other));
+            let may_answer = |other: &Connection| !short.contains(&other.name) && self.has_room(other);
+            let next = connection.instead_after(&error, may_answer);
             if let Some(next) = next.map(Arc::clone) {
                 tracing::warn!(%error, "the model {} is asked in the place of {}", next.name, connection.name);
                 failed.get_or_insert(error);
@@ -207,6 +209,7 @@ impl Chat {
             if let Some(before) = failed.take() {
                 return Err(before);
             }
+            short.push(connection.name.clone());
             connection = Arc::clone(&self.connection);
         };
         self.answered_by.clone_from(&connection.name);
@@ -234,7 +237,6 @@ impl Chat {
             });
         }
         let is_held = connection.constrains_replies && !self.native;
-        let form = self.form.as_deref().filter(|_| is_held);
         let summary = RequestSummary {
             with_tools: self.native,
             needed,
@@ -245,7 +247,7 @@ impl Chat {
             prompt: Prompt {
                 messages,
                 tools,
-                form,
+                form: self.form.as_deref().filter(|_| is_held),
                 variation: self.variation.or(circling),
             },
             arrived: &self.arrived,
@@ -351,8 +353,7 @@ impl Chat {
         &self.history[self.saved..]
     }
 
-    /// Counts all messages as stored, once they are. Those of a save that failed are handed out
-    /// again, for the same places.
+    /// Counts all messages as stored, once they are. After a failed save they are handed out again.
     pub fn note_saved(&mut self) {
         self.stored += self.unsaved().len();
         self.saved = self.history.len();

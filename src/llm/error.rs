@@ -57,16 +57,16 @@ pub enum LlmError {
 }
 
 impl LlmError {
-    /// Tells whether another model may well be able to do what one fails to do with this error.
+    /// Tells whether a model that fails with this error cannot answer at all, while another may.
+    /// Without native calls the same model goes on in JSON.
     pub(super) fn is_shortcoming(&self) -> bool {
         match self {
             Self::Refused { .. }
             | Self::Truncated { .. }
             | Self::TooLong { .. }
             | Self::SmallWindow { .. }
-            | Self::ToolsUnsupported(_)
             | Self::NotLocal { .. } => true,
-            Self::RateLimited { .. } | Self::Unreachable { .. } | Self::Cancelled => false,
+            Self::ToolsUnsupported(_) | Self::RateLimited { .. } | Self::Unreachable { .. } | Self::Cancelled => false,
         }
     }
 }

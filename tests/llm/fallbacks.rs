@@ -43,7 +43,6 @@ async fn what_a_fallback_cannot_do_does_not_take_the_place_of_the_models_own_err
             Some("This model's maximum context length is 4096 tokens."),
             1,
         ),
-        (large.clone(), Some("scripted does not support tools"), 1),
         (large.clone(), Some("temperature is wrong"), 1),
     ] {
         let (model, near) = (Model::start().await, Model::start().await);
@@ -79,6 +78,32 @@ async fn a_fallback_that_fails_while_the_model_is_out_of_order_has_the_model_ask
     assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
     assert_eq!(chat.answered_by(), "llm");
     assert_eq!((model.requests().len(), near.requests().len()), (2, 2));
+    model.finish();
+    near.finish();
+}
+
+#[tokio::test]
+async fn a_fallback_that_fell_short_is_not_asked_again_in_the_same_call() {
+    let (model, near) = (Model::start().await, Model::start().await);
+    model.rate_limited(Some(7_200)).rate_limited(Some(7_200));
+    near.done("Greeted.").refuses("temperature is wrong");
+    let mut chat = beside(&model, &near, &json!({}));
+    assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+    chat.send_user_message(&clean("Again."));
+    let error = chat.get_response().await.unwrap_err();
+    assert!(matches!(error, LlmError::RateLimited { .. }), "{error}");
+    assert_eq!((model.requests().len(), near.requests().len()), (2, 2));
+    model.finish();
+    near.finish();
+}
+
+#[tokio::test]
+async fn a_fallback_without_native_calls_has_the_conversation_go_on_in_json() {
+    let (model, near) = (Model::start().await, Model::start().await);
+    model.rate_limited(Some(7_200));
+    near.refuses("scripted does not support tools");
+    let error = beside(&model, &near, &json!({})).get_response().await.unwrap_err();
+    assert!(matches!(error, LlmError::ToolsUnsupported(_)), "{error}");
     model.finish();
     near.finish();
 }
