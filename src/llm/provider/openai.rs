@@ -240,8 +240,8 @@ impl Provider for OpenAiServer {
         let learned = &self.adaptations;
         let words = refusal.to_lowercase();
         let is_unknown = |field: &str| body.get(field).is_some() && words.contains(field);
-        let refuses_stream =
-            words.contains("stream") && (words.contains("not support") || words.contains("unsupported"));
+        let refusals = ["not support", "n't support", "unsupported"];
+        let refuses_stream = words.contains("stream") && refusals.iter().any(|refusal| words.contains(refusal));
         // Requests that were sent at the same time are refused for the same reason. Each of them is
         // sent again, whichever was the first to learn it.
         if is_unknown("stream_options") {
@@ -430,6 +430,14 @@ mod tests {
             assert_eq!(limit(), [Some(500), None]);
             assert!(!server.adapt("max_tokens is too large: 500", &older));
         }
+    }
+
+    #[test]
+    fn a_model_that_calls_only_without_a_stream_is_asked_without() {
+        let (_, server) = openai(&at(ProviderName::Openai, "http://127.0.0.1:8080/v1")).unwrap();
+        let words = "This model doesn't support tool use in streaming mode.";
+        assert!(server.adapt(words, &json!({ "stream": true, "tools": [] })));
+        assert!(!server.adapt(words, &json!({ "stream": false, "tools": [] })));
     }
 
     #[test]

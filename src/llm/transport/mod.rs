@@ -46,7 +46,7 @@ const BACKOFF: Backoff = Backoff::thrice(Duration::from_millis(300), 4.0);
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of an answer. No reply of a model is near it.
 const MAX_BODY_BYTES: usize = 64 << 20;
-/// Most fields of a request that one call learns to leave out.
+/// Most fields of a request that one attempt learns to leave out: it sends once more than that.
 const MOST_ADAPTATIONS: usize = 4;
 
 /// The way to one model server.
@@ -167,7 +167,7 @@ impl Transport {
         let client = self.client().await?;
         let was_cut_off = AtomicBool::new(false);
         let once = || async {
-            for _ in 0..MOST_ADAPTATIONS {
+            for _ in 0..=MOST_ADAPTATIONS {
                 let body = request.body();
                 match self.attempt_reply(info, client, url, request, &body).await {
                     // Asked the same, the model would mostly write the same: it has to be told.
