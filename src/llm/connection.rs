@@ -235,7 +235,7 @@ impl Connection {
     /// Returns the connection to use in place of this one after `error`: one that has room for the
     /// conversation, as `has_room` tells.
     pub(super) fn instead_after(&self, error: &LlmError, has_room: impl Fn(&Self) -> bool) -> Option<&Arc<Self>> {
-        // The last one of all is asked however often it failed.
+        // A connection without fallback is never marked out of order.
         self.fallback.as_ref()?;
         match error {
             LlmError::Unreachable { .. } | LlmError::RateLimited { .. } => {

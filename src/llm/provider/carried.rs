@@ -25,9 +25,8 @@ pub(super) fn of_call(call: &Value) -> Value {
     call[EXTRA].clone()
 }
 
-/// Adds the thoughts to the replies that were `written` from `messages`. A server that has sent any
-/// wants some with each reply that calls, and takes none for some: without the field it refuses
-/// what was stored before thoughts were, or came without.
+/// Adds the thoughts to the replies that were `written` from `messages`. A server that sends
+/// reasoning demands the field with every reply that calls; an empty text satisfies it.
 pub(super) fn write_thoughts(written: &mut [Value], messages: &[Message]) {
     let thoughts = |origin: Option<&Origin>| origin.and_then(|origin| origin.carried.get(THOUGHTS)).cloned();
     let thinks = origins(messages).any(|origin| thoughts(origin).is_some());

@@ -31,14 +31,14 @@ static UNSUPPORTED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"\btools: extra (?:inputs|fields) are not permitted".to_owned(),
         format!(r"(?:endpoints?|providers?|models?) (?:were )?found that supports? {NAMES}\b"),
         r"--enable-auto-tool-choice|--tool-call-parser".to_owned(),
-        JINJA.to_owned(),
+        format!(r"\btool\w* {JINJA}"),
     ];
     let built = patterns.iter().filter_map(|pattern| Regex::new(pattern).ok());
     built.collect()
 });
 
-/// The words of llama.cpp's server, which some versions send as a fault of their own, with 500.
-const JINJA: &str = r"\btool\w* param requires --jinja";
+/// Words of llama.cpp's server, which some versions send as a fault of their own, with 500.
+const JINJA: &str = "param requires --jinja";
 
 /// Words, in lower case, of which one is in each error about the calls of one reply: of Groq (all
 /// but the last two), llama.cpp and Ollama.
@@ -56,7 +56,7 @@ pub(super) fn is_unsupported(status: StatusCode, words: &str) -> bool {
     match status.as_u16() {
         // OpenRouter finds no server behind it, with 404.
         400 | 404 | 422 => !is_unread(words) && UNSUPPORTED.iter().any(|pattern| pattern.is_match(words)),
-        500 => words.contains("param requires --jinja"),
+        500 => words.contains(JINJA),
         _ => false,
     }
 }

@@ -8,7 +8,6 @@
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
-use crate::conversation::Message;
 use crate::conversation::decode::files;
 use crate::llm::chat::Chat;
 
@@ -19,8 +18,7 @@ const NO_CALLS: &str =
 /// again.
 pub(super) async fn go_on(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
     run.claim.record.worked.native = Some(false);
-    let is_begun = |message: &Message| matches!(message, Message::Assistant { .. } | Message::Summary { .. });
-    if !chat.messages().iter().any(is_begun) {
+    if !dialogue::is_begun(chat) {
         return Ok(());
     }
     run.claim.record.worked.is_switched = true;
