@@ -354,23 +354,6 @@ async fn a_long_conversation_is_read_back_in_its_order() {
 }
 
 #[tokio::test]
-async fn what_is_appended_again_with_more_behind_it_is_there_once() {
-    let place = place();
-    let store = place.open().await;
-    let run = admit(&store, 1).await;
-    let lease = claim(&store).await;
-    let said = ["a", "b", "c"].map(|text| Message::User {
-        text: text.to_owned(),
-        pictures: Vec::new(),
-    });
-    store.append(&lease, &Value::Null, 0, &said[..2]).await.unwrap();
-    // As after an answer that was lost.
-    store.append(&lease, &json!({ "turns": 2 }), 0, &said).await.unwrap();
-    assert_eq!(store.messages(run).await.unwrap(), said);
-    assert_eq!(store.run(run).await.unwrap().unwrap().record, json!({ "turns": 2 }));
-}
-
-#[tokio::test]
 async fn a_request_stays_until_it_was_acted_on() {
     let place = place();
     let (worker, command_line) = (place.open().await, place.open().await);

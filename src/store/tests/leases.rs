@@ -1,6 +1,6 @@
 //! Whose token writes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{TTL, admit, claim, place};
 use crate::conversation::Message;
@@ -84,4 +84,21 @@ async fn what_this_worker_holds_is_held_by_nobody_else_and_by_nobody_once_it_is_
     let (again, _) = own.claim_run(waiting, TTL).await.unwrap().unwrap();
     own.save(&again, State::Done, &Value::Null).await.unwrap();
     assert!(own.held_anywhere().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_appended_again_with_more_behind_it_is_there_once() {
+    let place = place();
+    let store = place.open().await;
+    let run = admit(&store, 1).await;
+    let lease = claim(&store).await;
+    let said = ["a", "b", "c"].map(|text| Message::User {
+        text: text.to_owned(),
+        pictures: Vec::new(),
+    });
+    store.append(&lease, &Value::Null, 0, &said[..2]).await.unwrap();
+    // As after an answer that was lost.
+    store.append(&lease, &json!({ "turns": 2 }), 0, &said).await.unwrap();
+    assert_eq!(store.messages(run).await.unwrap(), said);
+    assert_eq!(store.run(run).await.unwrap().unwrap().record, json!({ "turns": 2 }));
 }
