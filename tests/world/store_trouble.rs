@@ -70,7 +70,7 @@ async fn a_store_that_cannot_be_written_costs_neither_work_nor_money() {
     // It holds what the store does not.
     assert_eq!(world.containers().await.len(), 1);
 
-    tamper(&world, "DROP TRIGGER full").await;
+    tamper(&world, "DROP TRIGGER refusing").await;
     tamper(&world, "UPDATE runs SET not_before = NULL").await;
     world.model.done("Greeted.");
     let ended = world.run().await;

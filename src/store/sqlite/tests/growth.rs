@@ -92,7 +92,7 @@ async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<
     note("claim");
     store.heartbeat(&lease, TTL).await.unwrap();
     note("heartbeat");
-    append(store, &lease).await;
+    append(store, &lease, 0).await;
     note("append");
     store.messages(run).await.unwrap();
     note("messages");
