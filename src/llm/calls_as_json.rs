@@ -97,8 +97,7 @@ fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
 /// model that thinks refuses calls without its own thoughts or signature, or with changed ones: if
 /// personal data is masked, calls with such data in what goes with them are foreign, too.
 fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str, is_masked: bool) -> Cow<'chat, [Message]> {
-    let is_foreign =
-        |origin: &Origin| origin.model != model || (is_masked && masked_messages::changes_carried(origin));
+    let is_foreign = |origin: &Origin| origin.model != model || (is_masked && masked_messages::changes_carried(origin));
     rendered(history, |origin| origin.is_some_and(is_foreign))
 }
 

@@ -352,10 +352,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_the_work_on_one_item_is_an_error_of_that_item() {
-        async fn length(input: &str) -> usize {
+        let length = |input: &'static str| async move {
             assert!(input.is_ascii(), "strange input: {input}");
             input.len()
-        }
+        };
         let mut told = Vec::new();
         for input in ["a", "é", "bc"] {
             told.push(isolated(length(input)).await.map_err(|broken| broken.to_string()));

@@ -164,9 +164,9 @@ impl DockerEngine {
 /// Returns true if what kept an image from being pulled may pass by itself.
 fn passes(failure: &Failure) -> bool {
     let text = match failure {
-        // The engine is away, which is no answer of a registry.
-        Failure::Silent(_) => return false,
-        Failure::Refused {
+        // An engine that is away is no answer of a registry.
+        Failure::Silent(_)
+        | Failure::Refused {
             status: 401 | 403 | 404,
             ..
         } => return false,

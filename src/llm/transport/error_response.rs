@@ -244,6 +244,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of answers")]
     fn each_refusal_is_handed_to_whoever_can_mend_it() {
         let from = "the openai server at http://model.test answered";
         for ((status, retry_after, body, with_tools), expected) in [

@@ -96,9 +96,9 @@ async fn a_pointer_that_stands_first_where_no_attribute_names_it_is_added_all_th
         ".gitattributes",
         "*.bin filter=lfs diff=lfs merge=lfs -text\n",
     );
-    write(&container, "example.txt", &text(&logo));
-    write(&container, "logo.bin", &text(&logo));
-    write(&container, "other.txt", &text(&example));
+    write(&container, "example.txt", text(&logo));
+    write(&container, "logo.bin", text(&logo));
+    write(&container, "other.txt", text(&example));
     commit_all(&container, "Draw");
     let acceptance = World::acceptance(&container, base.as_ref());
     let incoming = world.receive(&mirror, &container, base.as_ref()).await.unwrap();
@@ -107,7 +107,10 @@ async fn a_pointer_that_stands_first_where_no_attribute_names_it_is_added_all_th
         pointer: logo,
     };
 
-    assert_eq!(incoming.large_files(&acceptance).await.unwrap(), [logo.clone()]);
+    assert_eq!(
+        incoming.large_files(&acceptance).await.unwrap(),
+        std::slice::from_ref(&logo)
+    );
     let accepted = incoming.accept(&acceptance).await.unwrap();
     assert_eq!(mirror.new_large_files(&accepted.head).await.unwrap(), [logo]);
 }

@@ -515,6 +515,21 @@ async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) ->
     answer
 }
 
+/// Returns the server's words if it does not take a request of this form.
+fn refusal(inner: &Inner, request: &Request) -> Option<String> {
+    if inner.takes_no_tools && !request.offered.is_empty() {
+        return Some(format!("{} does not support tools", request.model));
+    }
+    if inner.thinking == thinking::Thinking::Demanded
+        && let Some(words) = thinking::refusal(request)
+    {
+        return Some(words);
+    }
+    let mut fields = inner.refused_fields.iter();
+    let refused = fields.find(|(field, _)| request.body.get(field).is_some());
+    refused.map(|(_, words)| words.clone())
+}
+
 async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
     if request.model.starts_with("missing") {
         let error = format!("model '{}' not found", request.model);
@@ -530,23 +545,7 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
         } = &mut *inner;
         violations.extend(check::violations(&request, rules, sessions));
         inner.requests.push(request.clone());
-        if inner.takes_no_tools && !request.offered.is_empty() {
-            let error = format!("{} does not support tools", request.model);
-            drop(inner);
-            shared.ring();
-            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &error);
-        }
-        let is_thinking = inner.thinking == thinking::Thinking::Demanded;
-        if let Some(words) = thinking::refusal(&request).filter(|_| is_thinking) {
-            drop(inner);
-            shared.ring();
-            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words);
-        }
-        let refused = inner
-            .refused_fields
-            .iter()
-            .find(|(field, _)| request.body.get(field).is_some());
-        if let Some((_, words)) = refused.cloned() {
+        if let Some(words) = refusal(&inner, &request) {
             drop(inner);
             shared.ring();
             return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words);

@@ -14,16 +14,16 @@ use crate::world::{Program, World};
 const WAITS: [&str; 1] = ["coding agent waiting"];
 
 /// Puts another git before the real one: it waits while there is a file `hold` in the world's
-/// folder, and says so with a file `held`.
+/// folder, and says so with a file `reached`.
 fn has_a_git_that_waits(world: &mut World) {
     let search = std::env::var_os("PATH").unwrap();
     let mut places = std::env::split_paths(&search).map(|place| place.join("git"));
     let real = places.find(|file| file.is_file()).unwrap();
-    let [hold, held] = ["hold", "held"].map(|name| world.folder().join(name));
+    let [hold, reached] = ["hold", "reached"].map(|name| world.folder().join(name));
     let script = format!(
         "#!/bin/sh\nwhile test -e '{}'; do touch '{}'; sleep 0.05; done\nexec '{}' \"$@\"\n",
         hold.display(),
-        held.display(),
+        reached.display(),
         real.display()
     );
     let git = world.keeps("programs/git", &script);
@@ -52,8 +52,8 @@ async fn about_to_ask(review: Value) -> (Team, Item, Program) {
     team.world.keeps("hold", "");
     team.reviewer.release();
     until_facts(&team.world, "review_given", 1).await;
-    let held = team.world.folder().join("held");
-    team.world.until("a git that waits", || held.exists()).await;
+    let reached = team.world.folder().join("reached");
+    team.world.until("a git that waits", || reached.exists()).await;
     (team, issue, program)
 }
 

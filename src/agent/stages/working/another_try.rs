@@ -231,7 +231,12 @@ async fn begin_from(run: &mut Run, chat: &mut Chat, text: String, summary: Optio
     let written = run.claim.written_record()?;
     let store = &run.claim.services.store;
     store
-        .append(&run.claim.lease, &written, chat.stored(), std::slice::from_ref(&message))
+        .append(
+            &run.claim.lease,
+            &written,
+            chat.stored(),
+            std::slice::from_ref(&message),
+        )
         .await?;
     chat.compact(message, Vec::new());
     Ok(())

@@ -53,7 +53,9 @@ pub(crate) async fn begin_anew(run: &mut Run, chat: &mut Chat, attempts: &Attemp
     let record = run.claim.written_record()?;
     let messages = [std::slice::from_ref(&facts), kept.as_slice()].concat();
     let store = &run.claim.services.store;
-    store.append(&run.claim.lease, &record, chat.stored(), &messages).await?;
+    store
+        .append(&run.claim.lease, &record, chat.stored(), &messages)
+        .await?;
     chat.compact(facts, kept);
     run.claim
         .note(Fact::ConversationRestarted(Restarted { messages: replaces }));
