@@ -53,8 +53,8 @@ pub(in crate::repository) struct Tracking {
 }
 
 impl Mirror {
-    /// Returns true if there is a server that could keep contents. A local task has none: its folder
-    /// holds the contents.
+    /// Returns true if there is a server that could keep contents. A local task has none: its
+    /// folder holds the contents.
     pub fn may_use_lfs(&self) -> bool {
         self.own_address().is_ok()
     }
