@@ -29,7 +29,8 @@ pub enum WorkspaceError {
 
 impl WorkspaceError {
     /// Returns true if the work itself stands in the way, so that whoever works in the container
-    /// can mend it. What the project's rules exclude is not meant: the model was told of that before.
+    /// can mend it. What the project's rules exclude is not meant: the model was told of that
+    /// before.
     pub fn is_about_the_work(&self) -> bool {
         matches!(
             self,

@@ -141,14 +141,16 @@ async fn a_container_that_alone_has_some_of_the_work_stays_while_its_run_is_paus
     // As a scaffolder does it, and a model that adds all of it.
     let scaffold = "git init -q app && echo blue > app/color.txt && cd app && git add . && git -c user.name=a \
                     -c user.email=a@example.com commit -qm app && cd .. && git add app";
-    executes(world.model.plans(plan()), scaffold).holds();
+    executes(world.model.plans(plan()), scaffold)
+        .calls("agent/finish_subtask", json!({ "id": "task-1" }))
+        .holds();
     let issue = world.github.open_issue("Paint it").label("coding agent");
     let program = world.spawn(&["run"]);
     world.model.until_held(1).await;
     pauses(&world, &issue, program).await;
     assert_eq!(world.containers().await.len(), 1, "{}", world.story());
 
-    let mending = "git rm -rq --cached app && mv app/color.txt . && rm -rf app";
+    let mending = "git rm -rqf --cached app && mv app/color.txt . && rm -rf app";
     world
         .model
         .calls(COMMAND, json!({ "command": mending }))
