@@ -37,7 +37,7 @@ pub(super) enum Phrase<'a> {
     OutOfTime(u64),
     OutOfLoops(u32),
     NoWorkerAnswer,
-    /// Of a message that breaks the program off.
+    /// The answer to a message that breaks the program off.
     Broken,
 }
 

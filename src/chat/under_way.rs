@@ -1,4 +1,4 @@
-//! Which messages are being answered: one of each conversation at a time, a few at once.
+//! The messages that are being answered: one of each conversation at a time, a few at once.
 //!
 //! A conversation whose message could not be answered rests for a while, and no other one with it.
 //! A message that breaks the program off again and again is given up: tried without an end it would

@@ -69,10 +69,19 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Returns true if one of the opaque values would be another behind `change`: the model would
+    /// refuse it then.
+    pub fn is_changed_by(&self, change: impl Fn(&Value) -> Value) -> bool {
+        self.values().any(|value| change(value) != *value)
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.of_calls.values().chain([&self.carried])
+    }
+
     /// Returns about how many tokens the opaque values have, at most.
     pub fn estimated_tokens(&self) -> u64 {
-        let values = self.of_calls.values().chain([&self.carried]);
-        let values = values.filter(|value| !value.is_null());
+        let values = self.values().filter(|value| !value.is_null());
         values.map(|value| excerpt::estimated_tokens(&value.to_string())).sum()
     }
 }

@@ -252,7 +252,7 @@ impl Service {
     }
 }
 
-/// What was said by work that panicked.
+/// A panic in [`isolated`] work, with its words.
 #[derive(Debug, thiserror::Error)]
 #[error("it broke off by a fault of this program: {0}")]
 pub struct Broken(String);

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use rmcp::model::Tool;
 
-/// What a server has listed so far.
+/// The tools that a server has listed so far.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     /// No two have the same name.

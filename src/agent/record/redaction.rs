@@ -89,8 +89,13 @@ pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
             }
             // The model would refuse what was changed. So nobody gets it back, and the calls are
             // sent as text.
+            let cleaned = |value: &Value| {
+                let mut value = value.clone();
+                clean_words(redactor, &mut value);
+                value
+            };
             if let Some(origin) = origin
-                && has_secrets(redactor, origin)
+                && origin.is_changed_by(cleaned)
             {
                 *origin = Origin::default();
             }
@@ -102,15 +107,6 @@ pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
             }
         }
     }
-}
-
-/// Tells whether what only the model gets back holds something that redaction takes out.
-fn has_secrets(redactor: &Redactor, origin: &Origin) -> bool {
-    origin.of_calls.values().chain([&origin.carried]).any(|value| {
-        let mut cleaned = value.clone();
-        clean_words(redactor, &mut cleaned);
-        cleaned != *value
-    })
 }
 
 fn clean_call(redactor: &Redactor, call: &mut ToolCall) {

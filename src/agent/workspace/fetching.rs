@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two lines about it.
 const PAUSE: Duration = Duration::from_secs(15);
 
-/// What a fetch does when people or the program ask to stop.
+/// The effect of a request to stop on a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnStop {
     GiveUp,

@@ -21,7 +21,7 @@ const EVERY: u32 = 10;
 /// Longest time for one snapshot; if it takes longer, only the container has the latest work.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What became of work that was to be taken back.
+/// The outcome of taking the work out of its container.
 pub(crate) enum Taken {
     Accepted(CommitId),
     /// Something in it stands in the way, which the model can mend.

@@ -19,12 +19,12 @@ const REGISTRY_LIMIT: Duration = Duration::from_secs(30);
 /// Engines repeat the download of a layer by themselves, and nothing before it.
 const BACKOFF: Backoff = Backoff::thrice(Duration::from_secs(1), 2.0);
 
-/// What engines say, in small letters, when an image is not there for this worker, whatever else
-/// they say.
+/// Words of engines, in small letters, for an image that is not there for this worker, whatever
+/// else they say.
 const FINAL: [&str; 4] = ["denied", "unauthorized", "manifest unknown", "name unknown"];
 
-/// What engines say, in small letters, when the registry limits them, is broken, or does not answer
-/// in time, and when they are stopped. The status of their own answer is 500 for all of it.
+/// Words of engines, in small letters, for a registry that limits them, is broken, or does not
+/// answer in time, and for their own end. The status of their own answer is 500 for all of it.
 const PASSING: [&str; 18] = [
     "toomanyrequests",
     "too many requests",

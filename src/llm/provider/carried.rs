@@ -1,4 +1,4 @@
-//! What servers of chat completions send with a reply beside its words, and want back with it:
+//! Values that servers of chat completions send beside the words of a reply, and want back with it:
 //! `DeepSeek` and Kimi the thoughts, Gemini a signature with the calls.
 //!
 //! A server that sends none gets none, since it may refuse a field that it does not know.

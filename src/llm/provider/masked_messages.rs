@@ -13,11 +13,9 @@ pub(crate) fn mask(messages: &[Message]) -> Vec<Message> {
     messages.iter().map(message).collect()
 }
 
-/// Tells whether masking would change what only the model that made the reply gets back. Changed,
-/// it would be refused.
+/// Returns true if masking would change what only the model that made the reply gets back.
 pub(crate) fn changes_carried(origin: &Origin) -> bool {
-    let mut values = origin.of_calls.values().chain([&origin.carried]);
-    values.any(|whole| value(whole) != *whole)
+    origin.is_changed_by(value)
 }
 
 fn message(message: &Message) -> Message {

@@ -142,7 +142,7 @@ pub(crate) struct Answer {
     /// Whether the reply ended at the length limit, or was ended for a repetition.
     pub(crate) cut: bool,
     pub(crate) repetition: Option<Repetition>,
-    /// What was said instead of a reply, where the model or a filter of its provider refused one;
+    /// The words instead of a reply, where the model or a filter of its provider refused one;
     /// perhaps nothing.
     pub(crate) refusal: Option<String>,
     /// The part of the reply that the server wants back with it; null if there is none.

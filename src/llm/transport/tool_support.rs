@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use http::StatusCode;
 use regex::Regex;
 
-/// What a request offers, by its names in these errors.
+/// Pattern of the names that these errors have for native calls.
 const NAMES: &str = r"(?:tools|tool[ _-](?:use|calls?|calling|choice)|functions|function[ _-]call(?:s|ing)?)";
 
 /// Patterns, for words in lower case, of Ollama, Bedrock and `DeepSeek` ("does not support tools");

@@ -1,7 +1,3 @@
-set -e
-cd /workspace/project
-# Of a set-up command that was killed within git.
-rm -f .git/index.lock .git/HEAD.lock .git/coding-agent-set-up.lock
 handed_in=$(git rev-parse -q --verify refs/coding-agent/handed-in) || exit 0
 git -c core.quotePath=false diff --name-only "$handed_in" -- | head -n 20
 git read-tree -u --reset "$handed_in"

@@ -12,16 +12,23 @@ use crate::repository::reading::submodules::SubmoduleContents;
 /// Path of the project in the container.
 pub(crate) const PROJECT: &str = "/workspace/project";
 
-/// Joins the files of a script that touches the project.
+/// The beginning of a script that touches the project.
 ///
 /// The locks of a git that was killed, by the kernel for want of memory or at a time-out, stay, and
 /// every later git would stop at them: they are removed first. The calls of the model have ended at
 /// that moment. Processes that a call left in the background may still run; their git then fails,
 /// or this one does once.
+macro_rules! beginning {
+    () => {
+        "set -e\ncd /workspace/project\nrm -f .git/index.lock .git/HEAD.lock .git/coding-agent-set-up.lock\n"
+    };
+}
+
+/// Joins the files of a script that touches the work.
 macro_rules! in_project {
     ($($file:literal),+) => {
         concat!(
-            "set -e\ncd /workspace/project\nrm -f .git/index.lock .git/HEAD.lock .git/coding-agent-set-up.lock\n",
+            beginning!(),
             include_str!("show_work.sh"),
             $(include_str!($file)),+
         )
@@ -42,7 +49,7 @@ pub(crate) const HAND_IN: &str = include_str!("hand_in.sh");
 /// that the project does not ignore, would be delivered as the model's. Created files are excluded
 /// one by one, because the model may add files beside them; where there are thousands (an installed
 /// library, a build) their folders are.
-pub(crate) const END_SET_UP: &str = include_str!("end_set_up.sh");
+pub(crate) const END_SET_UP: &str = concat!(beginning!(), include_str!("end_set_up.sh"));
 
 /// Reverts changes of the checks to the project.
 pub(crate) const UNDO_CHECKS: &str = in_project!("undo_checks.sh");

@@ -1,6 +1,7 @@
 //! Checks that fail on an own pull/merge request: the end of their logs reaches the model.
 
 use super::{paints, patient, red_merge_request, red_pull, said, task, world};
+use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::fake::site::Site;
 use crate::fake::traffic::Fault;
@@ -20,14 +21,13 @@ fn end(text: &str) -> String {
     lines[lines.len() - 6..].join("\n")
 }
 
-#[tokio::test]
-async fn a_failing_check_is_mended_from_the_end_of_its_log() {
-    let world = world().await;
-    let pull = red_pull(&world).await;
+/// Has a check begin, and then fail beside one that passes; expects the round about it to be done,
+/// and returns its task.
+async fn task_of_a_failing_check(world: &World, pull: &Item) -> String {
     pull.check_begins("test").check_passes("lint");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     pull.check_fails("test", &log(world.github.token()));
-    paints(&world, "blue");
+    paints(world, "blue");
 
     let ended = world.run().await;
 
@@ -37,7 +37,14 @@ async fn a_failing_check_is_mended_from_the_end_of_its_log() {
         "{ended:?}\n{}",
         world.story()
     );
-    let task = task(&world, 1);
+    task(world, 1)
+}
+
+#[tokio::test]
+async fn a_failing_check_is_mended_from_the_end_of_its_log() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    let task = task_of_a_failing_check(&world, &pull).await;
     insta::assert_snapshot!(end(&task), @r"
     a line nobody needs
     a line nobody needs
@@ -70,20 +77,7 @@ async fn with_a_token_that_may_not_read_checks_the_jobs_themselves_are_looked_at
     let world = world().await;
     let pull = red_pull(&world).await;
     world.github.fine_grained();
-    pull.check_begins("test").check_passes("lint");
-    assert_eq!(world.run().await.stdout, "", "{}", world.story());
-    pull.check_fails("test", &log(world.github.token()));
-    paints(&world, "blue");
-
-    let ended = world.run().await;
-
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
-    let task = task(&world, 1);
+    let task = task_of_a_failing_check(&world, &pull).await;
     assert!(
         task.contains("E   assert 'red' == 'blue'\nthe token is [redacted]"),
         "{task}"
