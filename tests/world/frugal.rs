@@ -185,3 +185,56 @@ async fn replies_and_results_in_json_are_short() {
     assert_eq!(world.github.pulls()[0].file("note.md").as_deref(), Some("A line.\n"));
     world.finish().await;
 }
+
+/// The tokens that mini-swe-agent 2.4.6 sends in sixty turns with the same commands and the same
+/// words of the model, at four bytes each, as `make bench ONLY=peer` counts them.
+const TOKENS_OF_MINI_SWE_AGENT: usize = 83_107;
+
+/// Sixty requests repeat the prompt, the tools and each result so far, so that a sentence more in
+/// one of them is paid for sixty times.
+#[tokio::test]
+async fn sixty_turns_send_fewer_tokens_than_mini_swe_agent_in_native_calls_and_in_json() {
+    for is_native in [true, false] {
+        let mut world = World::start().await;
+        world.configure(|config| config["llm"]["function_calling"] = json!(is_native));
+        let mut script = world
+            .model
+            .script()
+            .plans(Plan::of(&["stand still"]).in_environment("python"));
+        let note = json!({ "path": "NOTES.md", "content": "A line.\n", "mode": "overwrite" });
+        for turn in 0..59 {
+            let (tool, short, args) = match turn {
+                0 => ("workspace/write_file", "write_file", note.clone()),
+                _ => (
+                    "workspace/execute_command",
+                    "bash",
+                    json!({ "command": format!("true {turn}") }),
+                ),
+            };
+            script = if is_native {
+                script.calls(tool, args).because("Standing still.")
+            } else {
+                script.says(&json!({ "comment": "Standing still.", "tool": short, "args": args }).to_string())
+            };
+        }
+        script.done("Stood still.");
+        world.github.open_issue("Stand still").label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+        // The plan's request, and sixty of the work.
+        let requests = world.model.requests();
+        assert_eq!(requests.len(), 61, "{}", world.story());
+        let bytes = |request: &Request| {
+            let tools = request.body.get("tools").map_or(0, |tools| tools.to_string().len());
+            request.seen.len() + tools
+        };
+        let tokens = requests.iter().map(bytes).sum::<usize>() / 4;
+        assert!(
+            tokens < TOKENS_OF_MINI_SWE_AGENT,
+            "{tokens} tokens with native calls: {is_native}"
+        );
+        world.finish().await;
+    }
+}
