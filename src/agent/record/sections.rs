@@ -218,7 +218,8 @@ pub struct VerificationRecord {
     /// afterwards.
     pub before: Option<Before>,
     pub repair: Repairs,
-    /// Number of the model's turns when it was last sent back to work.
+    /// Number of the model's turns when it was last sent back to work; `None` once it has finished
+    /// again.
     pub sent_back_at: Option<u32>,
     /// Number of times the model was told that its work cannot be taken as it is.
     pub refusals: u32,

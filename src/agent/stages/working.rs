@@ -66,6 +66,15 @@ const DONE_TOO_EARLY: &str =
 
 /// Lets the model work until it is done, and saves its closing summary in the record.
 pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
+    let signal = work_on(run).await?;
+    if signal == Signal::Finished {
+        // Saved with the step and not before: a process that ends until then asks the model again.
+        run.claim.record.verified.sent_back_at = None;
+    }
+    Ok(signal)
+}
+
+async fn work_on(run: &mut Run) -> Result<Signal, Interruption> {
     open::ensure_open(run).await?;
     if another_try::carry_out(run).await? == Some(Done::TakenBack) {
         return Ok(Signal::Finished);

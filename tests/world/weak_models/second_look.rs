@@ -2,11 +2,14 @@
 
 use serde_json::json;
 
-use super::writing_whole_files;
+use super::{sum, writing_whole_files};
 use crate::fake::github::Item;
 use crate::reading::count;
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
+
+/// The answer of a server that does not serve an account.
+const NOT_FOR_YOU: &str = r#"{"error":{"message":"The account has no credit left"}}"#;
 
 /// An issue that asks for two things, of which the visible test holds one.
 fn asking_for_two_things(world: &World) -> Item {
@@ -125,6 +128,69 @@ async fn finished_work_does_not_fail_because_no_reply_to_the_second_look_can_be_
         "{}",
         pull.text()
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn finished_work_is_delivered_where_the_model_cannot_be_asked_for_a_second_look() {
+    const WINDOW: u64 = 16_384;
+    for refused in [Some(401), Some(402), None] {
+        let mut world = writing_whole_files().await;
+        world.configure(|config| config["llm"]["openai"]["context_length"] = json!(WINDOW));
+        let script = world.model.says(&sum("The sign was wrong.", "one + other"));
+        match refused {
+            Some(status) => script.refuses_with(status, NOT_FOR_YOU),
+            // Behind what the server counts there is no room for the question.
+            None => script.counts(WINDOW),
+        };
+        let issue = asking_for_two_things(&world);
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.code, Some(0), "{refused:?}: {ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent done"]);
+        let requests = world.model.requests().len();
+        assert_eq!(
+            (requests, count(&world, "asked_twice")),
+            (1 + usize::from(refused.is_some()), 1)
+        );
+        let pull = &world.github.pulls()[0];
+        assert!(
+            !pull.is_draft() && pull.text().contains("The sign was wrong."),
+            "{}",
+            pull.text()
+        );
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_kill_during_the_second_look_loses_nothing_of_what_was_finished() {
+    let world = writing_whole_files().await;
+    world.model.allows_restarts();
+    world
+        .model
+        .says(&sum("The sign was wrong.", "one + other"))
+        .says("Nothing is missing.")
+        .holds();
+    let issue = asking_for_two_things(&world);
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // The journal is written beside the work, and a line of it may be lost with the process.
+    world
+        .until("the second look", || count(&world, "asked_twice") == 1)
+        .await;
+    run.kill().await;
+    world.model.release();
+    world.model.refuses_with(402, NOT_FOR_YOU);
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "asked_twice")), (3, 1));
+    let text = world.github.pulls()[0].text();
+    assert!(text.contains("The sign was wrong."), "{text}");
     world.finish().await;
 }
 
