@@ -47,6 +47,14 @@ pub(crate) struct ControlRequests {
     pub set_up: Vec<String>,
 }
 
+impl ControlRequests {
+    /// Tells whether `done` in the same reply does not count: who asks people something, or wants
+    /// another plan, is not done.
+    pub(crate) fn comes_before_the_end(&self) -> bool {
+        self.question.is_some() || self.revision.is_some()
+    }
+}
+
 /// Server of the control tools.
 pub(crate) struct ControlTools {
     requested: Mutex<ControlRequests>,

@@ -151,7 +151,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
         give_results(run, chat, called)?;
         if turn.done && has_failures {
             dialogue::tell(&run.claim, chat, DONE_TOO_EARLY);
-        } else if turn.done {
+        } else if turn.done && !requested.comes_before_the_end() {
             if commands::hear(run, chat).await?.is_some() {
                 // Comments that arrived in the meantime may ask for more than what is done.
                 hear_of_more(run, &mut untouched);
@@ -165,13 +165,13 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
                 return Ok(Signal::Finished);
             }
         }
+        if let Some(reason) = requested.revision {
+            replanning::revise_plan_as_wished(&mut run.claim, chat, &reason).await?;
+        }
         if let Some(question) = requested.question {
             dialogue::save(&mut run.claim, chat).await?;
             set_aside_for(run, question).await;
             return Ok(Signal::AnswerNeeded);
-        }
-        if let Some(reason) = requested.revision {
-            replanning::revise_plan_as_wished(&mut run.claim, chat, &reason).await?;
         }
         if was_cut_off && !is_advised {
             is_advised = true;

@@ -17,6 +17,8 @@ async fn a_plan_is_revised_when_the_model_asks_and_an_unreadable_one_changes_not
         .says("still none")
         .says("none at all")
         .calls("agent/revise_plan", json!({ "reason": "there is no brush" }))
+        // Who wants another plan is not done.
+        .and_done()
         .plans(Plan::of(&["paint it", "buy a brush"]).verified_by("test -f brush.txt"))
         .calls(COMMAND, json!({ "command": "touch brush.txt color.txt" }))
         .done("Bought and painted.");

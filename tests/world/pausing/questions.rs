@@ -110,6 +110,28 @@ async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
 }
 
 #[tokio::test]
+async fn a_model_that_asks_people_something_beside_done_is_not_done() {
+    for native in [false, true] {
+        let mut world = world().await;
+        world.configure(|config| config["llm"]["function_calling"] = json!(native));
+        world
+            .model
+            .plans(plan())
+            .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+            .calls("agent/tell_program", json!({ "ask_people": "Red or blue?" }))
+            .and_done();
+        let issue = world.github.open_issue("Paint it").label("coding agent");
+
+        let ended = world.run().await;
+
+        assert_eq!(ended.stdout, ASKED, "native: {native}, {ended:?}\n{}", world.story());
+        assert!(last_on_github(&world, &issue).contains("Red or blue?"));
+        is_answered(&world, &issue).await;
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
 async fn a_run_that_nobody_lets_go_on_is_closed() {
     let world = world().await;
     world
