@@ -236,6 +236,36 @@ async fn the_program_reviews_a_plan_first_and_that_costs_nothing() {
 }
 
 #[tokio::test]
+async fn a_plan_may_take_the_turns_that_people_allowed_beyond_the_limit() {
+    let mut team = Team::start(PLANS()).await;
+    let world = &mut team.world;
+    world.configure(|config| config["max_llm_process_num"] = json!(4));
+    for pattern in ["one", "two", "three", "four"] {
+        team.planner.calls("repository/search", json!({ "pattern": pattern }));
+    }
+    let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = team.world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: paused: a limit is reached\n",
+        "{ended:?}\n{}",
+        team.world.story()
+    );
+
+    let told = team.world.command(&["budget", "github:acme/widgets#1", "100k"]).await;
+    assert_eq!(told.code, Some(0), "{told:?}");
+    team.planner.plans(good_plan());
+    team.reviewer.says(&judged(true, 8.0, "Good."));
+    team.works();
+    let ended = team.world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", team.world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(count(&team.world, "plan_faulty"), 0);
+    team.finish().await;
+}
+
+#[tokio::test]
 async fn a_plan_that_comes_back_as_it_was_is_not_judged_again() {
     let team = Team::start(PLANS()).await;
     team.planner.plans(good_plan()).plans(good_plan()).plans(good_plan());

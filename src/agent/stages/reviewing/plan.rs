@@ -80,17 +80,16 @@ async fn faults(claim: &Claim, plan: &Plan, place: (&Mirror, &CommitId)) -> Resu
         .map(String::as_str)
         .chain(own.as_deref())
         .collect();
-    let spent = claim.record.worked.usage;
-    // An allowance of people's counts from the moment it was given.
-    let budget = settings
-        .budget
-        .tokens
-        .filter(|_| claim.record.waiting.allowance.is_none());
+    let (spent, turns) = (claim.record.worked.usage, claim.record.worked.turns);
+    // An allowance of people's counts from the moment it was given, and turns begin anew with it.
+    let allowance = claim.record.waiting.allowance.as_ref();
+    let budget = settings.budget.tokens.filter(|_| allowance.is_none());
+    let turns = turns.saturating_sub(allowance.map_or(0, |allowance| allowance.spent.turns));
     let surroundings = Surroundings {
         environments: &environments,
         lines: asking::lines(place, program::cited_paths(plan)).await?,
         max_subtasks: settings.planning.max_subtasks,
-        turns_left: Some(settings.max_turns.saturating_sub(claim.record.worked.turns).into()),
+        turns_left: Some(settings.max_turns.saturating_sub(turns).into()),
         tokens_left: budget.map(|tokens| tokens.saturating_sub(spent.input + spent.output)),
         // Each turn reads the task again.
         tokens_per_turn: excerpt::estimated_tokens(&claim.record.planned.task_text),
