@@ -209,6 +209,38 @@ async fn a_last_try_that_fails_delivers_the_best_one() {
 }
 
 #[tokio::test]
+async fn a_last_try_whose_work_cannot_be_taken_delivers_the_best_one() {
+    let world = trying(2).await;
+    let says_again = "It is right now.";
+    world
+        .model
+        .says(&sum("A product.", "one * other"))
+        .says(says_again)
+        .says("A repository of its own comes first.\n\n```bash\ngit init -q app\n```")
+        .says(&sum("The other way around.", "other - one"))
+        .says(says_again)
+        .says(says_again);
+    let issue = adds_wrongly(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!((world.model.requests().len(), count(&world, "begun_again")), (6, 1));
+    let pull = &world.github.pulls()[0];
+    assert_eq!(
+        pull.file("sums.py").as_deref(),
+        Some("def add(one, other):\n    return one * other\n")
+    );
+    let text = pull.text();
+    assert!(
+        text.contains("The last try failed, and the best of its tries is delivered: the work could not be committed"),
+        "{text}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_limit_that_ends_another_try_delivers_the_best_one() {
     let mut world = trying(2).await;
     world.configure(|config| config["max_llm_process_num"] = json!(3));

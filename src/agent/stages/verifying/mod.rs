@@ -83,7 +83,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
 }
 
 /// Commits the work, runs the checks on it and looks through its changes. Returns the commit;
-/// `None` if the model was sent back, because its work cannot be taken as it is.
+/// `None` if its work cannot be taken as it is, and the model goes on or tries again.
 async fn judged(run: &mut Run) -> Result<Option<CommitId>, Interruption> {
     // The checks are the program's heaviest commands; if one crashes the container, the work must
     // not be lost with it.

@@ -14,35 +14,37 @@ use std::sync::Arc;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::stages::working;
+use crate::agent::stages::working::another_try;
 use crate::agent::workspace::snapshots::{self, Taken};
 use crate::conversation::excerpt;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::workspace::error::WorkspaceError;
 
-/// Maximum number of times in a run that the model is told; then the run ends with the reason.
+/// Maximum number of times in a run that the model is told; then its try ends with the reason.
 const MOST_REFUSALS: u32 = 2;
 /// Maximum bytes of git's words that the model is told.
 const LONGEST_REASON: usize = 4 * 1024;
 
 /// Commits the work and returns the commit. Sends the model back to mend what stands in the way of
-/// that, and returns `None` then.
+/// that, and returns `None` then; so it does where another try, or the result of an earlier one,
+/// takes the place of this work.
 ///
 /// # Errors
-/// Also with what stands in the way, if the model was told often enough.
+/// Also with what stands in the way, if the model was told often enough and nothing follows.
 pub(super) async fn commit_or_send_back(run: &mut Run) -> Result<Option<CommitId>, Interruption> {
     let refused = match snapshots::take_back(run).await? {
         Taken::Accepted(head) => return Ok(Some(head)),
         Taken::Refused(error) => error,
     };
     if run.claim.record.verified.refusals >= MOST_REFUSALS {
-        return Err(refused.into());
+        return give_up(run, refused).await;
     }
     let project = Arc::clone(&run.workspace.opened()?.project);
     match project.bring_back().await {
         Ok(()) => {}
         // A repository in which git can do nothing: the refusal says more of it.
-        Err(WorkspaceError::Failed(_)) => return Err(refused.into()),
+        Err(WorkspaceError::Failed(_)) => return give_up(run, refused).await,
         Err(error) => return Err(error.into()),
     }
     let reason = excerpt::middle_cut(refused.to_string().trim(), LONGEST_REASON, None);
@@ -56,6 +58,14 @@ pub(super) async fn commit_or_send_back(run: &mut Run) -> Result<Option<CommitId
     })
     .await?;
     Ok(None)
+}
+
+/// Ends a try whose work is refused, and with it the run, unless something follows.
+async fn give_up(run: &mut Run, refused: WorkspaceError) -> Result<Option<CommitId>, Interruption> {
+    if another_try::after_failed_try(run, &refused.to_string()).await? {
+        return Ok(None);
+    }
+    Err(refused.into())
 }
 
 fn told(reason: &str, base: &CommitId) -> String {

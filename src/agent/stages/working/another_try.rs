@@ -70,16 +70,9 @@ pub(super) async fn after_failure(run: &mut Run, chat: &Chat, interruption: Inte
     if !may_try_again(&run.claim) || !is_begun {
         return Err(interruption);
     }
-    let next = match &interruption {
+    let follows = match &interruption {
         Interruption::Failed(failure) if failure.kind != FailureKind::Policy => {
-            let reason = run.claim.services.redactor.clean(&failure.text).into_string();
-            let most = most_tries(&run.claim);
-            let next = keep_best_of(run, |tries| tries.decide_after_failure(most, &reason)).await?;
-            if matches!(next, Next::TakeBack(_)) {
-                let text = format!("The last try failed, and the best of its tries is delivered: {reason}");
-                run.claim.warn(text);
-            }
-            next
+            after_failed_try(run, &failure.text).await?
         }
         // Without another try, the result of the one before would have been delivered already.
         Interruption::Paused {
@@ -88,14 +81,26 @@ pub(super) async fn after_failure(run: &mut Run, chat: &Chat, interruption: Inte
         } if run.claim.record.worked.tries.may_be_cut_off() => {
             let text = format!("The work ended at a limit, and the best of its tries is delivered: {reason}");
             run.claim.warn(text);
-            keep_best_of(run, Tries::cut_off).await?
+            keep_best_of(run, Tries::cut_off).await? != Next::Deliver
         }
-        _ => Next::Deliver,
+        _ => false,
     };
-    match next {
-        Next::Deliver => Err(interruption),
-        Next::BeginAgain(_) | Next::TakeBack(_) => Ok(()),
+    if follows { Ok(()) } else { Err(interruption) }
+}
+
+/// Decides what follows a try that failed for this reason; returns whether anything does.
+pub(crate) async fn after_failed_try(run: &mut Run, reason: &str) -> Result<bool, Interruption> {
+    if !may_try_again(&run.claim) {
+        return Ok(false);
     }
+    let reason = run.claim.services.redactor.clean(reason).into_string();
+    let most = most_tries(&run.claim);
+    let next = keep_best_of(run, |tries| tries.decide_after_failure(most, &reason)).await?;
+    if matches!(next, Next::TakeBack(_)) {
+        let text = format!("The last try failed, and the best of its tries is delivered: {reason}");
+        run.claim.warn(text);
+    }
+    Ok(next != Next::Deliver)
 }
 
 /// Tells whether another try is of use: later rounds build on what people have seen, and a model
