@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use crate::fake::model::{Request, Script};
+use crate::reading::last_on_github;
 use crate::world::World;
 use crate::world::scripts::{executes, plan, writes};
 
@@ -96,7 +97,7 @@ async fn what_is_never_mended_ends_the_run_and_what_was_kept_is_shown() {
     let world = World::start().await;
     let script = executes(
         greeting(&world, "Scaffold it"),
-        "git init -q app && git clone -q . tools",
+        "git clone -q . tools && for number in $(seq 100); do git init -q repository-$number; done",
     );
     script
         .done("Done.")
@@ -142,6 +143,8 @@ async fn what_is_never_mended_ends_the_run_and_what_was_kept_is_shown() {
         ),
     ] {
         assert_eq!(told_of_slips(&world, title).len(), 2, "{title}");
+        let last = last_on_github(&world, &issue);
+        assert_eq!(last.contains("bytes left out"), title == "Scaffold it", "{last}");
         let said = issue.comments_of(world.github.bot()).join("\n");
         assert!(said.contains(words), "{said}");
         assert!(

@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// The outcome of taking the work out of its container.
 pub(crate) enum Taken {
     Accepted(CommitId),
-    /// Something in it stands in the way, which the model can mend.
+    /// Something in it stands in the way, which the model can mend; in words that are not too long
+    /// for it, nor for people.
     Refused(WorkspaceError),
 }
 
@@ -77,7 +78,7 @@ pub(crate) async fn take_back(run: &mut Run) -> Result<Taken, Interruption> {
     let workspace = Arc::clone(&run.workspace.opened()?.project);
     let accepted = match workspace.take_back(&message, &files).await {
         Ok(accepted) => accepted.head,
-        Err(error) if error.is_about_the_work() => return Ok(Taken::Refused(error)),
+        Err(error) if error.is_about_the_work() => return Ok(Taken::Refused(error.shortened())),
         Err(error) => return Err(error.into()),
     };
     let head = confidentiality::shown_as(&run.claim, workspace.mirror(), accepted).await?;

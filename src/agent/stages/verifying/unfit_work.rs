@@ -16,15 +16,12 @@ use crate::agent::run::Run;
 use crate::agent::stages::working;
 use crate::agent::stages::working::another_try;
 use crate::agent::workspace::snapshots::{self, Taken};
-use crate::conversation::excerpt;
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
 use crate::workspace::error::WorkspaceError;
 
 /// Maximum number of times in a run that the model is told; then its try ends with the reason.
 const MOST_REFUSALS: u32 = 2;
-/// Maximum bytes of git's words that the model is told.
-const LONGEST_REASON: usize = 4 * 1024;
 
 /// Commits the work and returns the commit. Sends the model back to mend what stands in the way of
 /// that, and returns `None` then; so it does where another try, or the result of an earlier one,
@@ -47,7 +44,7 @@ pub(super) async fn commit_or_send_back(run: &mut Run) -> Result<Option<CommitId
         Err(WorkspaceError::Failed(_)) => return give_up(run, refused).await,
         Err(error) => return Err(error.into()),
     }
-    let reason = excerpt::middle_cut(refused.to_string().trim(), LONGEST_REASON, None);
+    let reason = refused.to_string();
     run.claim.note(Fact::Warned {
         text: format!("the model was told that its work cannot be taken as it is: {reason}"),
     });
