@@ -6,6 +6,7 @@ mod kills;
 mod loops;
 mod people_in_line;
 mod pictures;
+mod replies;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -69,6 +70,23 @@ fn decisions(world: &World) -> Vec<(String, String)> {
         .iter()
         .map(|fact| (text(fact, "route"), text(fact, "source")))
         .collect()
+}
+
+/// Has a worker of ANALYZE look at the repository, and the chat model tell what it found.
+fn looks_at_the_readme(world: &World) {
+    let found = json!({
+        "result": "The README is empty: README.md:1.", "needs_next_loop": false, "why": "seen", "next_actions": [],
+        "questions_for_user": [], "confidence": 0.9, "risk": "low",
+    });
+    world
+        .model
+        .for_task("Explain what the request asks about")
+        .calls("repository/list_files", json!({}))
+        .says(&found.to_string());
+    world
+        .model
+        .for_task("A worker has looked into this")
+        .says("There is nothing in the README (README.md:1).");
 }
 
 #[tokio::test]
@@ -410,19 +428,7 @@ async fn commands_of_the_list_are_run_once_and_nothing_else() {
 async fn a_worker_looks_at_the_repository_and_the_chat_model_tells_what_it_found() {
     let slack = Slack::start().await;
     let world = world(&slack).await;
-    let found = json!({
-        "result": "The README is empty: README.md:1.", "needs_next_loop": false, "why": "seen", "next_actions": [],
-        "questions_for_user": [], "confidence": 0.9, "risk": "low",
-    });
-    world
-        .model
-        .for_task("Explain what the request asks about")
-        .calls("repository/list_files", json!({}))
-        .says(&found.to_string());
-    world
-        .model
-        .for_task("A worker has looked into this")
-        .says("There is nothing in the README (README.md:1).");
+    looks_at_the_readme(&world);
     let mut program = serves(&world, &slack).await;
     slack.mentions(ALICE, "/analyze why the README is so short");
     program

@@ -1,0 +1,107 @@
+//! A conversation with a model about one message of a person, which goes on in JSON where the
+//! model's server takes no native calls.
+
+use std::sync::Arc;
+
+use crate::chat::desk::Desk;
+use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
+use crate::llm::chat::Chat;
+use crate::llm::error::LlmError;
+use crate::llm::model::Model;
+use crate::picture::Picture;
+use crate::secret::Clean;
+
+/// What a conversation begins with.
+#[derive(Default)]
+pub(super) struct Beginning {
+    pub(super) system: String,
+    /// What was said before.
+    pub(super) said: Vec<Message>,
+    pub(super) tools: Tools,
+}
+
+/// The tools that the model may call.
+#[derive(Default)]
+pub(super) struct Tools {
+    pub(super) specs: Arc<[ToolSpec]>,
+    /// Follows the system prompt where they are not called natively: which there are, and how a
+    /// reply calls one.
+    pub(super) in_json: String,
+}
+
+/// The conversation.
+pub(super) struct Dialogue<'a> {
+    desk: &'a Desk,
+    model: Model,
+    system: String,
+    tools: Tools,
+    is_native: bool,
+    chat: Chat,
+}
+
+impl<'a> Dialogue<'a> {
+    /// Begins a conversation; nothing is sent to the model yet.
+    pub(super) async fn begin(desk: &'a Desk, model: Model, beginning: Beginning) -> Self {
+        let Beginning { system, said, tools } = beginning;
+        let is_native = !tools.specs.is_empty() && model.takes_native_calls().await;
+        let chat = model.chat(Arc::clone(&tools.specs), is_native, desk.stop.asked.clone());
+        let mut dialogue = Self {
+            desk,
+            model,
+            system,
+            tools,
+            is_native,
+            chat,
+        };
+        let system = Message::System {
+            text: dialogue.system_prompt().into_string(),
+        };
+        dialogue.chat.resume(std::iter::once(system).chain(said).collect());
+        dialogue
+    }
+
+    /// Adds a message to the model.
+    pub(super) fn say(&mut self, text: &str) {
+        self.show(text, Vec::new());
+    }
+
+    /// Adds a message with pictures.
+    pub(super) fn show(&mut self, text: &str, pictures: Vec<Picture>) {
+        let text = self.desk.service.clean(text);
+        self.chat.send_pictures(&text, pictures);
+    }
+
+    /// Answers the calls of the last reply.
+    pub(super) fn answer(&mut self, results: Vec<ToolResult>) {
+        self.chat.send_tool_results(results);
+    }
+
+    /// Returns the model's next reply; the error says why there is none.
+    pub(super) async fn reply(&mut self) -> Result<Reply, String> {
+        loop {
+            match self.chat.get_response().await {
+                Err(LlmError::ToolsUnsupported(reason)) if self.is_native => {
+                    tracing::info!("a conversation goes on with JSON replies: {reason}");
+                    self.go_on_in_json();
+                }
+                reply => return reply.map_err(|error| error.to_string()),
+            }
+        }
+    }
+
+    /// Gives native calls up. Those that were made are sent as JSON text from now on.
+    fn go_on_in_json(&mut self) {
+        self.is_native = false;
+        let said = self.chat.messages().to_vec();
+        let specs = Arc::clone(&self.tools.specs);
+        self.chat = self.model.chat(specs, false, self.desk.stop.asked.clone());
+        self.chat.resume(said);
+        let system = self.system_prompt();
+        self.chat.replace_system_prompt(&system);
+    }
+
+    fn system_prompt(&self) -> Clean {
+        let in_json = if self.is_native { "" } else { &self.tools.in_json };
+        self.desk.service.clean(&format!("{}{in_json}", self.system))
+    }
+}
