@@ -1,4 +1,5 @@
-//! Keeps what was evaluated and how it ended, for `coding-agent evaluations`.
+//! Keeps what was evaluated and how it ended, for `coding-agent evaluations`, and counts what the
+//! reviewer used.
 //!
 //! The store is open only while something is written: each process that has it open counts as one
 //! that works on runs. An evaluation never fails because it cannot be recorded.
@@ -13,8 +14,14 @@ use uuid::Uuid;
 
 use super::answer::{Evaluation, cleaned};
 use super::arguments::Asked;
+use crate::agent::record::budget::PerDay;
+use crate::agent::record::usage::ModelCall;
 use crate::approval::digest::Digest;
+use crate::journal::fact::Subject;
+use crate::journal::{Journal, LogConfig};
+use crate::llm::config::role::Role;
 use crate::review::score::Score;
+use crate::reviewer::Call;
 use crate::secret::Redactor;
 use crate::store::{Address, Store, StoreError};
 
@@ -23,9 +30,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Most characters of a document that is named by its first line.
 const LONGEST_NAME: usize = 80;
 
+/// The places where an installation keeps evaluations and what they used.
+pub struct Records {
+    pub store: Address,
+    pub logs: LogConfig,
+    /// The limits of a day, for which evaluations count.
+    pub per_day: PerDay,
+}
+
 /// The evaluations of an installation.
 pub(super) struct History {
-    pub(super) store: Address,
+    pub(super) records: Records,
     pub(super) redactor: Arc<Redactor>,
 }
 
@@ -71,8 +86,38 @@ impl History {
             .await;
     }
 
+    /// Counts calls of the reviewer's model: in the journal, and for the limits of the day.
+    pub(super) async fn count(&self, calls: &[Call]) {
+        if !calls.is_empty() {
+            self.write(|store| self.count_in(store, calls)).await;
+        }
+    }
+
+    async fn count_in(&self, store: Store, calls: &[Call]) -> Result<(), StoreError> {
+        let journal = Journal::open(&self.records.logs, Arc::clone(&self.redactor))
+            .inspect(|journal| journal.keep_in(&store))
+            .inspect_err(|error| tracing::warn!(%error, "what an evaluation used is not in the journal"))
+            .ok();
+        for call in calls {
+            let call = ModelCall {
+                model: &call.model,
+                role: Role::Reviewer,
+                usage: call.usage,
+                took: call.took,
+            };
+            self.records.per_day.count(&store, &call).await?;
+            if let Some(journal) = &journal {
+                journal.record(&Subject::default(), call.fact(0));
+            }
+        }
+        if let Some(journal) = journal {
+            journal.close().await;
+        }
+        Ok(())
+    }
+
     async fn write<F: Future<Output = Result<(), StoreError>>>(&self, what: impl FnOnce(Store) -> F) {
-        let written = timeout(PATIENCE, async { what(Store::open(self.store.clone()).await?).await }).await;
+        let written = timeout(PATIENCE, async { what(Store::open(self.records.store.clone()).await?).await }).await;
         match written {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "an evaluation was not recorded"),

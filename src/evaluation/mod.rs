@@ -30,11 +30,11 @@ use tokio::time::interval;
 use crate::review::document::Document;
 use crate::review::evidence::{self, Known};
 use crate::review::score::Score;
-use crate::reviewer::Reviewer;
-use crate::store::Address;
+use crate::reviewer::{self, Reviewer};
 use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
 use history::History;
+pub use history::Records;
 pub use searching::Folders;
 use searching::{INGEST_CODE, PRUNE_CODE, SEARCH_CODE};
 
@@ -57,18 +57,18 @@ pub struct Evaluations {
 /// The server with a text for people in each of its errors.
 struct WithFormattedErrors(Evaluations);
 
-/// Serves until the client closes the stream. What is evaluated is recorded in the store.
+/// Serves until the client closes the stream. What is evaluated, and what that used, is recorded.
 pub async fn serve(
     reviewer: Reviewer,
     target_score: Score,
-    store: Address,
+    records: Records,
     folders: Folders,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> anyhow::Result<()> {
     let evaluations = Evaluations {
         history: History {
-            store,
+            records,
             redactor: Arc::clone(&reviewer.redactor),
         },
         reviewer,
@@ -142,6 +142,10 @@ impl Evaluations {
         let permit = self.reviews.acquire().await;
         let _permit = permit.map_err(|_| ErrorData::internal_error("the server is ending", None))?;
         let judgement = self.reviewer.review(content).await;
+        // What a program uses nobody tells.
+        if let reviewer::Asked::Model(_) = self.reviewer.asked {
+            self.history.count(&judgement.calls).await;
+        }
         let mut review = judgement.review.map_err(|error| answer::no_review(&error))?;
         let target_score = asked.target_score.unwrap_or(self.target_score);
         let mut unproven = Vec::new();

@@ -143,7 +143,8 @@ pub enum Fact {
         sent: u64,
         received: u64,
     },
-    /// `input`, `output` and `cached` are tokens; `cached` is part of `input`.
+    /// `input`, `output` and `cached` are tokens; `cached` is part of `input`. `turn` is 0 outside
+    /// of runs.
     ModelCalled {
         turn: u32,
         input: u64,

@@ -1,8 +1,8 @@
 //! Figures over many runs, from their facts.
 //!
 //! Pure: facts go in, oldest first, and a report comes out. A run counts in the period in which it
-//! ended, with everything it did before. Each figure says since when there is data for it; one
-//! without data is empty, not zero.
+//! ended, with everything it did before; a model's reply outside of runs in that in which it came.
+//! Each figure says since when there is data for it; one without data is empty, not zero.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,8 @@ pub struct Report {
     /// Time from the first work on a run to its end, including waits for people.
     pub duration_seconds: Figure<Duration>,
     pub tokens_per_run: Figure<Tokens>,
-    /// Tokens by the model and the role that it was asked in, where that is known.
+    /// Tokens by the model and the role that it was asked in, where that is known; those of
+    /// conversations in messengers and of evaluated documents are among them.
     pub tokens_by_model: BTreeMap<String, Tokens>,
     pub refusals: Figure<usize>,
     pub refusals_by_rule: BTreeMap<String, usize>,
@@ -75,6 +76,8 @@ pub struct Statistics {
     since: Option<DateTime<Utc>>,
     runs: BTreeMap<RunId, RunFacts>,
     refusals: BTreeMap<String, usize>,
+    /// Tokens outside of runs, by model and role.
+    apart: BTreeMap<String, Tokens>,
     plans: Reproduction,
     first: First,
 }
@@ -144,10 +147,19 @@ impl Statistics {
             self.first.planned.get_or_insert(at);
             self.plans.take(input, digest, is_in_period);
         }
+        let called = called(&entry.fact);
         let Some(run) = entry.subject.run else {
+            if let Some((asked, tokens)) = called.filter(|_| is_in_period) {
+                self.apart.entry(asked).or_default().add(tokens);
+            }
             return;
         };
         let run = self.runs.entry(run).or_default();
+        if let Some((asked, tokens)) = called {
+            self.first.called.get_or_insert(at);
+            run.tokens.add(tokens);
+            run.by_model.entry(asked).or_default().add(tokens);
+        }
         match &entry.fact {
             Fact::Claimed { .. } => {
                 self.first.claimed.get_or_insert(at);
@@ -158,23 +170,6 @@ impl Statistics {
                     run.ended = Some((at, *to));
                 }
                 run.repairs += u32::from(*from == State::Verifying && *to == State::Working);
-            }
-            Fact::ModelCalled {
-                input,
-                output,
-                cached,
-                model,
-                role,
-                ..
-            } => {
-                self.first.called.get_or_insert(at);
-                let tokens = Tokens {
-                    input: *input,
-                    output: *output,
-                    cached: *cached,
-                };
-                run.tokens.add(tokens);
-                run.by_model.entry(asked(model, role)).or_default().add(tokens);
             }
             Fact::Verified { command, passed, .. } => {
                 self.first.verified.get_or_insert(at);
@@ -206,7 +201,7 @@ impl Statistics {
         let failed = runs.iter().filter(|run| is_state(run, State::Failed)).count();
         let with_failures: Vec<&RunFacts> = runs.iter().copied().filter(|run| run.has_failed_check).collect();
         let repaired: Vec<&RunFacts> = with_failures.iter().copied().filter(|run| run.passes()).collect();
-        let mut tokens_by_model: BTreeMap<String, Tokens> = BTreeMap::new();
+        let mut tokens_by_model = self.apart.clone();
         for (model, tokens) in runs.iter().flat_map(|run| &run.by_model) {
             tokens_by_model.entry(model.clone()).or_default().add(*tokens);
         }
@@ -288,13 +283,31 @@ impl Tokens {
     }
 }
 
-/// Returns the model and the role of a call as a key; earlier versions of the program did not
-/// record them.
-fn asked(model: &str, role: &str) -> String {
-    if model.is_empty() {
-        return "unknown".to_owned();
-    }
-    format!("{model} as {role}")
+/// Returns the model and the role of a call as a key, and its tokens; earlier versions of the
+/// program did not record model and role.
+fn called(fact: &Fact) -> Option<(String, Tokens)> {
+    let Fact::ModelCalled {
+        input,
+        output,
+        cached,
+        model,
+        role,
+        ..
+    } = fact
+    else {
+        return None;
+    };
+    let asked = if model.is_empty() {
+        "unknown".to_owned()
+    } else {
+        format!("{model} as {role}")
+    };
+    let tokens = Tokens {
+        input: *input,
+        output: *output,
+        cached: *cached,
+    };
+    Some((asked, tokens))
 }
 
 fn share(part: usize, whole: usize, since: Option<DateTime<Utc>>) -> Figure<f64> {
@@ -489,6 +502,23 @@ mod tests {
         assert_eq!(report.ended.values().sum::<usize>(), 2);
         assert_eq!(report.duration_seconds.value, Some(Duration { p50: 300, p95: 400 }));
         assert_eq!((report.refusals.value, report.refusals.since), (Some(2), Some(at(250))));
+    }
+
+    #[test]
+    fn what_is_used_outside_of_runs_counts_in_the_period_in_which_it_was() {
+        let mut statistics = Statistics::since(Some(at(100)));
+        for (seconds, input) in [(50, 1), (150, 20), (151, 300)] {
+            let called = json!({"fact": "model_called", "turn": 0, "input": input, "output": 1, "cached": 0,
+                "milliseconds": 5, "model": "near", "role": "chat"});
+            statistics.take(&Entry {
+                at: at(seconds),
+                subject: Subject::default(),
+                fact: serde_json::from_value(called).unwrap(),
+            });
+        }
+        let report = statistics.report();
+        assert_eq!(report.tokens_by_model["near as chat"].input, 320);
+        assert_eq!(report.tokens_per_run.value, None);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::agent::prompt::system_prompt;
 use crate::agent::readiness::{self, NotReady};
 use crate::agent::record::saved;
 use crate::agent::record::stop::Stop;
-use crate::agent::record::usage::PriceList;
+use crate::agent::record::usage::{ModelCall, PriceList};
 use crate::agent::services::{ReviewSettings, Services, Settings};
 use crate::agent::shared_turns::SharedTurns;
 use crate::config::Config;
@@ -209,6 +209,15 @@ impl Service {
         Ok(readiness.missing.map(|missing| match missing {
             NotReady::Lasts(reason) | NotReady::Passes(reason) => reason,
         }))
+    }
+
+    /// Counts a call of a model that is part of no run: in the journal, and for the limits of the
+    /// day.
+    pub async fn count(&self, call: &ModelCall<'_>) -> Result<(), StoreError> {
+        let services = &self.services;
+        let counted = services.settings.budget.per_day.count(&services.store, call).await;
+        services.journal.record(&Subject::default(), call.fact(0));
+        counted
     }
 
     /// Returns the part of the configuration that runs depend on.

@@ -9,7 +9,7 @@ use crate::agent::dialogue::health;
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::usage;
+use crate::agent::record::usage::{self, ModelCall};
 use crate::conversation::decode::Unreadable;
 use crate::conversation::repetition::Repetition;
 use crate::conversation::{Reply, Turn, Usage};
@@ -133,21 +133,20 @@ pub(crate) async fn count(
     usage: Usage,
     took: Duration,
 ) -> Result<Fact, Interruption> {
+    let call = ModelCall {
+        model,
+        role,
+        usage,
+        took,
+    };
     claim.record.worked.turns += 1;
     claim.record.worked.usage += usage;
     usage::add(&mut claim.record.worked.by_model, model, role, usage);
-    record_usage(claim, model, &usage).await?;
+    let services = &claim.services;
+    services.settings.budget.per_day.count(&services.store, &call).await?;
     claim.record.waiting.postponed = 0;
     claim.record.waiting.parked_since = None;
-    Ok(Fact::ModelCalled {
-        turn: claim.record.worked.turns,
-        input: usage.input,
-        output: usage.output,
-        cached: usage.cached,
-        milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        model: model.to_owned(),
-        role: role.as_str().to_owned(),
-    })
+    Ok(call.fact(claim.record.worked.turns))
 }
 
 /// Waits for a reply, and records now and then how much of a long one has arrived.
@@ -196,13 +195,4 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
         }),
         None => Ok(()),
     }
-}
-
-/// Adds the usage of a call to the day's total, if there are daily limits.
-async fn record_usage(claim: &Claim, model: &str, usage: &Usage) -> Result<(), Interruption> {
-    if claim.services.settings.budget.per_day == PerDay::default() {
-        return Ok(());
-    }
-    let today = Utc::now().date_naive();
-    Ok(claim.services.store.use_on(today, model, usage).await?)
 }

@@ -1,10 +1,13 @@
 //! Limits of a run and of a day, and the usage that is counted against them.
 
+use chrono::Utc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::record::usage::ModelCall;
 use crate::conversation::Usage;
 use crate::llm::config::Prices;
+use crate::store::{Store, StoreError};
 
 /// Limits of one run; a limit that is left out does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +68,14 @@ impl Budget {
 }
 
 impl PerDay {
+    /// Adds a call to what was used today, if there are limits of a day.
+    pub async fn count(&self, store: &Store, call: &ModelCall<'_>) -> Result<(), StoreError> {
+        if *self == Self::default() {
+            return Ok(());
+        }
+        store.use_on(Utc::now().date_naive(), call.model, &call.usage).await
+    }
+
     /// Returns a sentence that names the day's exceeded limit, if there is one.
     pub fn exceeded(&self, tokens: u64, cost_usd: Option<f64>) -> Option<String> {
         if let Some(limit) = self.tokens.filter(|limit| tokens >= *limit) {

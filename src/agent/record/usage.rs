@@ -1,12 +1,40 @@
 //! Tokens by model and role, and what they cost.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Usage;
+use crate::journal::fact::Fact;
 use crate::llm::config::Prices;
 use crate::llm::config::role::Role;
+
+/// A call of a model that was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelCall<'a> {
+    /// The name in the configuration of the model that answered.
+    pub model: &'a str,
+    pub role: Role,
+    pub usage: Usage,
+    pub took: Duration,
+}
+
+impl ModelCall<'_> {
+    /// Returns the fact about the call; `turn` is its number in its run, and 0 where it is part of
+    /// none.
+    pub fn fact(&self, turn: u32) -> Fact {
+        Fact::ModelCalled {
+            turn,
+            input: self.usage.input,
+            output: self.usage.output,
+            cached: self.usage.cached,
+            milliseconds: u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
+            model: self.model.to_owned(),
+            role: self.role.as_str().to_owned(),
+        }
+    }
+}
 
 /// Tokens that one model used in one role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

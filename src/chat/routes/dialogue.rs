@@ -1,8 +1,12 @@
-//! A conversation with a model about one message of a person, which goes on in JSON where the
-//! model's server takes no native calls.
+//! A conversation with a model about one message of a person.
+//!
+//! Guaranteed: it goes on in JSON where the model's server takes no native calls, and what each
+//! reply used is counted, whoever asks.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use crate::agent::record::usage::ModelCall;
 use crate::chat::desk::Desk;
 use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
 use crate::llm::chat::Chat;
@@ -79,7 +83,7 @@ impl<'a> Dialogue<'a> {
     /// Returns the model's next reply; the error says why there is none.
     pub(super) async fn reply(&mut self) -> Result<Reply, String> {
         loop {
-            match self.chat.get_response().await {
+            match self.ask().await {
                 Err(LlmError::ToolsUnsupported(reason)) if self.is_native => {
                     tracing::info!("a conversation goes on with JSON replies: {reason}");
                     self.go_on_in_json();
@@ -87,6 +91,23 @@ impl<'a> Dialogue<'a> {
                 reply => return reply.map_err(|error| error.to_string()),
             }
         }
+    }
+
+    /// Asks once, and counts what the answer used. An answer is not withheld because that cannot be
+    /// written down.
+    async fn ask(&mut self) -> Result<Reply, LlmError> {
+        let begun = Instant::now();
+        let reply = self.chat.get_response().await?;
+        let call = ModelCall {
+            model: self.chat.answered_by(),
+            role: self.chat.role(),
+            usage: reply.usage,
+            took: begun.elapsed(),
+        };
+        if let Err(error) = self.desk.service.count(&call).await {
+            tracing::warn!("what a reply used is not in the sum of the day: {error}");
+        }
+        Ok(reply)
     }
 
     /// Gives native calls up. Those that were made are sent as JSON text from now on.

@@ -10,7 +10,7 @@ use crate::cli::commands::code;
 use crate::cli::exit;
 use crate::cli::session::{self, complain, configuration_or_defaults};
 use crate::config::Config;
-use crate::evaluation::{self, Folders};
+use crate::evaluation::{self, Folders, Records};
 use crate::llm::error::LlmError;
 use crate::llm::models::Models;
 use crate::review::score::Score;
@@ -45,8 +45,13 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
         repository: config.git.clone(),
         state_dir: config.state_dir.clone(),
     };
+    let records = Records {
+        store: config.store(),
+        logs: config.logs.clone(),
+        per_day: config.budget.per_day.clone(),
+    };
     let (reader, writer) = stdio_pipes();
-    let served = evaluation::serve(reviewer, target_score, config.store(), folders, reader, writer);
+    let served = evaluation::serve(reviewer, target_score, records, folders, reader, writer);
     match Box::pin(served).await {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {

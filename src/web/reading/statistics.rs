@@ -116,8 +116,25 @@ struct Pictures {
 
 impl Pictures {
     fn take(&mut self, entry: &Entry, since: Option<DateTime<Utc>>) {
-        let Some(run) = entry.subject.run else { return };
         let is_in_period = since.is_none_or(|since| entry.at >= since);
+        if let Fact::ModelCalled {
+            input,
+            output,
+            cached,
+            model,
+            role,
+            ..
+        } = &entry.fact
+            && is_in_period
+        {
+            let used = self.used.entry((model.clone(), role.clone())).or_default();
+            *used += Usage {
+                input: *input,
+                output: *output,
+                cached: *cached,
+            };
+        }
+        let Some(run) = entry.subject.run else { return };
         match &entry.fact {
             Fact::Claimed { .. } => {
                 self.begun.entry(run).or_insert(entry.at);
@@ -134,21 +151,6 @@ impl Pictures {
                     _ => day.stopped += 1,
                 }
                 durations.extend(begun.map(|begun| (entry.at - begun).num_seconds().max(0)));
-            }
-            Fact::ModelCalled {
-                input,
-                output,
-                cached,
-                model,
-                role,
-                ..
-            } if is_in_period => {
-                let used = self.used.entry((model.clone(), role.clone())).or_default();
-                *used += Usage {
-                    input: *input,
-                    output: *output,
-                    cached: *cached,
-                };
             }
             _ => {}
         }

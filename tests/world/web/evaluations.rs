@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
 use super::{ALICE, Door, ends, opened, problem, until, with_users};
+use crate::reading::facts;
 use crate::world::{Program, World};
 
 /// A client of `coding-agent mcp`, which has said hello.
@@ -117,5 +118,37 @@ async fn an_evaluation_of_another_process_is_shown_while_it_runs_and_when_it_is_
     let (program, door) = opened(&world, &["dashboard"]).await;
     assert_eq!(door.json("/api/evaluations").await[0]["id"], id);
     ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_an_evaluation_uses_is_in_the_figures_and_counts_for_the_limit_of_the_day() {
+    let mut world = World::start().await;
+    world.configure(|config| config["budget"] = json!({ "per_day": { "tokens": 2000 } }));
+    let judgement = json!({ "ready_for_implementation": true, "score": 9, "conclusion": "Good." });
+    let script = world.model.for_task("Paint the shed.");
+    script.says(&judgement.to_string()).counts(5000);
+    let mut client = Client::start(&world).await;
+    client.evaluates("The shed", "Paint the shed.").await;
+    let is_over = async || world.command(&["evaluations"]).await.stdout.contains("passed");
+    until("the end of the evaluation", is_over).await;
+    client.ends().await;
+
+    let called = facts(&world, "model_called");
+    let asked: Vec<[&Value; 2]> = called.iter().map(|fact| [&fact["model"], &fact["role"]]).collect();
+    assert_eq!(asked, [["llm", "reviewer"]], "{called:?}");
+    let figures = world.command(&["stats", "--json"]).await.stdout;
+    let figures: Value = serde_json::from_str(&figures).unwrap();
+    assert_eq!(
+        figures["tokens_by_model"]["llm as reviewer"]["input"], 5000,
+        "{figures:#}"
+    );
+    world.github.open_issue("Paint the shed").label("coding agent");
+    let ended = world.run().await;
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
     world.finish().await;
 }
