@@ -1,4 +1,11 @@
-//! Cuts long text in the middle, where a line says so, and estimates its tokens.
+//! Cuts long text in the middle, where a line says so, estimates its tokens, and says how much of
+//! a window the outputs of tools may take.
+
+/// Maximum bytes of one output of a tool in a conversation, whatever the window.
+const MOST_BYTES: usize = 32 * 1024;
+const FEWEST_BYTES: usize = 4 * 1024;
+/// Percentage of the window that one output may take.
+const SHARE: u64 = 10;
 
 /// Returns `text` when it has at most `max_bytes`, else its head and tail with a line between them
 /// that says how much was left out and, when given, where the whole is kept. Never cuts inside a
@@ -21,6 +28,18 @@ pub fn middle_cut(text: &str, max_bytes: usize, whole_at: Option<&str>) -> Strin
 
 fn mark(left_out: usize, place: &str) -> String {
     format!("\n[... {left_out} bytes left out{place} ...]\n")
+}
+
+/// Returns the maximum bytes of each output when a reply calls so many tools, for a window of so
+/// many tokens. The total is bounded as well, so that many calls in a reply cannot fill the window.
+pub fn most_bytes_of_output(window: u64, calls: usize) -> usize {
+    let of_one = bytes_of_window(window, SHARE).clamp(FEWEST_BYTES, MOST_BYTES);
+    of_one.min(of_one * 5 / 2 / calls.max(1))
+}
+
+/// Returns `percent` of a window of so many tokens as bytes of text, at four bytes a token.
+pub fn bytes_of_window(window: u64, percent: u64) -> usize {
+    usize::try_from(window * 4 * percent / 100).unwrap_or(usize::MAX)
 }
 
 /// Returns a cautious estimate of the number of tokens in `text`, for budgets before the provider
@@ -58,6 +77,14 @@ mod tests {
             cut.contains("left out; the whole is in logs/output-3.txt ...]"),
             "{cut}"
         );
+    }
+
+    #[test]
+    fn outputs_take_a_tenth_of_the_window_and_all_of_a_reply_a_quarter() {
+        assert_eq!(most_bytes_of_output(32_768, 1), 13_107);
+        assert_eq!(most_bytes_of_output(32_768, 8), 13_107 * 5 / 2 / 8);
+        assert_eq!(most_bytes_of_output(1_000_000, 2), MOST_BYTES);
+        assert_eq!(most_bytes_of_output(4_096, 1), FEWEST_BYTES);
     }
 
     #[test]

@@ -18,12 +18,6 @@ use crate::tool::toolbox::Toolbox;
 use crate::tool::{ToolError, ToolOutput};
 use crate::workspace::containers::milliseconds_since;
 
-/// Maximum bytes of one output in the conversation, whatever the window.
-const MOST_BYTES: usize = 32 * 1024;
-const FEWEST_BYTES: usize = 4 * 1024;
-/// Percentage of the window that one output may take.
-const SHARE: u64 = 10;
-
 /// Arguments that best identify a call in the journal, in order of preference.
 const TELLING: [&str; 3] = ["command", "path", "pattern"];
 /// Maximum length of the identifying argument in the journal.
@@ -87,8 +81,7 @@ pub(crate) async fn call_all(
         refused: Vec::new(),
         carried_out: Vec::with_capacity(calls.len()),
     };
-    // The total is bounded as well, so that many calls in a reply cannot fill the window.
-    let most = most_bytes(claim, calls.len());
+    let most = excerpt::most_bytes_of_output(claim.window(), calls.len());
     let mut meant = Vec::with_capacity(calls.len());
     for call in &calls {
         meant.push(toolbox.meant(call).await?);
@@ -253,12 +246,6 @@ fn about(claim: &Claim, call: &ToolCall) -> String {
         .collect()
 }
 
-/// Returns the maximum bytes for each output when a reply has `calls` calls.
-pub(crate) fn most_bytes(claim: &Claim, calls: usize) -> usize {
-    let of_one = bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES, MOST_BYTES);
-    of_one.min(of_one * 5 / 2 / calls.max(1))
-}
-
 /// Cuts `text` in the middle; the full text is kept on disk.
 async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
     if text.len() <= most {
@@ -270,7 +257,7 @@ async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
 
 /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
 pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
-    usize::try_from(claim.window() * 4 * percent / 100).unwrap_or(usize::MAX)
+    excerpt::bytes_of_window(claim.window(), percent)
 }
 
 fn failed(text: String) -> ToolOutput {

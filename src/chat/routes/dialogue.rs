@@ -93,6 +93,16 @@ impl<'a> Dialogue<'a> {
         }
     }
 
+    /// Returns the model's window in tokens.
+    pub(super) fn window(&self) -> u64 {
+        self.model.window()
+    }
+
+    /// Returns the share of the window that the conversation takes, in percent.
+    pub(super) fn fullness(&self) -> u64 {
+        self.chat.fullness()
+    }
+
     /// Asks once, and counts what the answer used. An answer is not withheld because that cannot be
     /// written down.
     async fn ask(&mut self) -> Result<Reply, LlmError> {

@@ -33,8 +33,10 @@ const MOST_TURNS: usize = 12;
 const MOST_CALLS: usize = 8;
 /// Answers that are asked for again because they cannot be read.
 const MOST_UNREAD: u32 = 2;
-/// Most bytes of one call's output.
-const LONGEST_OUTPUT: usize = 12 * 1024;
+/// Share of the window, in percent, from which on a worker looks no further.
+const ENOUGH: u64 = 60;
+/// Most of the window, in percent, that is filled with what it looks at: the answer needs the rest.
+const MOST_FILLED: u64 = 75;
 /// Longest wait for the code index; without it the worker searches by words.
 const INDEXING: Duration = Duration::from_mins(1);
 
@@ -43,6 +45,7 @@ const PROMPT: &str = include_str!("worker.txt");
 /// How a worker calls a tool without native calls; the list of tools follows.
 const CALL_IN_JSON: &str =
     "\nTo call a tool, reply with {\"comment\":\"why\",\"command\":{\"tool\":\"...\",\"args\":{}}}. Tools:\n";
+const LOOK_NO_FURTHER: &str = "Look no further, and answer with what you found.";
 
 /// A repository that is looked at.
 pub(in crate::chat) struct View {
@@ -179,13 +182,14 @@ pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &Asked<'_>) -
         }
         match decode::turn(&reply) {
             Ok(turn) if !turn.calls.is_empty() => {
-                let mut results = run(desk, view, turn.calls).await?;
-                let is_last = left == 1 || Instant::now() >= answer_from;
-                if let Some(last) = results.last_mut().filter(|_| is_last) {
-                    last.output
-                        .push_str("\n\nLook no further, and answer with what you found.");
-                }
+                let mut calls = turn.calls;
+                calls.truncate(MOST_CALLS);
+                let most = most_bytes(&dialogue, calls.len());
+                let results = run(desk, view, calls, most).await?;
                 dialogue.answer(results);
+                if left == 1 || Instant::now() >= answer_from || dialogue.fullness() >= ENOUGH {
+                    dialogue.say(LOOK_NO_FURTHER);
+                }
             }
             Ok(_) => remind(&mut dialogue, "There is no answer in the form that was asked for."),
             Err(unreadable) => remind(&mut dialogue, &unreadable.to_string()),
@@ -199,10 +203,25 @@ fn remind(dialogue: &mut Dialogue<'_>, what: &str) {
     dialogue.say(&text);
 }
 
-/// Runs calls of the tools, which only read.
-async fn run(desk: &Desk, view: &View, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, String> {
+/// Returns the most bytes of each output of so many calls; 0 where the conversation has no room
+/// for any.
+fn most_bytes(dialogue: &Dialogue<'_>, calls: usize) -> usize {
+    let (window, filled) = (dialogue.window(), dialogue.fullness());
+    if filled >= ENOUGH {
+        return 0;
+    }
+    let room = excerpt::bytes_of_window(window, MOST_FILLED - filled);
+    excerpt::most_bytes_of_output(window, calls).min(room / calls.max(1))
+}
+
+/// Runs calls of the tools, which only read, and cuts each output to `most` bytes; without room for
+/// any none is run.
+async fn run(desk: &Desk, view: &View, calls: Vec<ToolCall>, most: usize) -> Result<Vec<ToolResult>, String> {
+    if most == 0 {
+        return Ok(calls.iter().map(ToolResult::not_run).collect());
+    }
     let mut results = Vec::new();
-    for call in calls.into_iter().take(MOST_CALLS) {
+    for call in calls {
         let tool = call.tool.strip_prefix("repository/").unwrap_or(&call.tool);
         let (text, is_error) = match view.tools.call(tool, &call.args).await {
             Ok(output) => (output.text, output.is_error),
@@ -210,10 +229,11 @@ async fn run(desk: &Desk, view: &View, calls: Vec<ToolCall>) -> Result<Vec<ToolR
             Err(error @ ToolError::Forbidden { .. }) => (error.to_string(), true),
             Err(error) => return Err(error.to_string()),
         };
-        let text = desk.service.clean(&excerpt::middle_cut(&text, LONGEST_OUTPUT, None));
+        // Cleaned before it is cut: nobody recognises half of a secret.
+        let text = desk.service.clean(&text);
         results.push(ToolResult {
             call,
-            output: text.into_string(),
+            output: excerpt::middle_cut(text.as_str(), most, None),
             is_error,
         });
     }

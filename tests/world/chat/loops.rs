@@ -113,6 +113,43 @@ async fn a_worker_looks_again_until_the_limit_and_what_it_found_is_told() {
 }
 
 #[tokio::test]
+async fn a_worker_whose_window_fills_up_looks_no_further_and_what_it_found_is_told() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(5_000));
+    world.model.has_window(5_000);
+    let large = "A line of a large file.\n".repeat(2_000);
+    let files = [("large.txt", large.as_str())];
+    world.github.default_repository().commit("main", "Grow", &files);
+    let reads = || {
+        std::array::from_fn::<_, 8, _>(|place| {
+            let lines = [place * 200 + 1, place * 200 + 200];
+            ("repository/read_file", json!({ "path": "large.txt", "view_range": lines }))
+        })
+    };
+    let script = world.model.for_task(ANALYZE).calls_all(reads()).calls_all(reads());
+    script.says(&answer(&json!({})));
+    world.model.for_task(TELL).says("One line, again and again.");
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/analyze what the large file says");
+    program
+        .until(&world, async { drop(slack.until_said("again and again").await) })
+        .await;
+    let requests = world.model.requests();
+    let (first, second) = (requests[1].last_user_message(), requests[2].last_user_message());
+    assert_eq!(first.matches("bytes left out").count(), 8, "{first}");
+    assert_eq!(second.matches("not run").count(), 8, "{second}");
+    for told in [first, second] {
+        assert!(
+            told.ends_with("Look no further, and answer with what you found."),
+            "{told}"
+        );
+    }
+    assert_eq!(count(&world, "worker_failed"), 0, "{}", world.story());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn another_route_takes_over_once() {
     let slack = Slack::start().await;
     let world = world(&slack).await;
