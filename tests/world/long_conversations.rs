@@ -4,6 +4,21 @@ use serde_json::json;
 
 use crate::fake::model::Plan;
 use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+/// Files of a project, each of which is longer than what a model is shown of it at once.
+const TEXTS: [&str; 6] = ["one.txt", "two.txt", "three.txt", "four.txt", "five.txt", "six.txt"];
+
+/// Starts a world with these files, and a model with a window of so many tokens.
+async fn with_long_texts(window: u64) -> World {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = window.into());
+    world.model.has_window(window);
+    let text = "A line of words that has nothing to do with the task.\n".repeat(200);
+    let files = TEXTS.map(|path| (path, text.as_str()));
+    world.github.default_repository().commit("main", "Add texts", &files);
+    world
+}
 
 #[tokio::test]
 async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on() {
@@ -148,6 +163,48 @@ async fn many_large_outputs_of_one_reply_leave_room_for_the_rest() {
     assert_eq!(results.matches(" left out").count(), 8);
     // A quarter of the window, at four bytes a token, and the JSON around it.
     assert!(results.len() < 24_000, "{} bytes", results.len());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_planner_that_reads_one_file_after_the_other_is_asked_for_the_plan_while_there_is_room() {
+    let world = with_long_texts(5_000).await;
+    // Five of them fill the window. What is read too much is refused, five times at most.
+    let script = TEXTS.iter().fold(world.model.script(), |script, path| {
+        script.calls("repository/read_file", json!({"path": path}))
+    });
+    greets(script.plans(plan()));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let asked = world.model.requests()[TEXTS.len()].last_user_message();
+    assert!(
+        asked.contains("Your context window is nearly full; reply with the plan now"),
+        "{asked}"
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_planner_reads_at_once_leaves_room_for_the_plan() {
+    let world = with_long_texts(4_096).await;
+    let read = |path: &'static str| ("repository/read_file", json!({"path": path}));
+    greets(world.model.script().calls_all(TEXTS.map(read)).plans(plan()));
+    let issue = world
+        .github
+        .open_issue("Greet the reader")
+        .body(&"Say hello. ".repeat(200))
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let seen = world.model.requests()[1].last_user_message();
+    assert_eq!(seen.matches(" left out").count(), TEXTS.len(), "{seen}");
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }

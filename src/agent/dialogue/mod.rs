@@ -1,5 +1,6 @@
 //! The conversation of a run with its model, and how it is saved.
 
+pub(crate) mod room; // what fits the window
 pub(crate) mod health; // servers of local models, before the work and when they fail
 pub(crate) mod ask; // a request that is repeated until the reply can be parsed
 pub(crate) mod control_tools; // tools that control the run itself

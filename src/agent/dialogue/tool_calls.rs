@@ -76,12 +76,23 @@ pub(crate) async fn call_all(
     toolbox: &Toolbox,
     calls: Vec<ToolCall>,
 ) -> Result<Called, Interruption> {
+    call_all_within(claim, ledger, toolbox, (calls, usize::MAX)).await
+}
+
+/// Like [`call_all`], with outputs of at most about `in_all` bytes together.
+pub(crate) async fn call_all_within(
+    claim: &Claim,
+    ledger: &Ledger,
+    toolbox: &Toolbox,
+    (calls, in_all): (Vec<ToolCall>, usize),
+) -> Result<Called, Interruption> {
     let mut called = Called {
         results: Vec::with_capacity(calls.len()),
         refused: Vec::new(),
         carried_out: Vec::with_capacity(calls.len()),
     };
-    let most = excerpt::most_bytes_of_output(claim.window(), calls.len());
+    // The total is bounded as well, so that many calls in a reply cannot fill the window.
+    let most = excerpt::most_bytes_of_output(claim.window(), calls.len()).min(in_all / calls.len().max(1));
     let mut meant = Vec::with_capacity(calls.len());
     for call in &calls {
         meant.push(toolbox.meant(call).await?);
@@ -253,11 +264,6 @@ async fn cut_for_window(claim: &Claim, text: String, most: usize) -> String {
     }
     claim.outputs.keep(claim.record.worked.turns, &text).await;
     excerpt::middle_cut(&text, most, None)
-}
-
-/// Returns `percent` of the model's window as bytes of text, at four bytes a token.
-pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
-    excerpt::bytes_of_window(claim.window(), percent)
 }
 
 fn failed(text: String) -> ToolOutput {

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue::tool_calls;
+use crate::agent::dialogue::room;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::Reporter;
@@ -184,7 +184,7 @@ async fn read_rule_file(
 
 /// Limits the texts to their share of the window, and reports what was cut or dropped.
 fn bounded(claim: &mut Claim, texts: Vec<Text>) -> Vec<Text> {
-    let mut left = tool_calls::bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES_IN_ALL, MOST_BYTES_IN_ALL);
+    let mut left = room::bytes_of_window(claim, SHARE).clamp(FEWEST_BYTES_IN_ALL, MOST_BYTES_IN_ALL);
     let mut kept = Vec::new();
     let mut seen = HashSet::new();
     for Text { path, text } in texts {

@@ -3,7 +3,7 @@
 
 use crate::agent::claim::Claim;
 use crate::agent::code_index;
-use crate::agent::dialogue::tool_calls;
+use crate::agent::dialogue::room;
 use crate::agent::prompt::{self, places};
 use crate::index::{Definition, Hit, IndexError};
 use crate::workspace::tools::code_search::CodeSearch;
@@ -21,7 +21,7 @@ pub(super) async fn block(claim: &mut Claim, code: &CodeSearch) -> String {
     let question = claim.record.planned.question.clone();
     match found(code, &question).await {
         Ok((map, hits)) => {
-            let most = tool_calls::bytes_of_window(claim, SHARE).min(MOST_BYTES);
+            let most = room::bytes_of_window(claim, SHARE).min(MOST_BYTES);
             places::block(&prompt::fence(claim.lease.run), &map, &hits, most)
         }
         Err(error) => {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Utc};
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue::tool_calls;
+use crate::agent::dialogue::room;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::text::usage;
@@ -45,7 +45,7 @@ pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Interruption> {
 
 /// Returns the summary for the model, limited to its share of the window.
 pub(crate) fn told(claim: &Claim, memory: &Memory, fence: &str) -> String {
-    memory.told(fence, tool_calls::bytes_of_window(claim, SHARE).max(FEWEST_BYTES))
+    memory.told(fence, room::bytes_of_window(claim, SHARE).max(FEWEST_BYTES))
 }
 
 impl Memory {

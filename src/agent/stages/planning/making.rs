@@ -10,6 +10,7 @@ use crate::agent::code_index;
 use crate::agent::commands;
 use crate::agent::dialogue::ask;
 use crate::agent::dialogue::policy;
+use crate::agent::dialogue::room;
 use crate::agent::dialogue::tool_calls;
 use crate::agent::pictures;
 use crate::agent::prompt::{self, EnvironmentRow, PlanningPrompt};
@@ -31,6 +32,11 @@ use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::tool::toolbox::Toolbox;
 use crate::workspace::tools::repository_tools::RepositoryTools;
+
+/// Reason why the planner may not look once more: it did so `max_look_turns` times.
+const LOOKED_OFTEN: &str = "You have looked as often as you may; reply with the plan now";
+/// Reason why the planner may not look once more: the rest of the window is for the plan.
+const WINDOW_IS_FULL: &str = "Your context window is nearly full; reply with the plan now, from what you have seen";
 
 /// The action that the planner's reply requests.
 enum Step {
@@ -112,10 +118,15 @@ async fn converse(
             // What people said meanwhile, and another model, are no part of the input.
             run.claim.record.planned.input = None;
         }
-        let may_look = looks < most_looks;
+        let enough = if looks >= most_looks {
+            Some(LOOKED_OFTEN)
+        } else {
+            (chat.fullness() >= room::LOOKED_ENOUGH).then_some(WINDOW_IS_FULL)
+        };
+        let may_look = enough.is_none();
         chat.hold_to(Some(form_of_step(&run.claim, if may_look { tools } else { &[] })));
         match ask::ask(&mut run.claim, &mut chat, |reply| {
-            read_step(reply, most_subtasks, may_look)
+            read_step(reply, most_subtasks, enough)
         })
         .await?
         {
@@ -132,7 +143,9 @@ async fn converse(
             }
             Step::Look(turn) => {
                 looks += 1;
-                let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, toolbox, turn.calls).await?;
+                let most = room::bytes_until(&run.claim, &chat, room::LOOKED);
+                let (claim, ledger) = (&run.claim, &run.workspace.ledger);
+                let called = tool_calls::call_all_within(claim, ledger, toolbox, (turn.calls, most)).await?;
                 let has_success = called.has_success();
                 chat.send_tool_results(called.results);
                 policy::count_refusals(&mut run.claim, &mut chat, &called.refused, has_success)?;
@@ -154,7 +167,9 @@ async fn kept_plan(claim: &mut Claim) -> Result<Option<Plan>, Interruption> {
     Ok(plan)
 }
 
-fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step, Unreadable> {
+/// Reads a look or a plan. A look is refused with the reason why the planner has seen `enough`, if
+/// there is one.
+fn read_step(reply: &Reply, most_subtasks: usize, enough: Option<&'static str>) -> Result<Step, Unreadable> {
     let no_plan = match plan::read(reply) {
         Ok(plan) => {
             plan.validate(most_subtasks)?;
@@ -164,10 +179,10 @@ fn read_step(reply: &Reply, most_subtasks: usize, may_look: bool) -> Result<Step
     };
     match decode::turn(reply) {
         Ok(turn) if turn.calls.is_empty() => Err(no_plan),
-        Ok(turn) if may_look => Ok(Step::Look(turn)),
-        Ok(_) => Err(Unreadable::new(
-            "You have looked as often as you may; reply with the plan now",
-        )),
+        Ok(turn) => match enough {
+            None => Ok(Step::Look(turn)),
+            Some(reason) => Err(Unreadable::new(reason)),
+        },
         Err(_) => Err(no_plan),
     }
 }

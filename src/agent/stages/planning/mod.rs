@@ -15,7 +15,7 @@ use chrono::Utc;
 
 use crate::agent::approval::plan_question;
 use crate::agent::claim::Claim;
-use crate::agent::dialogue::tool_calls;
+use crate::agent::dialogue::room;
 use crate::agent::pictures;
 use crate::agent::prompt::{self, Remarks};
 use crate::agent::record::interruption::Interruption;
@@ -129,7 +129,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     pictures.extend(pictures::linked(texts));
     run.claim.record.planned.pictures = pictures;
     let fence = prompt::fence(run.claim.lease.run);
-    let room = tool_calls::bytes_of_window(&run.claim, 40);
+    let room = room::bytes_of_window(&run.claim, 40);
     let mut text = match (&run.claim.record.request.round, words) {
         (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, room),
         (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, room),

@@ -2,7 +2,7 @@
 //! task names.
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue::tool_calls;
+use crate::agent::dialogue::room;
 use crate::agent::prompt;
 use crate::agent::prompt::file_block::FileFence;
 use crate::agent::prompt::file_overview;
@@ -36,10 +36,7 @@ pub(crate) fn files_at_a_glance(claim: &Claim, files: &[String]) -> String {
     if claim.services.settings.edits == Edits::Whole && files.len() <= FEW_FILES {
         return String::new();
     }
-    let overview = file_overview::overview(
-        files,
-        tool_calls::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES),
-    );
+    let overview = file_overview::overview(files, room::bytes_of_window(claim, FILES_SHARE).min(MOST_FILES_BYTES));
     file_overview::block(&prompt::fence(claim.lease.run), &overview)
 }
 
@@ -54,7 +51,7 @@ pub(crate) fn bytes_for_texts(claim: &Claim) -> usize {
         Edits::Whole => WHOLE_TEXTS_SHARE,
         Edits::Auto | Edits::Exact => TEXTS_SHARE,
     };
-    tool_calls::bytes_of_window(claim, share)
+    room::bytes_of_window(claim, share)
 }
 
 /// Returns the texts of the files that the task names, limited to their share of the window. A file

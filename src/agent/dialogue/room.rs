@@ -1,0 +1,29 @@
+//! What fits the window of a model: from which fullness on a conversation is made shorter, and how
+//! much text may still be added. Shares are percentages of the window.
+
+use crate::agent::claim::Claim;
+use crate::conversation::excerpt;
+use crate::llm::chat::Chat;
+
+/// Fullness from which on the planner looks at nothing more. It has no summary, and its plan is
+/// still to be written.
+pub(crate) const LOOKED_ENOUGH: u64 = 60;
+/// Fullness up to which the outputs of one look may fill the window.
+pub(crate) const LOOKED: u64 = 75;
+
+/// Fewest bytes of a token: a character of Chinese or Japanese has three, and a token of other text
+/// has more.
+const BYTES_OF_TOKEN: u64 = 3;
+
+/// Returns `percent` of the model's window as bytes of text, at four bytes a token.
+pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
+    excerpt::bytes_of_window(claim.window(), percent)
+}
+
+/// Returns how many bytes of text may be added to a conversation until it fills `percent` of its
+/// model's window.
+pub(crate) fn bytes_until(claim: &Claim, chat: &Chat, percent: u64) -> usize {
+    let left = percent.saturating_sub(chat.fullness());
+    let window = claim.model(chat.role()).window();
+    usize::try_from(window * BYTES_OF_TOKEN * left / 100).unwrap_or(usize::MAX)
+}
