@@ -6,13 +6,14 @@ use chrono::{Days, NaiveTime, Utc};
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::health;
+use crate::agent::dialogue::room;
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::usage::{self, ModelCall};
 use crate::conversation::decode::Unreadable;
 use crate::conversation::repetition::Repetition;
-use crate::conversation::{Reply, Turn, Usage};
+use crate::conversation::{Message, Reply, Turn, Usage, excerpt};
 use crate::journal::fact::Fact;
 use crate::journal::fact::reply::Repeated;
 use crate::llm::chat::Chat;
@@ -90,9 +91,31 @@ async fn read_reply<T>(
                 unreadable.what
             )));
         }
-        let question = format!("Your reply could not be used: {unreadable}\nReply again.");
+        let quoted = take_out_if_long(claim, chat, reply.cut);
+        let question = format!("{quoted}Your reply could not be used: {unreadable}\nReply again.");
         chat.send_user_message(&claim.services.redactor.clean(&question));
     }
+}
+
+/// Takes the last reply, which cannot be read, out of the conversation if it is long and was cut,
+/// or leaves the window nearly full; returns words that quote its beginning and end. Servers of
+/// local models end a reply where the window is full: with the whole of it, nothing could be asked
+/// any more. Native calls stay while there is room, since those that came whole are to be sent
+/// again.
+fn take_out_if_long(claim: &Claim, chat: &mut Chat, is_cut: bool) -> String {
+    let Some(Message::Assistant { text, calls, .. }) = chat.messages().last() else {
+        return String::new();
+    };
+    let most = room::bytes_of_unread(claim);
+    let args = calls.iter().map(|call| serde_json::to_string(&call.args));
+    let args: usize = args.map(|args| args.unwrap_or_default().len()).sum();
+    let is_useless = is_cut && calls.is_empty();
+    if text.len() + args <= most || !(is_useless || chat.fullness() >= room::NEARLY_FULL) {
+        return String::new();
+    }
+    let quoted = excerpt::middle_cut(text.trim(), most, None);
+    *chat = chat.beginning(chat.messages().len() - 1);
+    format!("Your last reply was too long to be kept whole:\n{quoted}\n\n")
 }
 
 pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<Reply, Interruption> {

@@ -5,11 +5,17 @@ use crate::agent::claim::Claim;
 use crate::conversation::excerpt;
 use crate::llm::chat::Chat;
 
+/// Fullness from which on a long reply that cannot be read does not stay.
+pub(crate) const NEARLY_FULL: u64 = 70;
 /// Fullness from which on the planner looks at nothing more. It has no summary, and its plan is
 /// still to be written.
 pub(crate) const LOOKED_ENOUGH: u64 = 60;
 /// Fullness up to which the outputs of one look may fill the window.
 pub(crate) const LOOKED: u64 = 75;
+
+/// Share that an unreadable reply may have which stays or is quoted, and its maximum bytes.
+const UNREAD: u64 = 5;
+const MOST_UNREAD: usize = 2 * 1024;
 
 /// Fewest bytes of a token: a character of Chinese or Japanese has three, and a token of other text
 /// has more.
@@ -18,6 +24,11 @@ const BYTES_OF_TOKEN: u64 = 3;
 /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
 pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
     excerpt::bytes_of_window(claim.window(), percent)
+}
+
+/// Returns the maximum bytes of a reply that cannot be read: of a longer one a part is quoted.
+pub(crate) fn bytes_of_unread(claim: &Claim) -> usize {
+    bytes_of_window(claim, UNREAD).min(MOST_UNREAD)
 }
 
 /// Returns how many bytes of text may be added to a conversation until it fills `percent` of its

@@ -277,6 +277,34 @@ async fn a_prompt_that_the_server_finds_too_long_fails_the_task() {
 }
 
 #[tokio::test]
+async fn a_reply_that_is_cut_where_the_window_is_full_is_asked_for_again() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
+    world.model.has_window(4_096);
+    // With the prompt before it, about as long as the window.
+    let filling: String = (0..2_600).map(|number| format!("{number} ")).collect();
+    let planned = format!(r#"{{"phase": "planning", "comment": "{filling}"#);
+    let step = format!(r#"{{"comment": "Writing", "tool": "bash", "args": {{"command": "echo {filling}"#);
+    let script = world.model.says(&planned).cut().plans(plan());
+    greets(script.says(&step).cut());
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    for (place, begins) in [(1, r#"{"phase": "planning""#), (3, r#"{"comment": "Writing""#)] {
+        let asked = requests[place].last_user_message();
+        let quoted = format!("Your last reply was too long to be kept whole:\n{begins}");
+        assert!(asked.contains(&quoted), "{asked}");
+        assert!(asked.contains("The reply was cut at the length limit"), "{asked}");
+        assert_eq!(asked.matches(" left out").count(), 1, "{asked}");
+    }
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
     let mut world = World::start().await;
     world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
