@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fake::model::Plan;
+use crate::fake::model::{Plan, Script};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
@@ -20,20 +20,30 @@ async fn with_long_texts(window: u64) -> World {
     world
 }
 
-#[tokio::test]
-async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on() {
+/// Starts a world in which five outputs take the conversation near the model's window.
+async fn near_the_window(is_native: bool) -> World {
     let mut world = World::start().await;
-    world.configure(|config| config["llm"]["openai"]["context_length"] = 6_000.into());
+    world.configure(|config| {
+        config["llm"]["function_calling"] = json!(is_native);
+        config["llm"]["openai"]["context_length"] = json!(6_000);
+    });
     world.model.has_window(6_000);
     world.model.allows_restarts();
     world.model.plans(Plan::of(&["count"]));
-    // About 700 tokens each: eight of them would fill the window.
+    // About 800 tokens each: eight of them would fill the window. JSON has a byte more in a line.
+    let last = if is_native { 650 } else { 500 };
     for turn in 0..5 {
         world.model.calls(
             "workspace/execute_command",
-            json!({"command": format!("seq {turn}000 {turn}500")}),
+            json!({"command": format!("seq {turn}000 {turn}{last}")}),
         );
     }
+    world
+}
+
+#[tokio::test]
+async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on() {
+    let world = near_the_window(false).await;
     world
         .model
         .says("Counted from 0 to 4500; the file is still to be written.");
@@ -70,20 +80,22 @@ async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on
 
 #[tokio::test]
 async fn a_summary_that_does_not_come_destroys_nothing() {
-    let mut world = World::start().await;
-    world.configure(|config| config["llm"]["openai"]["context_length"] = 6_000.into());
-    world.model.has_window(6_000);
-    world.model.allows_restarts();
-    world.model.plans(Plan::of(&["count"]));
-    for turn in 0..5 {
-        world.model.calls(
-            "workspace/execute_command",
-            json!({"command": format!("seq {turn}000 {turn}500")}),
-        );
-    }
-    world
-        .model
-        .says(" ")
+    without_a_summary(false, |script| script.says(" ")).await;
+    without_a_summary(false, |script| script.says("What was decided: to cou").cut()).await;
+    without_a_summary(false, goes_on).await;
+    without_a_summary(true, goes_on).await;
+}
+
+fn goes_on(script: Script<'_>) -> Script<'_> {
+    let script = script.calls("workspace/execute_command", json!({"command": "ls"}));
+    script.because("Let me look at the tests next.")
+}
+
+/// Has `no_summary` replied to the first request for a summary, and expects the run to go on with
+/// all that was said.
+async fn without_a_summary(is_native: bool, no_summary: impl Fn(Script<'_>) -> Script<'_>) {
+    let world = near_the_window(is_native).await;
+    no_summary(world.model.script())
         .calls(
             "workspace/write_file",
             json!({"path": "count.txt", "content": "4500\n", "mode": "create"}),
@@ -110,6 +122,29 @@ async fn a_summary_that_does_not_come_destroys_nothing() {
         "{}",
         world.model.dump()
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_summary_that_would_fill_a_small_window_is_cut_in_the_middle() {
+    let world = near_the_window(false).await;
+    let numbers: String = (0..2_500).map(|number| format!("{number} ")).collect();
+    world
+        .model
+        .says(&format!("Counted from 0 to 4500: {numbers}and nothing is left."))
+        .done("Counted.");
+    world.github.open_issue("Count the numbers").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let last = world.model.requests().pop().unwrap();
+    let summary = last.first_user_message();
+    for part in ["Counted from 0 to 4500", " left out", "and nothing is left."] {
+        assert!(summary.contains(part), "{summary}");
+    }
+    // A fifth of the window, at four bytes a token, behind the task.
+    assert!(summary.len() < 4_800 + 2_000, "{} bytes", summary.len());
     world.finish().await;
 }
 

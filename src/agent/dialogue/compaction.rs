@@ -1,33 +1,27 @@
 //! Keeps the conversation within the window: at a threshold the model summarizes the older part.
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue;
 use crate::agent::dialogue::ask;
+use crate::agent::dialogue::room;
+use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
-use crate::conversation::decode::without_thinking;
-use crate::conversation::{Message, compaction};
+use crate::conversation::decode::{self, files};
+use crate::conversation::{Message, Reply, compaction, excerpt};
 use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 
-/// Percentage of the window at which the older part is summarized.
-const THRESHOLD: u64 = 70;
-/// Percentage of the window above which the request for a summary no longer fits behind the whole.
-const FULL: u64 = 90;
-/// Percentage of the window that the newest turns may keep.
-const KEPT: u64 = 30;
-/// Most bytes of a summary; a longer one would fill the window again.
+/// Most bytes of a reply that is taken for a summary; what is longer was not meant as one.
 const LONGEST_SUMMARY: usize = 16 * 1024;
 
 /// Replaces the older part of the conversation by a summary when the window is nearly full. If no
 /// usable summary comes, the conversation is unchanged and the next turn tries again.
 pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Result<(), Interruption> {
-    if chat.fullness() < THRESHOLD {
+    if chat.fullness() < room::NEARLY_FULL {
         return Ok(());
     }
-    let kept = claim.model(Role::Worker).window() * KEPT / 100;
-    let Some(replaces) = compaction::older_part(chat.messages(), kept) else {
+    let Some(replaces) = compaction::older_part(chat.messages(), room::tokens_of_newest(claim)) else {
         return Ok(());
     };
     // Asked in a copy, so that the request does not stay in the conversation; the unchanged
@@ -46,13 +40,13 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
         }
         Err(interruption) => return Err(interruption),
     };
-    let text = without_thinking(&reply.text);
-    if text.trim().is_empty() || text.len() > LONGEST_SUMMARY {
+    let Some(text) = summary_in(&reply, ReplyForm::of(claim)) else {
         claim.note(Fact::Warned {
             text: "the model's summary of the conversation could not be used".to_owned(),
         });
         return Ok(());
-    }
+    };
+    let text = excerpt::middle_cut(&text, room::bytes_of_summary(claim), None);
     let text = claim.services.redactor.clean(&prompt::summary(&text)).into_string();
     let summary = Message::Summary { replaces, text };
     dialogue::save(claim, chat).await?;
@@ -66,16 +60,29 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
     Ok(())
 }
 
+/// Returns the summary that a reply holds. There is none in a reply that was cut, nor in one that
+/// goes on with the work by a call or a whole file: it would take the place of all that was said.
+fn summary_in(reply: &Reply, form: ReplyForm) -> Option<String> {
+    let text = decode::without_thinking(&reply.text);
+    let has_files = form == ReplyForm::Files && !files::blocks_with_paths(&text).is_empty();
+    let goes_on = has_files
+        || !reply.calls.is_empty()
+        || !reply.broken_calls.is_empty()
+        || decode::turn(reply).is_ok_and(|turn| !turn.calls.is_empty());
+    let is_summary = !goes_on && !reply.cut && !text.is_empty() && text.len() <= LONGEST_SUMMARY;
+    is_summary.then_some(text)
+}
+
 /// Returns a copy of the conversation in which the summary fits the window: for the model of that
 /// role, or for the worker's own if the conversation does not fit the other's.
 fn with_room(claim: &Claim, chat: &Chat, replaces: usize) -> Chat {
     let beginning = chat.beginning(compaction::HEAD + replaces);
     let summarizer = claim.model(Role::Summarizer);
     let copies = [summarizer.aside(chat), summarizer.aside(&beginning)];
-    let fitting = copies.into_iter().find(|copy| copy.fullness() < FULL);
+    let fitting = copies.into_iter().find(|copy| copy.fullness() < room::FULL);
     fitting.unwrap_or_else(|| {
         let worker = claim.model(Role::Worker);
-        if chat.fullness() < FULL {
+        if chat.fullness() < room::FULL {
             worker.aside(chat)
         } else {
             worker.aside(&beginning)

@@ -4,15 +4,23 @@
 use crate::agent::claim::Claim;
 use crate::conversation::excerpt;
 use crate::llm::chat::Chat;
+use crate::llm::config::role::Role;
 
-/// Fullness from which on a long reply that cannot be read does not stay.
+/// Fullness from which on the older part of a conversation is summarized, and a long reply that
+/// cannot be read does not stay.
 pub(crate) const NEARLY_FULL: u64 = 70;
+/// Fullness above which the request for a summary no longer fits behind the whole.
+pub(crate) const FULL: u64 = 90;
 /// Fullness from which on the planner looks at nothing more. It has no summary, and its plan is
 /// still to be written.
 pub(crate) const LOOKED_ENOUGH: u64 = 60;
 /// Fullness up to which the outputs of one look may fill the window.
 pub(crate) const LOOKED: u64 = 75;
 
+/// Share of the newest turns, which a summary leaves as they are.
+const NEWEST: u64 = 30;
+/// Share of a summary. A longer one would soon fill the window again.
+const SUMMARY: u64 = 20;
 /// Share that an unreadable reply may have which stays or is quoted, and its maximum bytes.
 const UNREAD: u64 = 5;
 const MOST_UNREAD: usize = 2 * 1024;
@@ -24,6 +32,16 @@ const BYTES_OF_TOKEN: u64 = 3;
 /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
 pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
     excerpt::bytes_of_window(claim.window(), percent)
+}
+
+/// Returns the tokens of the newest turns that a summary leaves as they are.
+pub(crate) fn tokens_of_newest(claim: &Claim) -> u64 {
+    claim.model(Role::Worker).window() * NEWEST / 100
+}
+
+/// Returns the maximum bytes of a summary.
+pub(crate) fn bytes_of_summary(claim: &Claim) -> usize {
+    bytes_of_window(claim, SUMMARY)
 }
 
 /// Returns the maximum bytes of a reply that cannot be read: of a longer one a part is quoted.
