@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::fake::model::Model;
 use crate::world::scripts::{greets, plan};
-use crate::world::{Ended, World};
+use crate::world::{Ended, MODEL_KEY, World};
 
 /// The world with a model that is to reply the same to the same.
 async fn with_options(options: Value) -> World {
@@ -87,6 +88,36 @@ async fn without_a_seed_or_the_operators_leave_each_run_is_planned_anew() {
     }
     // They are compared all the same.
     assert_eq!(reproduction(&world).await, (json!(1.0), json!(1)));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_plan_of_the_model_in_the_planners_place_is_not_kept_as_the_planners_own() {
+    let mut world = with_options(json!({})).await;
+    let planner = Model::start().await;
+    let first = json!({
+        "provider": "openai", "base_url": planner.openai_address(), "model": "scripted", "api_key": MODEL_KEY,
+        "temperature": 0, "seed": 7, "fallback": "second",
+    });
+    let second = json!({
+        "provider": "openai", "base_url": world.model.openai_address(), "model": "scripted", "api_key": MODEL_KEY,
+    });
+    world.configure(|config| {
+        config["llm"]["models"] = json!({"first": first, "second": second});
+        config["llm"]["roles"] = json!({"planner": "first"});
+    });
+    let checked = || plan().verified_by("grep -q Hello README.md");
+    planner.rate_limited(Some(7_200));
+    greets(world.model.plans(checked()));
+    is_done(&world).await;
+
+    // The planner itself makes its own plan, and that one is kept.
+    planner.plans(checked());
+    for _ in 0..2 {
+        greets(world.model.script());
+        is_done(&world).await;
+    }
+    planner.finish();
     world.finish().await;
 }
 

@@ -114,8 +114,8 @@ async fn converse(
     loop {
         let before = chat.messages().len();
         commands::hear_while_planning(run, &mut chat).await?;
-        if chat.messages().len() > before || chat.answered_by() != chat.model() {
-            // What people said meanwhile, and another model, are no part of the input.
+        if chat.messages().len() > before {
+            // What people said meanwhile is no part of the input.
             run.claim.record.planned.input = None;
         }
         let enough = if looks >= most_looks {
@@ -125,11 +125,13 @@ async fn converse(
         };
         let may_look = enough.is_none();
         chat.hold_to(Some(form_of_step(&run.claim, if may_look { tools } else { &[] })));
-        match ask::ask(&mut run.claim, &mut chat, |reply| {
-            read_step(reply, most_subtasks, enough)
-        })
-        .await?
-        {
+        let read = |reply: &Reply| read_step(reply, most_subtasks, enough);
+        let step = ask::ask(&mut run.claim, &mut chat, read).await?;
+        if chat.answered_by() != chat.model() {
+            // Another model is no part of the input either. The next run asks the planner's own.
+            run.claim.record.planned.input = None;
+        }
+        match step {
             Step::Plan(plan) => {
                 let plan = redaction::clean_plan(*plan, &run.claim.services.redactor);
                 evidence::check(&mut run.claim, &base.mirror, &base.commit, &plan).await?;
