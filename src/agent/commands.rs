@@ -1,7 +1,7 @@
 //! Applies people's messages: text goes to the model before its next call, orders are executed.
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue;
+use crate::agent::dialogue::{self, room};
 use crate::agent::inbox::command_table::{Effect, Standing, effect};
 use crate::agent::pictures;
 use crate::agent::prompt;
@@ -64,7 +64,8 @@ async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interru
     let said = mail.words.iter().map(|words| &words.comment);
     let pictures = pictures::linked(said.map(|comment| (comment.author.as_str(), comment.body.as_str())));
     let sight = pictures::sight(&run.claim, &run.reporter, &pictures, chat).await;
-    let text = prompt::words(&prompt::fence(run.claim.lease.run), &mail.words);
+    let fence = prompt::fence(run.claim.lease.run);
+    let text = prompt::words(&fence, &mail.words, room::bytes_of_words(&run.claim));
     let shown = run.claim.services.redactor.clean(&(text.clone() + &sight.words));
     chat.send_pictures(&shown, sight.pictures);
     // Saved together with the conversation or the task that contains them.

@@ -50,6 +50,40 @@ async fn a_comment_reaches_the_model_before_its_next_call_and_once() {
 }
 
 #[tokio::test]
+async fn long_comments_leave_a_small_window_room_for_the_work() {
+    let mut world = World::start().await.attentive();
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
+    world.model.has_window(4_096);
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, write("red"))
+        .holds()
+        .calls(COMMAND, write("blue"))
+        .done("It is blue.");
+    let issue = world.github.open_issue("Paint it red").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    for wish in ["Not red.", "Not green.", "Blue, please."] {
+        let long = format!("{wish} {}", "It matters to us. ".repeat(1_000));
+        says(&world, &issue, "alice", &long).await;
+    }
+    world.model.release();
+    let ended = run.ended().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let heard = world.model.requests()[2].last_user_message();
+    for part in ["Not red.", " left out", "Blue, please."] {
+        assert!(heard.contains(part), "{heard}");
+    }
+    // A quarter of the window, at four bytes a token, behind the result of the command.
+    assert!(heard.len() < 4_096 + 1_000, "{} bytes", heard.len());
+    assert_eq!(world.github.pulls()[0].file("color.txt").as_deref(), Some("blue\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_is_said_before_a_model_refuses_tools_stands_in_the_conversation_without_them() {
     let mut world = World::start().await.attentive();
     world.configure(|config| config["llm"]["function_calling"] = json!("auto"));

@@ -19,10 +19,13 @@ pub(crate) const LOOKED: u64 = 75;
 
 /// Share of the newest turns, which a summary leaves as they are.
 const NEWEST: u64 = 30;
+/// Share of what people write at once while the model works.
+const WORDS: u64 = 25;
 /// Share of a summary. A longer one would soon fill the window again.
 const SUMMARY: u64 = 20;
-/// Share that an unreadable reply may have which stays or is quoted, and its maximum bytes.
+/// Share of a reply that cannot be read.
 const UNREAD: u64 = 5;
+/// Most bytes of a reply that cannot be read, in any window.
 const MOST_UNREAD: usize = 2 * 1024;
 
 /// Fewest bytes of a token: a character of Chinese or Japanese has three, and a token of other text
@@ -37,6 +40,11 @@ pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
 /// Returns the tokens of the newest turns that a summary leaves as they are.
 pub(crate) fn tokens_of_newest(claim: &Claim) -> u64 {
     claim.model(Role::Worker).window() * NEWEST / 100
+}
+
+/// Returns the maximum bytes of what people write at once while the model works.
+pub(crate) fn bytes_of_words(claim: &Claim) -> usize {
+    bytes_of_window(claim, WORDS)
 }
 
 /// Returns the maximum bytes of a summary.

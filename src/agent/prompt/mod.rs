@@ -32,7 +32,7 @@ use crate::task::id::RunId;
 
 const PLANNING: &str = include_str!("planning.txt");
 
-/// Maximum bytes of one comment that arrives while the model works.
+/// Maximum bytes of one comment that arrives while the model works, in any window.
 const LONGEST_WORDS: usize = 16 * 1024;
 
 /// An execution environment, as described to the planner.
@@ -304,18 +304,20 @@ pub(crate) fn words_in(messages: &[Message]) -> Vec<Message> {
     messages.iter().filter(is_of_people).cloned().collect()
 }
 
-/// Returns the message with comments that arrived while the model worked.
-pub fn words(fence: &str, words: &[UserMessage]) -> String {
-    let mut text = format!("{PEOPLE_WROTE}\n<{fence}>\n");
+/// Returns the message with comments that arrived while the model worked, in at most about
+/// `max_bytes`. Each may have two fifths of that, so that the first and the newest stay whole.
+pub fn words(fence: &str, words: &[UserMessage], max_bytes: usize) -> String {
+    let longest = LONGEST_WORDS.min(max_bytes * 2 / 5);
+    let mut said = String::new();
     for words in words {
         if words.is_edit {
-            text.push_str("(an earlier comment, edited)\n");
+            said.push_str("(an earlier comment, edited)\n");
         }
-        text.push_str(excerpt::middle_cut(&comment(&words.comment, None), LONGEST_WORDS, None).trim_end());
-        text.push('\n');
+        said.push_str(excerpt::middle_cut(&comment(&words.comment, None), longest, None).trim_end());
+        said.push('\n');
     }
-    let _ = write!(text, "</{fence}>");
-    text
+    let said = excerpt::middle_cut(&said, max_bytes, None);
+    format!("{PEOPLE_WROTE}\n<{fence}>\n{said}</{fence}>")
 }
 
 /// Returns the request for a revised plan, for the reason `why`.
