@@ -3,8 +3,9 @@
 
 use serde_json::json;
 
-use crate::fake::model::Plan;
-use crate::world::{Ended, World};
+use crate::fake::model::{Model, Plan};
+use crate::world::scripts::{plan, writes};
+use crate::world::{Ended, MODEL_KEY, World};
 
 /// The fake model under an address that is neither loopback nor private, and yet answered by this
 /// machine.
@@ -13,6 +14,81 @@ fn far(world: &mut World) -> String {
     assert!(address.contains("0.0.0.0"), "{address}");
     world.configure(|config| config["llm"]["openai"]["base_url"] = json!(address));
     address
+}
+
+/// Has items with a label worked on by the world's own model, and all others by a far one, which is
+/// returned. Comments are worked on at once.
+async fn near_and_far(world: &mut World) -> Model {
+    let far = Model::start().await;
+    let address = far.openai_address().replace("127.0.0.1", "0.0.0.0");
+    let near = json!({
+        "provider": "openai", "base_url": world.model.openai_address(), "model": "scripted",
+        "api_key": MODEL_KEY,
+    });
+    world.configure(|config| {
+        config["llm"]["openai"]["base_url"] = json!(address);
+        config["llm"]["models"] = json!({ "near": near });
+        config["llm"]["roles"] = json!({ "local_only": "near" });
+        config["llm"]["local_only_label"] = json!("confidential");
+        config["follow_up"] = json!({ "debounce_seconds": 0 });
+    });
+    far
+}
+
+/// Runs the program once, in which `model` writes this into the README.
+async fn runs_with(world: &World, model: &Model, text: &str, outcome: &str) {
+    writes(model.plans(plan()), "README.md", text).done("Done.");
+    let ended = world.run().await;
+    assert_eq!(ended.stdout, outcome, "{ended:?}\n{}", world.story());
+}
+
+const ISSUE_DONE: &str = "github:acme/widgets#1: done\n";
+const PULL_DONE: &str = "github:acme/widgets#2: done\n";
+
+#[tokio::test]
+async fn confidential_work_stays_near_in_all_that_follows_its_pull_request() {
+    let mut world = World::start().await;
+    let far = near_and_far(&mut world).await;
+    let issue = world
+        .github
+        .open_issue("Greet")
+        .label("confidential")
+        .label("coding agent");
+    runs_with(&world, &world.model, "Hello\n", ISSUE_DONE).await;
+    let pull = world.github.pull_request_for(&issue).await;
+    assert_eq!(pull.labels(), [""; 0]);
+    // What was made under the label stays in the request.
+    issue.unlabel("confidential");
+
+    pull.comment("alice", "Louder, please.");
+    runs_with(&world, &world.model, "HELLO\n", PULL_DONE).await;
+    pull.check_fails("test", "E   it is too loud");
+    runs_with(&world, &world.model, "Hello!\n", PULL_DONE).await;
+    pull.label("coding agent");
+    runs_with(&world, &world.model, "Hello.\n", PULL_DONE).await;
+
+    assert_eq!(far.requests().len(), 0, "{}", far.dump());
+    assert_eq!(pull.file("README.md").as_deref(), Some("Hello.\n"));
+    far.finish();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_pull_request_of_an_issue_that_becomes_confidential_is_worked_on_near() {
+    let mut world = World::start().await;
+    let far = near_and_far(&mut world).await;
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    runs_with(&world, &far, "Hello\n", ISSUE_DONE).await;
+    let asked = far.requests().len();
+    let pull = world.github.pull_request_for(&issue).await;
+
+    issue.label("confidential");
+    pull.comment("alice", "Louder, please.");
+    runs_with(&world, &world.model, "HELLO\n", PULL_DONE).await;
+
+    assert_eq!(far.requests().len(), asked, "{}", far.dump());
+    far.finish();
+    world.finish().await;
 }
 
 #[tokio::test]

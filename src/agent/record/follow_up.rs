@@ -100,6 +100,13 @@ pub struct Notes {
     pub checks: Option<ChecksOf>,
     /// Kinds whose maximum of rounds was reached and announced.
     pub told: BTreeSet<Kind>,
+    /// Rule that restricts the work on the request to local models, because the work that opened it
+    /// was restricted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_only: Option<String>,
+    /// The model that was named for the work that opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// One reading of the comments.
@@ -147,6 +154,19 @@ impl Notes {
             read: None,
             checks: None,
             told: BTreeSet::new(),
+            local_only: None,
+            model: None,
+        }
+    }
+
+    /// Records how the work was restricted that the request shows, and the model that was named for
+    /// it. A restriction is never withdrawn: what was made under it stays in the request.
+    pub fn made_under(&mut self, local_only: Option<&str>, model: Option<&str>) {
+        if self.local_only.is_none() {
+            self.local_only = local_only.map(str::to_owned);
+        }
+        if let Some(model) = model {
+            self.model = Some(model.to_owned());
         }
     }
 
@@ -274,6 +294,24 @@ mod tests {
         assert!((100..140).contains(&looks), "{looks} looks in thirty days");
         assert_eq!(notes.known_failures("a"), BTreeSet::from(["run-1".to_owned()]));
         assert_eq!(notes.known_failures("b"), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_restriction_outlives_later_work_and_the_newest_named_model_counts() {
+        let mut notes = notes();
+        notes.made_under(Some("a rule"), Some("near"));
+        notes.made_under(None, None);
+        notes.made_under(Some("another rule"), Some("other"));
+        assert_eq!(
+            (notes.local_only.as_deref(), notes.model.as_deref()),
+            (Some("a rule"), Some("other"))
+        );
+        let mut saved = serde_json::to_value(&notes).unwrap();
+        assert_eq!(serde_json::from_value::<Notes>(saved.clone()).unwrap(), notes);
+        // As an earlier version wrote them.
+        let fields = saved.as_object_mut().unwrap();
+        fields.retain(|name, _| name != "local_only" && name != "model");
+        assert_eq!(serde_json::from_value::<Notes>(saved).unwrap().local_only, None);
     }
 
     #[test]

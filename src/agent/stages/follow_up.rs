@@ -63,6 +63,8 @@ pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Re
     let known = known.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
     let mut notes = known.unwrap_or_else(|| Notes::new(claim.lease.task.clone()));
     notes.begin_again();
+    let request = &claim.record.request;
+    notes.made_under(request.local_only.as_deref(), request.model.as_deref());
     let notes = serde_json::to_value(notes).map_err(|error| Interruption::failed(error.to_string()))?;
     Ok(store.follow(&change, &claim.lease.task, &notes).await?)
 }

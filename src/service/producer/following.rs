@@ -276,10 +276,13 @@ impl Service {
             round: round.number,
         };
         let title = self.services.redactor.clean(&change.title).into_string();
+        let from_origin = self.taken_over(connected, &change.task).await?;
         let record = Record {
             request: RequestRecord {
                 title: title.clone(),
                 round: Some(round),
+                local_only: from_origin.local_only,
+                model: from_origin.model,
                 ..RequestRecord::default()
             },
             thread: ThreadRecord {

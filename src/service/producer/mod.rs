@@ -2,6 +2,7 @@
 
 mod asking; // mentions and assignments
 pub(super) mod claiming; // other installations leave it alone
+mod origin; // what a request of the program's own takes over from its issue
 mod following; // reviews and checks of what was delivered
 
 use std::collections::BTreeMap;
@@ -183,7 +184,7 @@ impl Service {
                 return Ok(None);
             }
         };
-        let record = self.first_record(&title, asked, seen).await?;
+        let record = self.first_record(connected, &title, asked, seen).await?;
         let (forge, store) = (&connected.forge, &self.services.store);
         forge.add_label(task, &connected.labels.processing).await?;
         // All that goes with a run is done while the trigger is there, for a known one too: a
@@ -218,7 +219,14 @@ impl Service {
     }
 
     /// Returns the record of a run that begins.
-    async fn first_record(&self, title: &str, asked: Asked, seen: &Item) -> Result<serde_json::Value, AdmitError> {
+    async fn first_record(
+        &self,
+        connected: &Connected,
+        title: &str,
+        asked: Asked,
+        seen: &Item,
+    ) -> Result<serde_json::Value, AdmitError> {
+        let from_origin = self.taken_over(connected, &seen.task).await?;
         let record = Record {
             request: RequestRecord {
                 title: title.to_owned(),
@@ -227,7 +235,8 @@ impl Service {
                 started_by: asked.by,
                 claimed: asked.claimed,
                 vouched: Some(VouchedItem::of(seen)),
-                model: self.model_for(&seen.task).await?,
+                local_only: from_origin.local_only,
+                model: self.model_for(&seen.task).await?.or(from_origin.model),
                 ..RequestRecord::default()
             },
             thread: ThreadRecord {
