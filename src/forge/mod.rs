@@ -66,7 +66,7 @@ pub trait TaskSource: Send + Sync {
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
     /// Returns who set the trigger label last, and when; `None` if the item's history does not show
-    /// it (yet).
+    /// it (yet), or shows that the label was removed since.
     async fn triggered_by(&self, task: &TaskId) -> Result<Option<ItemEvent>, ForgeError>;
 
     /// Tells who assigned the item to the bot's account, the last time; `None` where the item's

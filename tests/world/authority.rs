@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
-use crate::reading::told;
+use crate::reading::{last_on_github, last_on_gitlab, told};
 use crate::world::World;
 use crate::world::scripts::{plan, writes};
 
@@ -85,6 +85,42 @@ async fn whoever_may_not_write_starts_nothing_on_gitlab() {
         | <!-- coding-agent:GATE -->
       coding-agent-bot removed the label "coding agent"
     "#);
+    world.finish().await;
+}
+
+/// Runs the program twice after somebody without rights has put the label on, which the history
+/// does not show at first. Nothing is begun for whoever put it on before.
+async fn begins_nothing(world: &World, labels: impl Fn() -> Vec<String>) {
+    let asked = world.model.requests().len();
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert_eq!(labels(), ["coding agent done", "coding agent"]);
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(labels(), ["coding agent done"]);
+    assert_eq!(world.model.requests().len(), asked, "{}", world.story());
+}
+
+#[tokio::test]
+async fn an_old_label_lends_nobody_its_authority_while_the_history_is_behind() {
+    let world = World::start().await;
+    world.github.default_repository().member("trudy", Permission::Triage);
+    greets(&world);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    issue.label_by("trudy", "coding agent").history_comes_late(1);
+    begins_nothing(&world, || issue.labels()).await;
+    assert!(last_on_github(&world, &issue).starts_with("Thank you, trudy."));
+    world.finish().await;
+
+    let world = World::on_gitlab().await;
+    world.gitlab.default_project().member("pia", Access::Reporter);
+    greets(&world);
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    issue.label_by("pia", "coding agent").history_comes_late(1);
+    begins_nothing(&world, || issue.labels()).await;
+    assert!(last_on_gitlab(&world, &issue).starts_with("Thank you, pia."));
     world.finish().await;
 }
 

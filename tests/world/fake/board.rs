@@ -50,6 +50,8 @@ pub struct Record<P> {
     pub updated: Time,
     pub closed: Option<Time>,
     pub closed_by: Option<String>,
+    /// The number of answers about its history that do not show the newest event yet.
+    pub late: u32,
 }
 
 impl<P> Record<P> {
@@ -70,6 +72,7 @@ impl<P> Record<P> {
             updated: now,
             closed: None,
             closed_by: None,
+            late: 0,
         }
     }
 }
@@ -182,6 +185,16 @@ pub trait Board: Host + Sized {
         for label in labels {
             self.add_label(place, label, actor);
         }
+    }
+
+    /// Counts an answer about the history of an item. Returns whether the newest event is missing
+    /// in it.
+    fn is_late(&mut self, place: &Self::Place) -> bool {
+        let Some(item) = self.item_mut(place).filter(|item| item.late > 0) else {
+            return false;
+        };
+        item.late -= 1;
+        true
     }
 
     fn rename(&mut self, place: &Self::Place, actor: &str, title: &str) {

@@ -115,6 +115,11 @@ impl<S: Board> Item<S> {
         self.act(|state| _ = state.remove_label(&self.place, name, HUMAN))
     }
 
+    /// Has so many answers about the history not show its newest event yet.
+    pub fn history_comes_late(&self, answers: u32) -> Self {
+        self.alter(|item| item.late = answers)
+    }
+
     pub fn comment(&self, author: &str, text: &str) -> Self {
         self.act(|state| _ = state.comment(&self.place, author, text))
     }

@@ -33,14 +33,17 @@ const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
 impl HistoryApi for Api {
     async fn find_trigger(&self, address: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure> {
         let trigger = self.settings.labels.trigger.to_lowercase();
+        let is_of_trigger = |event: &schema::Event| {
+            let label = event.label.as_ref();
+            let is_of_label = matches!(event.kind.as_str(), "labeled" | "unlabeled");
+            is_of_label && label.is_some_and(|label| label.name.to_lowercase() == trigger)
+        };
         let events = self.events(address).await?.into_iter();
-        let last = events
-            .filter(|event| {
-                let label = event.label.as_ref();
-                event.kind == "labeled" && label.is_some_and(|label| label.name.to_lowercase() == trigger)
-            })
-            .max_by_key(|event| event.created_at);
-        Ok(last.map(|event| deed(event.actor, event.created_at)))
+        let last = events.filter(is_of_trigger).max_by_key(|event| event.created_at);
+        // After a removal somebody else may have put the label on, whom the history does not show
+        // yet: whoever put it on before has not asked for this.
+        let put_on = last.filter(|event| event.kind == "labeled");
+        Ok(put_on.map(|event| deed(event.actor, event.created_at)))
     }
 
     /// GitHub has told the actor of such an event as whoever is assigned as well as whoever

@@ -41,12 +41,18 @@ impl HistoryApi for Api {
     async fn find_trigger(&self, address: ItemAddress<'_>) -> Result<Option<ItemEvent>, Failure> {
         let events = Below::get(address, "/resource_label_events");
         let events: Vec<schema::LabelEvent> = self.client.list(events.build()).await?;
-        let named = |event: &schema::LabelEvent| {
+        let is_of_trigger = |event: &schema::LabelEvent| {
             let label = event.label.as_ref();
-            event.action == "add" && label.is_some_and(|label| label.name == self.settings.labels.trigger)
+            let is_of_label = matches!(event.action.as_str(), "add" | "remove");
+            is_of_label && label.is_some_and(|label| label.name == self.settings.labels.trigger)
         };
-        let last = events.into_iter().filter(named).max_by_key(|event| event.created_at);
-        let Some(event) = last else { return Ok(None) };
+        let events = events.into_iter().filter(is_of_trigger);
+        let last = events.max_by_key(|event| event.created_at);
+        // After a removal somebody else may have put the label on, whom the history does not show
+        // yet: whoever put it on before has not asked for this.
+        let Some(event) = last.filter(|event| event.action == "add") else {
+            return Ok(None);
+        };
         let mut deed = deed(event.user, event.created_at);
         let labels = self.trigger_labels(address.repository).await?;
         let number = event.label.map(|label| label.id);

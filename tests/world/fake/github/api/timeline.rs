@@ -6,7 +6,9 @@ use axum::extract::State as Shared;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fake::board::Board as _;
 use crate::fake::github::api::answer::Answer;
+use crate::fake::github::api::answer::Problem;
 use crate::fake::github::api::answer::page;
 use crate::fake::github::api::hub::Hub;
 use crate::fake::github::api::hub::Viewer;
@@ -49,15 +51,17 @@ pub async fn events(
     Path((owner, name, number)): Numbered,
     query: Query,
 ) -> Answer {
-    let events = hub.show(&viewer, |view| {
+    let asked = Place::new(&format!("{owner}/{name}"), number);
+    let mut events: Vec<Value> = hub.show(&viewer, |view| {
         let place = find(view.state, &viewer, &(owner, name))?;
         let item = find_item(place, number)?;
-        Ok(item
-            .history
-            .iter()
-            .filter_map(|happening| event(view, place, happening))
-            .collect())
+        let events = item.history.iter();
+        let events = events.filter_map(|happening| event(view, place, happening));
+        Ok::<_, Problem>(events.collect())
     })?;
+    if hub.change(|state| state.is_late(&asked)) {
+        events.pop();
+    }
     page(&query, &hub.api(), events)
 }
 

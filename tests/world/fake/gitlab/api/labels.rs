@@ -5,6 +5,7 @@ use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use serde_json::json;
 
+use crate::fake::board::Board as _;
 use crate::fake::gitlab::api::answer::Answer;
 use crate::fake::gitlab::api::answer::Problem;
 use crate::fake::gitlab::api::answer::created;
@@ -19,6 +20,7 @@ use crate::fake::gitlab::api::view;
 use crate::fake::gitlab::api::view::text;
 use crate::fake::gitlab::state::Access;
 use crate::fake::gitlab::state::Label;
+use crate::fake::gitlab::state::Place;
 use crate::fake::gitlab::state::now;
 use crate::fake::history::What;
 use crate::fake::request::Fields;
@@ -82,7 +84,7 @@ pub async fn create(Shared(lab): Shared<Lab>, viewer: Viewer, Path(project): Pat
 }
 
 pub async fn events(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, query: Query) -> Answer {
-    let events = lab.show(&viewer, |view| {
+    let mut events: Vec<_> = lab.show(&viewer, |view| {
         let (project, item) = find_item(view.state, &viewer, &spot)?;
         let kind = if item.merge.is_some() { "MergeRequest" } else { "Issue" };
         let events = item.history.iter().filter_map(|happening| {
@@ -99,7 +101,15 @@ pub async fn events(Shared(lab): Shared<Lab>, viewer: Viewer, spot: Spot, query:
                 })),
             }))
         });
-        Ok(events.collect())
+        Ok::<_, Problem>(events.collect())
     })?;
+    let asked = Place {
+        project: spot.project,
+        kind: spot.kind,
+        iid: spot.iid,
+    };
+    if lab.change(|state| state.is_late(&asked)) {
+        events.pop();
+    }
     page(&query, &lab.api(), events)
 }
