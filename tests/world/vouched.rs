@@ -207,6 +207,37 @@ async fn an_edit_after_the_admission_by_somebody_who_may_write_is_worked_on() {
 }
 
 #[tokio::test]
+async fn whoever_is_allowed_by_id_may_mend_their_own_text() {
+    let mut world = World::start().await;
+    let id = world.github.id_of("carol");
+    world.configure(|config| config["github"]["allowed_users"] = json!([format!("id:{id}")]));
+    greets(&world);
+    let issue = world
+        .github
+        .open_issue("Greet the reader")
+        .by("carol")
+        .label_by("carol", "coding agent")
+        .rewrite_by("carol", "Say hello, please.");
+    works(&world).await;
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+
+    let mut world = World::on_gitlab().await;
+    let id = world.gitlab.id_of("carol");
+    world.configure(|config| config["gitlab"]["allowed_users"] = json!([format!("id:{id}")]));
+    greets(&world);
+    let issue = world
+        .gitlab
+        .open_issue("Greet the reader")
+        .by("carol")
+        .label_by("carol", "coding agent")
+        .rewrite_by("carol", "Say hello, please.");
+    works(&world).await;
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_gitlab_without_graphql_is_worked_with() {
     let world = World::on_gitlab().await;
     world.gitlab.fails_next("POST /api/graphql", 404, 100);

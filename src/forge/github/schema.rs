@@ -21,6 +21,8 @@ pub(crate) struct Found<T> {
 #[derive(Deserialize)]
 pub(crate) struct User {
     pub(crate) login: String,
+    /// What GraphQL calls the `id` is another one.
+    #[serde(alias = "databaseId")]
     pub(crate) id: Option<u64>,
     /// `User`, `Bot`, ...
     #[serde(rename = "type")]

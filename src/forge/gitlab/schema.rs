@@ -248,8 +248,14 @@ pub(crate) struct GraphLabel {
 
 impl GraphLabel {
     pub(crate) fn number(&self) -> Option<u64> {
-        self.id.rsplit('/').next()?.parse().ok()
+        number_of(&self.id)
     }
+}
+
+/// Returns the number by which the REST API knows what the GraphQL API calls
+/// `gid://gitlab/Kind/12`.
+fn number_of(id: &str) -> Option<u64> {
+    id.rsplit('/').next()?.parse().ok()
 }
 
 #[derive(Deserialize)]
@@ -264,7 +270,25 @@ pub(crate) struct Widget {
     #[serde(default)]
     pub(crate) last_edited_at: Option<DateTime<Utc>>,
     #[serde(default)]
-    pub(crate) last_edited_by: Option<User>,
+    pub(crate) last_edited_by: Option<GraphUser>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct GraphUser {
+    /// `gid://gitlab/User/12`.
+    id: String,
+    username: String,
+}
+
+impl From<GraphUser> for User {
+    fn from(user: GraphUser) -> Self {
+        Self {
+            id: number_of(&user.id),
+            username: user.username,
+            bot: None,
+            is_admin: None,
+        }
+    }
 }
 
 #[derive(Deserialize)]

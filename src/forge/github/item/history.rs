@@ -24,10 +24,11 @@ const MOST: usize = 100;
 
 const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
     repository(owner: $owner, name: $name) { issueOrPullRequest(number: $number) { \
-    ... on Issue { createdAt lastEditedAt editor { login } \
-    userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } } } \
-    ... on PullRequest { createdAt lastEditedAt editor { login } \
-    userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } } } } } }";
+    ... on Issue { createdAt lastEditedAt editor { ...who } \
+    userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } } } \
+    ... on PullRequest { createdAt lastEditedAt editor { ...who } \
+    userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } } } } } } \
+    fragment who on Actor { login ... on User { databaseId } ... on Bot { databaseId } }";
 
 #[async_trait]
 impl HistoryApi for Api {
@@ -167,7 +168,6 @@ fn hidden(told: &[ItemEvent], are_more: bool, since: DateTime<Utc>) -> Option<It
 
 fn deed(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
     ItemEvent {
-        // GraphQL's actors have no id that REST's have.
         by_id: user.as_ref().and_then(|user| user.id),
         by: user.map(|user| user.login).unwrap_or_default(),
         at,

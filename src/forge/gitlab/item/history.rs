@@ -34,7 +34,7 @@ const LABELS: &str = "query($project: ID!, $label: String!) { project(fullPath: 
 
 const LAST_EDIT: &str = "query($project: ID!, $iid: String!) { project(fullPath: $project) { \
     workItems(iid: $iid) { nodes { widgets { ... on WorkItemWidgetDescription { \
-    lastEditedAt lastEditedBy { username } } } } } } }";
+    lastEditedAt lastEditedBy { id username } } } } } } }";
 
 #[async_trait]
 impl HistoryApi for Api {
@@ -131,7 +131,10 @@ impl Api {
             .into_iter()
             .flat_map(|items| items.nodes)
             .flat_map(|item| item.widgets);
-        let edits = widgets.filter_map(|widget| Some(deed(widget.last_edited_by, widget.last_edited_at?)));
+        let edits = widgets.filter_map(|widget| {
+            let by = widget.last_edited_by.map(schema::User::from);
+            Some(deed(by, widget.last_edited_at?))
+        });
         // Told in whole seconds, so an edit in the second of the label may have come after it.
         let since = since.trunc_subsecs(0);
         Ok(edits.filter(|edit| edit.at >= since).max_by_key(|edit| edit.at))

@@ -20,17 +20,18 @@ use crate::fake::history::What;
 use crate::fake::request::Fields;
 
 /// The words that a question must have, in this order.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "repository(owner: $owner, name: $name)",
     "issueOrPullRequest(number: $number)",
     "... on Issue { createdAt",
     "lastEditedAt",
-    "editor { login }",
-    "userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } }",
+    "editor { ...who }",
+    "userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } }",
     "... on PullRequest { createdAt",
     "lastEditedAt",
-    "editor { login }",
-    "userContentEdits(first: 100) { nodes { editedAt editor { login } } pageInfo { hasNextPage } }",
+    "editor { ...who }",
+    "userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } }",
+    "fragment who on Actor { login ... on User { databaseId } ... on Bot { databaseId } }",
 ];
 
 /// The most edits that one answer lists, the newest first.
@@ -61,10 +62,11 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
         let item = find_item(find(view.state, &viewer, &place)?, number)?;
         let edits = item.history.iter().rev();
         let edits = edits.filter(|happening| happening.what == What::TextEdited);
-        let mut edits: Vec<_> = edits.map(|edit| (text(edit.when), edit.actor.clone())).collect();
+        let who = |login: &String| json!({"login": login, "databaseId": view.state.id_of(login)});
+        let mut edits: Vec<_> = edits.map(|edit| (text(edit.when), who(&edit.actor))).collect();
         if !edits.is_empty() {
             // The text as it was opened is one of them, once there is another.
-            edits.push((text(item.created), item.author.clone()));
+            edits.push((text(item.created), who(&item.author)));
         }
         Ok((text(item.created), edits))
     });
@@ -73,10 +75,9 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
         let error = json!({"type": "NOT_FOUND", "path": ["repository"], "message": message});
         return ok(json!({"data": {"repository": null}, "errors": [error]}));
     };
-    let (at, editor) = edits.first().map_or((Value::Null, Value::Null), |(at, login)| {
-        (json!(at), json!({"login": login}))
-    });
-    let node = |(at, login): &(String, String)| json!({"editedAt": at, "editor": {"login": login}});
+    let newest = edits.first().cloned();
+    let (at, editor) = newest.map_or((Value::Null, Value::Null), |(at, editor)| (json!(at), editor));
+    let node = |(at, editor): &(String, Value)| json!({"editedAt": at, "editor": editor});
     let nodes: Vec<_> = edits.iter().take(MOST).map(node).collect();
     let item = json!({
         "createdAt": created, "lastEditedAt": at, "editor": editor,

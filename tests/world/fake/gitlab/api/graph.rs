@@ -30,7 +30,7 @@ const LAST_EDIT: [&str; 5] = [
     "workItems(iid: $iid)",
     "... on WorkItemWidgetDescription",
     "lastEditedAt",
-    "lastEditedBy { username }",
+    "lastEditedBy { id username }",
 ];
 
 pub async fn answer(Shared(lab): Shared<Lab>, viewer: Viewer, fields: Fields) -> Answer {
@@ -80,7 +80,8 @@ fn last_edit(view: View<'_>, viewer: &Viewer, project: &str, iid: &str) -> Optio
     };
     let (_, item) = find_item(view.state, viewer, &spot).ok()?;
     let (at, by) = item.edited.as_ref().map_or((Value::Null, Value::Null), |(at, by)| {
-        (json!(text(*at)), json!({"username": by}))
+        let id = format!("gid://gitlab/User/{}", view.state.id_of(by));
+        (json!(text(*at)), json!({"id": id, "username": by}))
     });
     let description = json!({"lastEditedAt": at, "lastEditedBy": by});
     Some(json!({"workItems": {"nodes": [{"widgets": [{}, description, {}]}]}}))
