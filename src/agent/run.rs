@@ -1,6 +1,7 @@
 //! A claimed run and its parts.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use tokio::sync::Mutex;
@@ -14,7 +15,7 @@ use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::inbox::thread_watcher::ThreadWatcher;
 use crate::agent::open_workspace::RunWorkspace;
 use crate::agent::record::saved::Unreadable;
-use crate::agent::record::sections::RequestRecord;
+use crate::agent::record::sections::{RequestRecord, StartedBy};
 use crate::agent::record::stop::Stop;
 use crate::agent::record::{Failure, FailureKind, Record};
 use crate::agent::reporter::Reporter;
@@ -64,12 +65,15 @@ impl Run {
         let on_forge = on_forge(&services, &lease, &record, &thread);
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
+        let began_assigned = record.request.started_by == StartedBy::Assignment;
+        let was_assigned = Arc::new(AtomicBool::new(record.thread.was_assigned || began_assigned));
         let mut thread_watcher = ThreadWatcher::new(
             Arc::clone(&services),
             &lease,
             stored.created_at,
             thread.clone(),
             Arc::clone(&mailbox),
+            Arc::clone(&was_assigned),
         );
         let may_pause = matches!(thread, ReportTarget::Item { .. });
         let control_watcher = ControlWatcher::new(Arc::clone(&services), lease.run, may_pause, Arc::clone(&mailbox));
@@ -90,6 +94,7 @@ impl Run {
                 outputs,
                 begun: Instant::now(),
                 was_taken_up: stored.state != State::Queued,
+                was_assigned,
             },
             reporter: Reporter::new(thread),
             inbox: Inbox {

@@ -71,6 +71,10 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     } else if !goes_on && run.claim.state.is_set_aside() {
         ask_anew(&mut run).await;
     }
+    // The next visit has a watcher of its own.
+    if let Err(interruption) = run.claim.save_assignment().await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be saved who it is assigned to: {interruption:?}");
+    }
     let due = put_back.filter(|_| !goes_on);
     if let Err(error) = run.claim.services.store.release(&run.claim.lease, due).await {
         tracing::error!(task = %run.claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");

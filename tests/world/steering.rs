@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
-use crate::reading::{told, until_facts};
+use crate::reading::{last_on_github, told, until_facts};
 use crate::world::World;
 use crate::world::people::says;
 use crate::world::scripts::COMMAND;
@@ -398,6 +398,40 @@ async fn unassigning_the_bot_stops_the_run() {
     <!-- coding-agent:RUN:final -->
     ");
     world.finish().await;
+}
+
+#[tokio::test]
+async fn unassigning_the_bot_stops_a_run_that_waits() {
+    for is_assigned_at_first in [true, false] {
+        let mut world = World::start().await;
+        world.configure(|config| {
+            config["approval"] = json!({ "plan": true });
+            // The same account, whatever the case of its name.
+            config["github"]["bot_name"] = json!("Coding-Agent-Bot");
+        });
+        world.model.plans(plan());
+        let bot = world.github.bot();
+        let issue = world.github.open_issue("Paint it");
+        if is_assigned_at_first {
+            issue.assign(&[bot]);
+        }
+        issue.label("coding agent");
+        world.run().await;
+        assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+        if !is_assigned_at_first {
+            issue.assign(&[bot]);
+            world.run().await;
+            assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+        }
+
+        issue.unassign(bot);
+        world.run().await;
+
+        assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+        let said = last_on_github(&world, &issue);
+        assert!(said.contains("because Coding-Agent-Bot was unassigned"), "{said}");
+        world.finish().await;
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ pub mod on_forge; // the claim on the item that other installations see
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::agent::claim::on_forge::ClaimOnForge;
@@ -42,6 +43,9 @@ pub(crate) struct Claim {
     pub(crate) begun: Instant,
     /// Whether an earlier process worked on the run.
     pub(crate) was_taken_up: bool,
+    /// Whether the item was seen assigned to the bot's account, by now. It is set by whoever
+    /// watches the item, and saved with the record.
+    pub(crate) was_assigned: Arc<AtomicBool>,
 }
 
 impl Claim {
@@ -122,13 +126,25 @@ impl Claim {
         Ok(self.services.store.save(&self.lease, self.state, &record).await?)
     }
 
-    /// Returns the record to save: without secrets, and with the time worked until now.
+    /// Saves that the item was seen assigned to the bot's account, if that is not saved yet.
+    pub(crate) async fn save_assignment(&mut self) -> Result<(), Interruption> {
+        let was_assigned = self.was_assigned.load(Ordering::Relaxed);
+        if was_assigned == self.record.thread.was_assigned {
+            return Ok(());
+        }
+        self.record.thread.was_assigned = was_assigned;
+        self.save().await
+    }
+
+    /// Returns the record to save: without secrets, and with the time worked and what was seen of
+    /// the item until now.
     pub(crate) fn written_record(&self) -> Result<serde_json::Value, Interruption> {
         let mut record = self
             .record
             .to_saved()
             .map_err(|error| Interruption::failed(error.to_string()))?;
         record["worked"]["worked_seconds"] = self.spent().seconds.into();
+        record["thread"]["was_assigned"] = self.was_assigned.load(Ordering::Relaxed).into();
         redaction::clean_record(&self.services.redactor, &mut record);
         Ok(record)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -49,21 +50,23 @@ pub struct ThreadWatcher {
     /// Permission to write, by login and id. Kept for one poll, in which a person may have several
     /// comments.
     rights: KnownRights,
-    /// Whether the item was seen with the label of a run at work, and assigned to the bot.
+    /// Whether the item was seen with the label of a run at work.
     was_shown: bool,
-    was_assigned: bool,
+    /// Whether the item was seen assigned to the bot, by this watcher or one before it.
+    was_assigned: Arc<AtomicBool>,
     bot: Option<String>,
 }
 
 impl ThreadWatcher {
     /// Creates a watcher that is not open yet. `created_at` is the time at which the run was
-    /// admitted.
+    /// admitted; `was_assigned` is set once the item is seen assigned to the bot's account.
     pub fn new(
         services: Arc<Services>,
         lease: &Lease,
         created_at: DateTime<Utc>,
         thread: ReportTarget,
         mailbox: Arc<Mailbox>,
+        was_assigned: Arc<AtomicBool>,
     ) -> Self {
         Self {
             services,
@@ -77,7 +80,7 @@ impl ThreadWatcher {
             looked_at: None,
             rights: KnownRights::default(),
             was_shown: false,
-            was_assigned: false,
+            was_assigned,
             bot: None,
         }
     }
@@ -190,18 +193,19 @@ impl ThreadWatcher {
             return Ok(Some(format!("the label `{}` was taken off", labels.processing)));
         }
         self.was_shown |= is_shown;
-        if item.assignees.is_empty() && !self.was_assigned {
+        let was_assigned = self.was_assigned.load(Ordering::Relaxed);
+        if item.assignees.is_empty() && !was_assigned {
             return Ok(None);
         }
         let bot = match &self.bot {
             Some(bot) => bot.clone(),
             None => self.bot.insert(forge.bot_name().await?).clone(),
         };
-        let is_assigned = item.assignees.contains(&bot);
-        if self.was_assigned && !is_assigned {
+        let is_assigned = item.assignees.iter().any(|login| login.eq_ignore_ascii_case(&bot));
+        if was_assigned && !is_assigned {
             return Ok(Some(format!("{bot} was unassigned")));
         }
-        self.was_assigned = is_assigned;
+        self.was_assigned.store(is_assigned, Ordering::Relaxed);
         Ok(None)
     }
 

@@ -325,4 +325,7 @@ pub struct ThreadRecord {
     pub heard: BTreeMap<CommentKey, Uuid>,
     /// The last label that was set on the item.
     pub shown: Option<String>,
+    /// Whether the item was seen assigned to the bot's account; a run of it is no longer wanted
+    /// when it is not any more.
+    pub was_assigned: bool,
 }

@@ -18,7 +18,7 @@ use super::{AdmitError, Asked, Harvest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
-use crate::forge::{Comment, CommentKey, FoundItem, Item, ItemEvent, Reaction};
+use crate::forge::{Comment, CommentKey, ForgeError, FoundItem, Item, ItemEvent, Reaction};
 use crate::journal::fact::Fact;
 use crate::markdown::visible;
 use crate::service::forges::Connected;
@@ -273,6 +273,15 @@ enum Heard {
     ByItsRun,
 }
 
+/// Tells whether an item is assigned to the bot's account.
+pub(super) async fn is_assigned(connected: &Connected, item: &Item) -> Result<bool, ForgeError> {
+    if item.assignees.is_empty() {
+        return Ok(false);
+    }
+    let bot = connected.forge.bot_name().await?;
+    Ok(item.assignees.iter().any(|login| login.eq_ignore_ascii_case(&bot)))
+}
+
 /// Returns the wish of whoever assigned the item to the bot's account, unless a run has begun or
 /// ended since.
 async fn assignment(
@@ -281,12 +290,7 @@ async fn assignment(
     newest: Option<&Run>,
     (since, looked): (DateTime<Utc>, &Looked),
 ) -> Result<Option<Wish>, AdmitError> {
-    if !connected.forge.trigger().assignment {
-        return Ok(None);
-    }
-    let bot = connected.forge.bot_name().await?;
-    let is_assigned = item.assignees.iter().any(|login| login.eq_ignore_ascii_case(&bot));
-    if !is_assigned {
+    if !connected.forge.trigger().assignment || !is_assigned(connected, item).await? {
         return Ok(None);
     }
     let wish = |name: String, event| Wish {

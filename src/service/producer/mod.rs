@@ -241,6 +241,7 @@ impl Service {
             },
             thread: ThreadRecord {
                 heard: self.heard_before(&seen.task).await?,
+                was_assigned: asking::is_assigned(connected, seen).await?,
                 ..ThreadRecord::default()
             },
             ..Record::default()
