@@ -300,7 +300,8 @@ pub(crate) struct CheckRuns {
 pub(crate) struct CheckRun {
     pub(crate) id: u64,
     pub(crate) name: String,
-    /// `completed` once there is a conclusion.
+    /// `completed` once there is a conclusion; before that `queued`, `in_progress`, and of GitHub
+    /// Actions also `requested`, `pending` or `waiting`.
     pub(crate) status: String,
     pub(crate) conclusion: Option<String>,
     /// The address of the details; that of a job of GitHub Actions ends in `/job/<id>`.
@@ -387,4 +388,5 @@ pub(crate) struct CommitStatus {
     /// `success`, `pending`, `failure` or `error`.
     pub(crate) state: String,
     pub(crate) description: Option<String>,
+    pub(crate) updated_at: Option<DateTime<Utc>>,
 }

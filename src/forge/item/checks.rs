@@ -16,11 +16,11 @@ pub(crate) const LONGEST_LOG: usize = 16 * 1024;
 pub enum Checks {
     /// There are none, or none yet.
     None,
-    /// Not all have ended.
+    /// Some will come to an end by themselves.
     Running,
     Passed,
-    /// All have ended. Lists those that failed and were not known to; it is empty if all failures
-    /// were known.
+    /// All have ended, but for those that wait for people. Lists those that failed and were not
+    /// known to; it is empty if all failures were known.
     Failed(Vec<FailedCheck>),
 }
 

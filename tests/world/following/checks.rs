@@ -88,6 +88,37 @@ async fn with_a_token_that_may_not_read_checks_the_jobs_themselves_are_looked_at
 }
 
 #[tokio::test]
+async fn a_failing_check_is_mended_while_others_wait_for_people_or_the_merge() {
+    for is_fine_grained in [false, true] {
+        let world = world().await;
+        let pull = red_pull(&world).await;
+        if is_fine_grained {
+            world.github.fine_grained();
+        }
+        pull.check_fails("test", "E   it is red")
+            .check_waits("deploy")
+            .status("tide", "pending", "Not mergeable.");
+        // It may have been set just now.
+        assert_eq!(world.run().await.stdout, "", "{}", world.story());
+        pull.statuses_are_older(31);
+        paints(&world, "blue");
+
+        let ended = world.run().await;
+
+        assert_eq!(
+            ended.stdout,
+            "github:acme/widgets#2: done\n",
+            "{ended:?}\n{}",
+            world.story()
+        );
+        let task = task(&world, 1);
+        assert!(task.contains("E   it is red"), "{task}");
+        assert!(!task.contains("deploy") && !task.contains("tide"), "{task}");
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
 async fn a_failing_pipeline_is_mended_from_the_end_of_its_trace() {
     let world = patient(World::on_gitlab().await, 0);
     let merge = red_merge_request(&world).await;

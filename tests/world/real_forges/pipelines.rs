@@ -69,3 +69,28 @@ async fn what_can_be_mended_is_found_among_what_cannot() {
     }
     world.finish().await;
 }
+
+#[tokio::test]
+async fn what_failed_beside_a_job_that_waits_is_mended() {
+    for status in ["manual", "scheduled"] {
+        let (world, merge) = greeted().await;
+        // Nothing has failed.
+        merge.pipeline_waits_beside(Vec::new(), status);
+        assert_eq!(world.run().await.stdout, "", "{status}: {}", world.story());
+        world.make_checks_old().await;
+        merge.pipeline_waits_beside(vec![Job::failed("test", "E   it is rude")], status);
+        world.model.plans(Plan::of(&["look"])).done("It cannot be mended.");
+
+        let ended = world.run().await;
+
+        assert_eq!(
+            ended.stdout,
+            "gitlab:acme/widgets!1: done\n",
+            "{status}: {ended:?}\n{}",
+            world.story()
+        );
+        let task = world.model.requests().last().unwrap().first_user_message();
+        assert!(task.contains("it is rude") && !task.contains("deploy"), "{task}");
+        world.finish().await;
+    }
+}

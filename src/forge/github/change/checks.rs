@@ -6,12 +6,22 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::path;
 use crate::forge::github::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, is_for_people, log_or_name, tail};
+
+/// The status of a check of GitHub Actions that waits until a person lets it go on, such as a
+/// deployment. That may take days.
+const WAITS: &str = "waiting";
+
+/// Time after which a pending status is no longer waited for where something failed: some stay
+/// pending until the merge.
+const STANDS_STILL: TimeDelta = TimeDelta::minutes(30);
 
 impl Api {
     pub(crate) async fn checks_of(
@@ -36,16 +46,20 @@ impl Api {
         if runs.is_empty() && statuses.is_empty() {
             return Ok(Checks::None);
         }
-        let is_running = |run: &schema::CheckRun| run.status != "completed";
-        if runs.iter().any(is_running) || statuses.iter().any(|status| status.state == "pending") {
+        let tells_of_failure = |status: &schema::CommitStatus| matches!(status.state.as_str(), "failure" | "error");
+        let has_one_failed = runs.iter().any(has_failed) || statuses.iter().any(tells_of_failure);
+        let now = self.client.clock().now().unwrap_or_else(Utc::now);
+        let is_awaited = |status: &schema::CommitStatus| {
+            status.state == "pending" && !(has_one_failed && stands_still(status, now))
+        };
+        if runs.iter().any(is_running) || statuses.iter().any(is_awaited) {
             return Ok(Checks::Running);
         }
-        let runs: Vec<_> = runs.into_iter().filter(has_failed).collect();
-        let has_failed = |status: &schema::CommitStatus| matches!(status.state.as_str(), "failure" | "error");
-        let statuses: Vec<_> = statuses.into_iter().filter(has_failed).collect();
-        if runs.is_empty() && statuses.is_empty() {
+        if !has_one_failed {
             return Ok(Checks::Passed);
         }
+        runs.retain(has_failed);
+        statuses.retain(tells_of_failure);
         let mut failed = Vec::new();
         for run in runs {
             let key = format!("run-{}", run.id);
@@ -65,8 +79,8 @@ impl Api {
         Ok(Checks::Failed(failed))
     }
 
-    /// Returns what GitHub Actions did for a commit: the jobs of each workflow that failed, and the
-    /// others as a whole.
+    /// Returns what GitHub Actions did for a commit: the jobs of each workflow that failed or waits
+    /// for a person, and the others as a whole.
     async fn jobs_of(&self, address: ItemAddress<'_>, commit: &str) -> Result<Vec<schema::CheckRun>, Failure> {
         let scope = TokenScope::Repository(address.repository);
         let at = |part: &str| path(address.repository, &format!("/actions/runs{part}per_page=100"));
@@ -79,7 +93,7 @@ impl Api {
         for workflow in workflows {
             let whole = schema::CheckRun::from(workflow);
             let mut jobs = Vec::new();
-            if has_failed(&whole) {
+            if has_failed(&whole) || whole.status == WAITS {
                 let of_page = |page: schema::Jobs| page.jobs;
                 jobs = self
                     .client
@@ -114,6 +128,16 @@ impl Api {
             .collect();
         Ok((!said.is_empty()).then(|| tail(said.join("\n").as_bytes())))
     }
+}
+
+/// Tells whether a check comes to an end by itself; one that waits for other runs does.
+fn is_running(run: &schema::CheckRun) -> bool {
+    !matches!(run.status.as_str(), "completed" | WAITS)
+}
+
+/// Tells whether a status has not changed for so long that it may well stay as it is.
+fn stands_still(status: &schema::CommitStatus, now: DateTime<Utc>) -> bool {
+    status.updated_at.is_some_and(|at| now - at >= STANDS_STILL)
 }
 
 /// Tells whether a check failed. One that nobody needs, that was cancelled or that waits for a

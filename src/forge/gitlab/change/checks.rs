@@ -12,6 +12,18 @@ use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, is_for_people, log_or_name, tail};
 
+/// All that failed in a pipeline: jobs, and what is no job.
+struct FailedParts {
+    jobs: Vec<schema::Job>,
+    statuses: Vec<schema::CommitStatus>,
+}
+
+impl FailedParts {
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.statuses.is_empty()
+    }
+}
+
 impl Api {
     /// Returns the state of the merge request's own pipeline. One of merged results runs on a
     /// commit of its own, which only this pipeline ties to the branch. If there is none, or the
@@ -32,12 +44,22 @@ impl Api {
         let Some(pipeline) = newest else {
             return Ok(Checks::None);
         };
-        match pipeline.status.as_str() {
-            "failed" => self.failed_checks(address, &pipeline, known).await,
-            // Called off, or waiting for a person: neither has failed.
-            "success" | "canceled" | "skipped" | "manual" => Ok(Checks::Passed),
-            _ => Ok(Checks::Running),
+        let otherwise = match pipeline.status.as_str() {
+            // What was called off has not failed.
+            "success" | "canceled" | "skipped" => return Ok(Checks::Passed),
+            // To wait for a person is no failure, but whatever has failed beside a job that does,
+            // the pipeline is called `manual`.
+            "failed" | "manual" => Checks::Passed,
+            // It is likewise with one that waits for its time, or for something elsewhere, which
+            // may take days.
+            "scheduled" | "waiting_for_resource" | "waiting_for_callback" => Checks::Running,
+            _ => return Ok(Checks::Running),
+        };
+        let parts = self.failed_parts(address, &pipeline).await?;
+        if pipeline.status == "failed" && parts.is_empty() {
+            return Ok(whole(&pipeline, known));
         }
+        self.mendable(address, parts, known, otherwise).await
     }
 
     async fn newest_pipeline(
@@ -57,33 +79,33 @@ impl Api {
         Ok(of_commit.max_by_key(|pipeline| pipeline.id))
     }
 
-    /// Returns what failed in a pipeline and can be mended by a commit. What only people can settle
-    /// does not count, even though the pipeline fails because of it: naming the pipeline instead
-    /// would have the model look for a fault that is not there.
-    async fn failed_checks(
+    /// Returns all that failed in a pipeline, as far as the token may see it.
+    async fn failed_parts(
         &self,
         address: ItemAddress<'_>,
         pipeline: &schema::Pipeline,
+    ) -> Result<FailedParts, Failure> {
+        let jobs = self.failed_jobs(address, pipeline.id).await?;
+        let statuses = self.failed_statuses(address, pipeline, &jobs).await?;
+        Ok(FailedParts { jobs, statuses })
+    }
+
+    /// Returns what failed and can be mended by a commit, and `otherwise` if that is nothing. What
+    /// only people can settle does not count, even though the pipeline fails because of it: naming
+    /// the pipeline instead would have the model look for a fault that is not there.
+    async fn mendable(
+        &self,
+        address: ItemAddress<'_>,
+        FailedParts { mut jobs, mut statuses }: FailedParts,
         known: &BTreeSet<String>,
+        otherwise: Checks,
     ) -> Result<Checks, Failure> {
-        let mut jobs = self.failed_jobs(address, pipeline.id).await?;
-        let mut statuses = self.failed_statuses(address, pipeline, &jobs).await?;
-        let mut failed = Vec::new();
-        if jobs.is_empty() && statuses.is_empty() {
-            // A pipeline that could not even begin, or whose jobs may not be seen.
-            failed.push(FailedCheck {
-                key: format!("pipeline-{}", pipeline.id),
-                name: "pipeline".to_owned(),
-                log: None,
-            });
-            failed.retain(|check| !known.contains(&check.key));
-            return Ok(Checks::Failed(failed));
-        }
         jobs.retain(|job| !job.allow_failure && !is_for_people(&job.name));
         statuses.retain(|status| !status.allow_failure && !is_for_people(&status.name));
         if jobs.is_empty() && statuses.is_empty() {
-            return Ok(Checks::Passed);
+            return Ok(otherwise);
         }
+        let mut failed = Vec::new();
         for job in jobs {
             let key = format!("job-{}", job.id);
             if failed.len() == MOST_FAILED || known.contains(&key) {
@@ -134,4 +156,15 @@ impl Api {
         });
         Ok(statuses)
     }
+}
+
+/// Returns the failure of a pipeline that could not even begin, or whose jobs may not be seen.
+fn whole(pipeline: &schema::Pipeline, known: &BTreeSet<String>) -> Checks {
+    let mut failed = vec![FailedCheck {
+        key: format!("pipeline-{}", pipeline.id),
+        name: "pipeline".to_owned(),
+        log: None,
+    }];
+    failed.retain(|check| !known.contains(&check.key));
+    Checks::Failed(failed)
 }

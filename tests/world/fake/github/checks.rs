@@ -15,7 +15,19 @@ pub struct Job {
     /// The conclusion, such as `success` or `failure`; `None` while the job runs.
     pub conclusion: Option<String>,
     pub log: String,
+    /// Whether it waits until somebody lets it go on.
+    pub is_held: bool,
     pub started: Time,
+}
+
+impl Job {
+    pub fn status(&self) -> &'static str {
+        match &self.conclusion {
+            Some(_) => "completed",
+            None if self.is_held => "waiting",
+            None => "in_progress",
+        }
+    }
 }
 
 /// A commit status, as older services set it.
@@ -34,6 +46,27 @@ impl Item {
     /// Begins a job on the head commit, as GitHub Actions does after a push.
     pub fn check_begins(&self, name: &str) -> Self {
         self.check(name, None, "")
+    }
+
+    /// Begins a job on the head commit that waits until somebody lets it go on, as one that deploys
+    /// does.
+    pub fn check_waits(&self, name: &str) -> Self {
+        let commit = self.head_commit();
+        self.check_begins(name).act(|state| {
+            let place = state.repository_mut(self.repository());
+            let jobs = place.into_iter().flat_map(|place| &mut place.jobs);
+            let held = jobs.filter(|job| job.commit == commit && job.name == name);
+            held.for_each(|job| job.is_held = true);
+        })
+    }
+
+    /// Lets all statuses have been set so many minutes earlier.
+    pub fn statuses_are_older(&self, minutes: i64) -> Self {
+        self.act(|state| {
+            let place = state.repository_mut(self.repository());
+            let statuses = place.into_iter().flat_map(|place| &mut place.statuses);
+            statuses.for_each(|status| status.made -= chrono::Duration::minutes(minutes));
+        })
     }
 
     /// Ends a job on the head commit badly.
@@ -92,7 +125,7 @@ impl State {
             if job.conclusion.is_some() {
                 job.id = id;
             }
-            (job.conclusion, job.log) = (conclusion, log.to_owned());
+            (job.conclusion, job.log, job.is_held) = (conclusion, log.to_owned(), false);
             return;
         }
         place.jobs.push(Job {
@@ -101,6 +134,7 @@ impl State {
             name: name.to_owned(),
             conclusion,
             log: log.to_owned(),
+            is_held: false,
             started: now(),
         });
     }

@@ -45,6 +45,11 @@ impl Job {
         }
     }
 
+    /// A job that has not begun: `manual`, `scheduled` or `waiting_for_resource`.
+    pub fn waiting(name: &str, status: &str) -> Self {
+        Self::new(name, status, "")
+    }
+
     /// A report of another service on the commit, with its description.
     pub fn external(name: &str, description: &str) -> Self {
         Self {
@@ -99,6 +104,13 @@ impl Item {
     /// Begins a pipeline on the head commit, which fails in all of these.
     pub fn pipeline_fails_in(&self, jobs: Vec<Job>) -> Self {
         self.pipeline_of(jobs, "failed", None)
+    }
+
+    /// Begins a pipeline on the head commit of which one job waits, and all others have failed. Its
+    /// status is that of the waiting one.
+    pub fn pipeline_waits_beside(&self, mut failed: Vec<Job>, status: &str) -> Self {
+        failed.push(Job::waiting("deploy", status));
+        self.pipeline_of(failed, status, None)
     }
 
     fn pipeline(&self, job: &str, status: &str, trace: &str, merged: Option<&str>) -> Self {

@@ -67,8 +67,7 @@ pub async fn workflow_runs(
         let told = jobs.map(|job| {
             json!({
                 "id": job.id + 1, "name": "CI", "head_sha": job.commit, "event": "pull_request", "run_attempt": 1,
-                "status": if job.conclusion.is_some() { "completed" } else { "in_progress" },
-                "conclusion": job.conclusion,
+                "status": job.status(), "conclusion": job.conclusion,
             })
         });
         Ok::<_, Problem>(told.collect())
@@ -117,7 +116,7 @@ fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {
     json!({
         "id": job.id, "node_id": format!("CR_{}", job.id), "name": job.name, "head_sha": job.commit,
         "external_id": "", "url": url,
-        "html_url": page, "details_url": page, "status": if is_over { "completed" } else { "in_progress" },
+        "html_url": page, "details_url": page, "status": job.status(),
         "conclusion": job.conclusion, "started_at": text(job.started),
         "completed_at": is_over.then(|| text(job.started)),
         "output": {
