@@ -61,8 +61,8 @@ pub trait TaskSource: Send + Sync {
 
     /// Returns all comments in order of their making: those on the changes and the reviews' own
     /// texts included, all pages, never the bot's own, never what the forge wrote itself, never
-    /// internal notes of a repository that more people can read. Looking again costs next to
-    /// nothing: unchanged pages are only confirmed.
+    /// internal notes of an item that more people can read. Looking again costs next to nothing:
+    /// unchanged pages are only confirmed.
     async fn comments(&self, task: &TaskId) -> Result<Vec<Comment>, ForgeError>;
 
     /// Returns who set the trigger label last, and when; `None` if the item's history does not show

@@ -153,37 +153,49 @@ async fn an_issue_that_becomes_confidential_while_it_is_worked_on_is_not_publish
     world.finish().await;
 }
 
+/// Has the program work on an item with an internal note; returns whether the model was told of it.
+async fn is_told_of_internal_notes(world: World, item: Item) -> bool {
+    world.gitlab.default_project().member("pia", Access::Developer);
+    world
+        .model
+        .plans(Plan::of(&["greet the reader"]).in_environment("python"))
+        .calls(
+            "workspace/write_file",
+            json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
+        )
+        .done("Done.");
+    item.internal_note("pia", "INTERNALWORDS of a customer")
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let asked = world.model.requests();
+    let is_told = asked.iter().any(|request| request.text().contains("INTERNALWORDS"));
+    world.finish().await;
+    is_told
+}
+
 #[tokio::test]
 async fn internal_notes_of_a_public_project_are_not_read() {
-    for is_public in [false, true] {
+    let world = in_public().await;
+    let issue = world.gitlab.open_issue("Greet the reader");
+    assert!(!is_told_of_internal_notes(world, issue).await);
+}
+
+#[tokio::test]
+async fn internal_notes_of_a_private_project_are_read_where_no_guest_reads_the_item() {
+    for (is_confidential, is_told) in [(false, false), (true, true)] {
         let world = World::on_gitlab().await;
-        let project = world.gitlab.default_project().member("pia", Access::Developer);
-        if is_public {
-            project.public();
+        let issue = world.gitlab.open_issue("Greet the reader");
+        if is_confidential {
+            issue.confidential();
         }
-        world
-            .model
-            .plans(Plan::of(&["greet the reader"]).in_environment("python"))
-            .calls(
-                "workspace/write_file",
-                json!({"path": "README.md", "content": "Hello\n", "mode": "overwrite"}),
-            )
-            .done("Done.");
-        world
-            .gitlab
-            .open_issue("Greet the reader")
-            .internal_note("pia", "INTERNALWORDS of a customer")
-            .label("coding agent");
-
-        let ended = world.run().await;
-
-        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-        let is_told = world
-            .model
-            .requests()
-            .iter()
-            .any(|request| request.text().contains("INTERNALWORDS"));
-        assert_eq!(is_told, !is_public);
-        world.finish().await;
+        assert_eq!(is_told_of_internal_notes(world, issue).await, is_told);
     }
+    let world = World::on_gitlab().await;
+    let merge = world
+        .gitlab
+        .open_merge_request("Greet the reader", "greet", &[("greet.txt", "Hi\n")]);
+    assert!(is_told_of_internal_notes(world, merge).await);
 }

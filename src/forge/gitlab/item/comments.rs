@@ -12,6 +12,7 @@ use crate::forge::platform::CommentApi;
 use crate::forge::{Comment, CommentId, CommentKey, CommentKind, Place, Post, Reaction};
 use crate::markdown::marker::{is_marked, marked};
 use crate::markdown::quick_actions::disarmed;
+use crate::task::id::ItemKind;
 
 /// The note that GitLab itself writes, since 17.0, when a reviewer requests changes; the list of
 /// reviewers says neither when nor how often.
@@ -26,9 +27,7 @@ impl CommentApi for Api {
     /// not be fetched.
     async fn read_comments(&self, address: ItemAddress<'_>) -> Result<Vec<Comment>, Failure> {
         let mut notes = self.notes(address).await?;
-        // Words that only some may read must not come back in a merge request that more people
-        // read.
-        if notes.iter().any(schema::Note::is_internal) && self.project(address.repository).await?.is_open_to_more() {
+        if notes.iter().any(schema::Note::is_internal) && !self.has_readers_of_internal_notes(address).await? {
             notes.retain(|note| !note.is_internal());
         }
         let mut comments = Vec::new();
@@ -106,6 +105,20 @@ impl Api {
             .with("order_by", "created_at")
             .with("sort", "asc");
         self.client.list(notes.build()).await
+    }
+
+    /// Tells whether those who read an item, and what is made of it, are those who read its
+    /// internal notes: words that only some may read must not come back in comments or a merge
+    /// request that more people read. Guests of a private project read its issues that are not
+    /// confidential, and neither its merge requests nor internal notes.
+    async fn has_readers_of_internal_notes(&self, address: ItemAddress<'_>) -> Result<bool, Failure> {
+        if self.project(address.repository).await?.is_open_to_more() {
+            return Ok(false);
+        }
+        match address.kind {
+            ItemKind::Issue => Ok(self.ask_item(address).await?.confidential == Some(true)),
+            ItemKind::MergeRequest => Ok(true),
+        }
     }
 
     pub(crate) async fn find_note(&self, address: ItemAddress<'_>, marker: &str) -> Result<Option<CommentId>, Failure> {
