@@ -25,11 +25,20 @@ pub(crate) struct User {
     #[serde(alias = "databaseId")]
     pub(crate) id: Option<u64>,
     /// `User`, `Bot`, ...
-    #[serde(rename = "type")]
+    #[serde(rename = "type", alias = "__typename")]
     pub(crate) kind: Option<String>,
 }
 
 impl User {
+    /// Returns the account of an answer of GraphQL under the name that REST gives it: GraphQL leaves
+    /// out the `[bot]` of an App's.
+    pub(crate) fn named_as_in_rest(mut self) -> Self {
+        if self.is_program() && !self.login.ends_with("[bot]") {
+            self.login.push_str("[bot]");
+        }
+        self
+    }
+
     /// Tells whether the account is a program's. An App's is called `name[bot]`, which no other
     /// account can be.
     pub(crate) fn is_program(&self) -> bool {

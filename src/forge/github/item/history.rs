@@ -28,7 +28,7 @@ const EDITS: &str = "query($owner: String!, $name: String!, $number: Int!) { \
     userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } } } \
     ... on PullRequest { createdAt lastEditedAt editor { ...who } \
     userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } } } } } } \
-    fragment who on Actor { login ... on User { databaseId } ... on Bot { databaseId } }";
+    fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }";
 
 #[async_trait]
 impl HistoryApi for Api {
@@ -113,13 +113,13 @@ impl Api {
         })?;
         let mut rewrites: Vec<ItemEvent> = item
             .last_edited_at
-            .map(|at| deed(item.editor, at))
+            .map(|at| edited(item.editor, at))
             .into_iter()
             .collect();
         if let Some(edits) = item.user_content_edits {
             let are_more = edits.page_info.has_next_page;
             let told = edits.nodes.into_iter().flatten();
-            let mut told: Vec<ItemEvent> = told.map(|edit| deed(edit.editor, edit.edited_at)).collect();
+            let mut told: Vec<ItemEvent> = told.map(|edit| edited(edit.editor, edit.edited_at)).collect();
             // The oldest is no edit, but the text as it was opened.
             told.pop_if(|oldest| !are_more && oldest.at <= item.created_at);
             rewrites.extend(hidden(&told, are_more, since));
@@ -166,6 +166,11 @@ fn hidden(told: &[ItemEvent], are_more: bool, since: DateTime<Utc>) -> Option<It
     (are_more && oldest >= since).then(|| deed(None, oldest))
 }
 
+/// Returns an edit of which GraphQL tells.
+fn edited(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
+    deed(user.map(schema::User::named_as_in_rest), at)
+}
+
 fn deed(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
     ItemEvent {
         by_id: user.as_ref().and_then(|user| user.id),
@@ -178,6 +183,15 @@ fn deed(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
 mod tests {
     use super::*;
     use chrono::TimeDelta;
+
+    #[test]
+    fn the_author_of_an_edit_is_called_as_in_all_other_answers() {
+        let by = |user: &str| edited(serde_json::from_str(user).unwrap(), DateTime::UNIX_EPOCH);
+        let app = by(r#"{"__typename": "Bot", "login": "helper", "databaseId": 7}"#);
+        assert_eq!((app.by.as_str(), app.by_id), ("helper[bot]", Some(7)));
+        let person = by(r#"{"__typename": "User", "login": "helper", "databaseId": 8}"#);
+        assert_eq!((person.by.as_str(), person.by_id), ("helper", Some(8)));
+    }
 
     #[test]
     fn a_list_that_ends_before_the_label_hides_something() {

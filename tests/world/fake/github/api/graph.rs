@@ -31,7 +31,7 @@ const KNOWN: [&str; 11] = [
     "lastEditedAt",
     "editor { ...who }",
     "userContentEdits(first: 100) { nodes { editedAt editor { ...who } } pageInfo { hasNextPage } }",
-    "fragment who on Actor { login ... on User { databaseId } ... on Bot { databaseId } }",
+    "fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }",
 ];
 
 /// The most edits that one answer lists, the newest first.
@@ -62,7 +62,14 @@ pub async fn answer(Shared(hub): Shared<Hub>, viewer: Viewer, fields: Fields) ->
         let item = find_item(find(view.state, &viewer, &place)?, number)?;
         let edits = item.history.iter().rev();
         let edits = edits.filter(|happening| happening.what == What::TextEdited);
-        let who = |login: &String| json!({"login": login, "databaseId": view.state.id_of(login)});
+        // An App's account has no `[bot]` here, unlike in REST.
+        let who = |login: &String| {
+            let (kind, name) = match login.strip_suffix("[bot]") {
+                Some(slug) => ("Bot", slug),
+                None => ("User", login.as_str()),
+            };
+            json!({"__typename": kind, "login": name, "databaseId": view.state.id_of(login)})
+        };
         let mut edits: Vec<_> = edits.map(|edit| (text(edit.when), who(&edit.actor))).collect();
         if !edits.is_empty() {
             // The text as it was opened is one of them, once there is another.
