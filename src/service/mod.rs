@@ -49,6 +49,7 @@ use crate::workspace::containers::Containers;
 use bell::Bell;
 use forges::{Connected, Forges};
 use producer::claiming::LeftToOthers;
+use producer::searches::{SearchMeter, Searches};
 
 /// Properties of the machine that are not in the configuration.
 pub struct Host {
@@ -68,6 +69,7 @@ pub struct Service {
     bell: Bell,
     /// Items that other installations have claimed.
     left: LeftToOthers,
+    searches: SearchMeter,
     /// Rings when somebody said something in a messenger.
     said: tokio::sync::Notify,
     stop: Stop,
@@ -120,6 +122,7 @@ impl Service {
             wake_ups,
             bell: Bell::new(),
             left: LeftToOthers::default(),
+            searches: SearchMeter::default(),
             said: tokio::sync::Notify::new(),
             stop,
             config,
@@ -230,6 +233,14 @@ impl Service {
         let forges = self.forges.all().map(|connected| &connected.forge);
         forges
             .map(|forge| (forge.name().as_str().to_owned(), forge.traffic()))
+            .collect()
+    }
+
+    /// Returns what came of this process's searches of each forge.
+    pub fn forge_searches(&self) -> Vec<(String, Searches)> {
+        let names = self.forges.all().map(|connected| connected.forge.name());
+        names
+            .map(|name| (name.as_str().to_owned(), self.searches.of(name)))
             .collect()
     }
 

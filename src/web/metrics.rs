@@ -5,6 +5,8 @@
 //! whichever process is asked. Labels are words of the program and names of the configuration,
 //! never of tasks, people or repositories.
 
+mod forges;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +21,7 @@ use prometheus::{
     TextEncoder,
 };
 
+use self::forges::ForgeMeters;
 use super::Web;
 use super::problem::Problem;
 use crate::conversation::Usage;
@@ -51,8 +54,7 @@ pub(super) struct Meters {
     start_seconds: GaugeVec,
     egress_refused: IntCounterVec,
     deliveries: IntCounterVec,
-    forge_requests: IntCounterVec,
-    forge_left: IntGaugeVec,
+    forges: ForgeMeters,
     unfinished: IntGaugeVec,
     workers: IntGaugeVec,
     engine: EngineMeters,
@@ -201,17 +203,7 @@ impl Meters {
                 "Deliveries of webhooks, by forge and by what became of them.",
                 &["forge", "outcome"],
             )?,
-            forge_requests: named(
-                "coding_agent_forge_requests_total",
-                "Requests that this process sent to a forge, repeats included.",
-                "forge",
-            )?,
-            forge_left: gauge(
-                &registry,
-                "coding_agent_forge_requests_left",
-                "Requests that a forge still takes until its limit is set anew, by its kinds of requests.",
-                &["forge", "kind"],
-            )?,
+            forges: ForgeMeters::new(&registry)?,
             unfinished: shown("coding_agent_unfinished_runs", "Unfinished runs, by state.", "state")?,
             workers: shown(
                 "coding_agent_workers",
@@ -331,14 +323,7 @@ impl Meters {
         self.workers.with_label_values(&["this"]).set(1);
         let others = i64::from(store.has_other_workers().await?);
         self.workers.with_label_values(&["others"]).set(others);
-        for (forge, traffic) in service.forge_traffic() {
-            let counter = self.forge_requests.with_label_values(&[forge.as_str()]);
-            counter.inc_by(traffic.requests.saturating_sub(counter.get()));
-            for (kind, left) in traffic.left {
-                let gauge = self.forge_left.with_label_values(&[forge.as_str(), kind.as_str()]);
-                gauge.set(i64::try_from(left).unwrap_or(i64::MAX));
-            }
-        }
+        self.forges.look(service);
         self.engine.look(service).await;
         let mut text = Vec::new();
         TextEncoder::new()

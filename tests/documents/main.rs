@@ -13,6 +13,7 @@ mod command_lines;
 mod compatibility;
 mod configurations;
 mod deployment;
+mod figures;
 mod packages;
 mod paths;
 mod reference;

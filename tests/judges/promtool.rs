@@ -55,7 +55,11 @@ fn the_dashboard_for_grafana_asks_for_what_there_is() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 
-    let program = include_str!("../../src/web/metrics.rs");
+    let program = [
+        include_str!("../../src/web/metrics.rs"),
+        include_str!("../../src/web/metrics/forges.rs"),
+    ]
+    .concat();
     let alerts = std::fs::read_to_string(folder.join("alerts.yaml")).unwrap();
     for text in questions.into_iter().chain([alerts.as_str()]) {
         for after in text.split("coding_agent_").skip(1) {

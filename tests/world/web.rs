@@ -5,6 +5,7 @@ mod browser;
 mod code;
 mod evaluations;
 mod events;
+mod figures;
 mod hooks;
 mod runs;
 mod scripts;

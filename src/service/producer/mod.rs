@@ -4,6 +4,7 @@ mod asking; // mentions and assignments
 pub(super) mod claiming; // other installations leave it alone
 mod origin; // what a request of the program's own takes over from its issue
 mod following; // reviews and checks of what was delivered
+pub mod searches; // whether the forges can be read
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,11 +67,14 @@ impl Service {
                     continue;
                 }
             };
+            let faults_before = harvest.faults.len();
             if let Err(broken) = isolated(self.search_one(connected, &mut harvest)).await {
                 harvest
                     .faults
                     .push(format!("searching {}: {broken}", connected.forge.name()));
             }
+            let faults = harvest.faults.len() - faults_before;
+            self.searches.ended(connected.forge.name(), faults);
             let followed = Box::pin(self.follow_up(connected, turn.as_ref())).await;
             harvest.admitted.extend(followed);
             self.end_search(turn).await;

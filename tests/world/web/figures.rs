@@ -1,0 +1,38 @@
+//! Figures for Prometheus of what no run tells people.
+
+use super::{Door, ends, opened, until, with_users};
+use crate::world::World;
+
+const GOOD: &str = "coding_agent_forge_searches_total{forge=\"github\",outcome=\"ok\"}";
+const FAILED: &str = "coding_agent_forge_searches_total{forge=\"github\",outcome=\"failed\"}";
+const LAST_GOOD: &str = "coding_agent_forge_last_good_search_timestamp_seconds{forge=\"github\"}";
+
+/// Returns the value of a figure, if there is one.
+async fn figure(door: &Door, name: &str) -> Option<u64> {
+    let text = door.get("/metrics").await.text().await.unwrap();
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    value.trim().parse().ok()
+}
+
+#[tokio::test]
+async fn a_forge_that_refuses_the_token_shows_in_the_figures() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    let begun = chrono::Utc::now().timestamp();
+    let (program, door) = opened(&world, &["serve"]).await;
+    until("a good search", async || figure(&door, GOOD).await >= Some(1)).await;
+    assert_eq!(figure(&door, FAILED).await, Some(0));
+
+    world.github.revokes_tokens();
+    until("a search that fails", async || figure(&door, FAILED).await >= Some(1)).await;
+    let before = [figure(&door, GOOD).await, figure(&door, LAST_GOOD).await];
+    assert!(before[1] >= u64::try_from(begun).ok(), "{before:?}");
+    until("more of them", async || figure(&door, FAILED).await >= Some(3)).await;
+
+    let after = [figure(&door, GOOD).await, figure(&door, LAST_GOOD).await];
+    assert_eq!(after, before, "a search that failed counts as a good one");
+    // The process itself is well.
+    assert_eq!(door.get("/ready").await.status(), reqwest::StatusCode::OK);
+    ends(program, &world).await;
+    world.finish().await;
+}
