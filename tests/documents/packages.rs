@@ -79,6 +79,16 @@ fn every_configuration_file_of_the_package_is_kept_by_updates() {
 }
 
 #[test]
+fn no_configuration_file_of_the_package_is_open_to_everybody() {
+    let modes = read("packaging/coding-agent.tmpfiles");
+    for file in read("packaging/debian/conffiles").lines() {
+        let line = modes.lines().find(|line| line.starts_with(&format!("z {file} ")));
+        let mode = line.and_then(|line| line.split(' ').nth(2));
+        assert!(mode.is_some_and(|mode| mode.ends_with('0')), "{file}: {line:?}");
+    }
+}
+
+#[test]
 fn the_service_s_image_can_be_made_of_built_programs() {
     let dockerfile = read("docker/Dockerfile");
     let (_, runtime) = dockerfile.split_once("\nFROM ${RUNTIME_IMAGE}\n").unwrap();
