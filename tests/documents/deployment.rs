@@ -70,6 +70,17 @@ fn the_service_of_the_compose_file_is_the_program_as_it_is() {
     assert_eq!(file["read_only"], true);
 }
 
+/// What the documents have people put beside the compose file, in a checkout.
+#[test]
+fn what_is_one_s_own_beside_the_compose_file_gets_into_no_commit_and_no_image() {
+    let (for_git, for_images) = (read(".gitignore"), read(".dockerignore"));
+    for own in [".env", "config.yaml", "*.pem", "secrets", "our-cluster", "state", "logs"] {
+        let is_own = |line: &str| line.trim_matches('/') == own;
+        assert!(for_git.lines().any(is_own), "git takes {own}");
+        assert!(for_images.lines().any(is_own), "{own} gets into the image");
+    }
+}
+
 #[test]
 fn the_socket_is_given_to_the_worker_alone_and_no_environment_needs_more_than_building() {
     let compose = compose();
