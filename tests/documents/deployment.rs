@@ -88,6 +88,9 @@ fn the_socket_is_given_to_the_worker_alone_and_no_environment_needs_more_than_bu
         let text = serde_yaml::to_string(service).unwrap();
         let is_worker = name == "coding-agent";
         assert_eq!(text.contains("docker.sock"), is_worker, "{name:?}");
+        // Rootless engines and podman have theirs elsewhere.
+        let mount = "${DOCKER_SOCKET:-/var/run/docker.sock}:/var/run/docker.sock";
+        assert_eq!(text.contains(mount), is_worker, "{name:?}");
         assert_eq!(
             texts_or_none(&service["profiles"]),
             if is_worker { vec![] } else { vec!["executor-build"] }
