@@ -119,6 +119,20 @@ fn every_command_and_option_is_in_a_document() {
     assert_eq!(untold, BTreeSet::new(), "no document tells of these");
 }
 
+/// Days before today are compressed.
+#[test]
+fn whoever_reads_the_journal_is_told_to_read_its_earlier_days_too() {
+    let mut told = 0;
+    for path in by_people() {
+        let text = read(&path);
+        for rest in text.split("journal-*.jsonl").skip(1) {
+            told += 1;
+            assert!(rest.starts_with('*'), "{path} leaves out the files `.jsonl.gz`");
+        }
+    }
+    assert!(told > 0, "no document reads the journal");
+}
+
 #[test]
 fn calls_are_found_wherever_they_stand() {
     let found = |line: &str| {
