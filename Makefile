@@ -95,7 +95,7 @@ replay: ## play what other agents were recorded doing through the program (TRAJE
 	@TRAJECTORIES="$(TRAJECTORIES)" REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/replay" $(ONLY)
 
 solve-rate: ## count the tasks that are solved with your model: OPENAI_BASE_URL, OLLAMA_HOST or MODEL_FILE=file.gguf (SHORT=1 FULL=1 HALF=a ONLY="go/ leap_year" EDITS=whole PLAN=1 ANEW=1; ROUND=name keeps the outcomes under a name, COMPARE=one,other holds two names against each other)
-	@MODEL_FILE="$(MODEL_FILE)" scripts/setup solve-rate
+	@MODEL_FILE="$(MODEL_FILE)" PROVE=$(PROVE) COMPARE="$(COMPARE)" scripts/setup solve-rate
 	$(BUILD_HARNESS) --bin solve_rate
 	@MODEL_FILE="$(MODEL_FILE)" SHORT=$(SHORT) FULL=$(FULL) HALF=$(HALF) PLAN=$(PLAN) EDITS=$(EDITS) ANEW=$(ANEW) ROUND="$(ROUND)" COMPARE="$(COMPARE)" QUIXBUGS="$(QUIXBUGS)" HUMANEVAL="$(HUMANEVAL)" PROVE=$(PROVE) \
 	  scripts/with-docker "$(TARGET_DIR)/debug/solve_rate" $(ONLY)

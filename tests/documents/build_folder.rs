@@ -110,6 +110,18 @@ fn the_command_that_builds_for_another_processor_is_one_that_make_has() {
     );
 }
 
+/// Variables that a set-up looks at.
+const LOOKED_AT: [&str; 8] = [
+    "PROFILE",
+    "OPENAI_BASE_URL",
+    "OPENAI_MODEL",
+    "OLLAMA_HOST",
+    "OLLAMA_MODEL",
+    "MODEL_FILE",
+    "PROVE",
+    "COMPARE",
+];
+
 /// A machine for whose toolchain there are stubs: they say what they are asked for.
 struct Machine(tempfile::TempDir);
 
@@ -135,33 +147,42 @@ impl Machine {
     }
 
     fn builds(&self) -> Output {
+        self.sets_up("executor", &[("TARGET_TRIPLE", "odd64-unknown-linux-musl")])
+    }
+
+    /// Calls `scripts/setup` with these variables.
+    fn sets_up(&self, what: &str, variables: &[(&str, &str)]) -> Output {
         let mut setup = Command::new("sh");
         setup
-            .args(["-c", r#"PATH="$0:$PATH" exec "$1" executor"#])
+            .args(["-c", r#"PATH="$0:$PATH" exec "$1" "$2""#])
             .arg(self.0.path())
             .arg(root().join("scripts/setup"))
-            .env("CARGO_TARGET_DIR", self.0.path().join("target"))
-            .env("TARGET_TRIPLE", "odd64-unknown-linux-musl")
-            .env_remove("PROFILE");
-        setup.output().unwrap()
+            .arg(what)
+            .env("CARGO_TARGET_DIR", self.0.path().join("target"));
+        for name in LOOKED_AT {
+            setup.env_remove(name);
+        }
+        setup.envs(variables.iter().copied()).output().unwrap()
     }
+}
+
+/// Returns what a set-up that fails complains of.
+fn complaint(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn building_for_another_processor_says_what_is_missing() {
     let machine = Machine::with(&[]);
-    let told = |output: Output| {
-        assert!(!output.status.success(), "{output:?}");
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let said = told(machine.builds());
+    let said = complaint(&machine.builds());
     assert!(
         said.contains("run `rustup target add odd64-unknown-linux-musl` and this again"),
         "{said}"
     );
 
     std::fs::create_dir(machine.0.path().join("library")).unwrap();
-    let said = told(machine.builds());
+    let said = complaint(&machine.builds());
     assert!(
         said.contains("Debian's gcc-odd64-linux-gnu") && said.contains("CARGO_TARGET_ODD64_UNKNOWN_LINUX_MUSL_LINKER"),
         "{said}"
@@ -188,4 +209,33 @@ fn with_target_and_linker_the_executor_for_another_processor_lies_beside_the_pro
             .is_file(),
         "{said}"
     );
+}
+
+#[test]
+fn what_is_wanted_for_chosen_tests_is_said_before_anything_is_set_up() {
+    let machine = Machine::with(&[]);
+    machine.has("cargo", "case $1 in --version) echo 'cargo 99.0.0' ;; *) exit 1 ;; esac");
+    for what in ["nextest", "test-engines", "test-kubernetes", "test-postgres"] {
+        let output = machine.sets_up(what, &[]);
+        assert!(output.stdout.is_empty(), "{what} has begun: {output:?}");
+        let said = complaint(&output);
+        assert!(said.contains("cargo install --locked cargo-nextest"), "{what}: {said}");
+    }
+}
+
+#[test]
+fn a_model_that_is_missing_is_said_before_anything_is_set_up() {
+    let machine = Machine::with(&[]);
+    let cases: [(&[(&str, &str)], &str); 4] = [
+        (&[], "no model is named: set OPENAI_BASE_URL with OPENAI_MODEL"),
+        (&[("OPENAI_BASE_URL", "http://127.0.0.1:1")], "OPENAI_MODEL is not set"),
+        (&[("OLLAMA_HOST", "127.0.0.1:1")], "OLLAMA_MODEL is not set"),
+        (&[("MODEL_FILE", "/nowhere/model.gguf")], "MODEL_FILE=/nowhere/model.gguf is no file"),
+    ];
+    for (variables, wanted) in cases {
+        let output = machine.sets_up("solve-rate", variables);
+        assert!(output.stdout.is_empty(), "{variables:?}: it has begun: {output:?}");
+        let said = complaint(&output);
+        assert!(said.contains(wanted), "{variables:?}: {said}");
+    }
 }
