@@ -116,6 +116,7 @@ images: ## build the images of all five environments
 
 images-all: ## build all images that are given away: the service, the service with MCP runtimes, five environments; each with its SBOM and the digest of its contents
 	@scripts/setup dist
+	@scripts/setup system
 	scripts/with-docker scripts/images
 
 dist: ## build static programs in an archive, with checksum and SBOM (TARGET=x86_64-unknown-linux-musl or others that are installed)

@@ -239,3 +239,30 @@ fn a_model_that_is_missing_is_said_before_anything_is_set_up() {
         assert!(said.contains(wanted), "{variables:?}: {said}");
     }
 }
+
+/// Whoever was put into the group docker in the middle of a command does not know it there.
+#[test]
+fn whatever_needs_the_engine_has_it_set_up_before() {
+    let (makefile, setup) = (read("Makefile"), read("scripts/setup"));
+    let (_, arms) = setup.split_once("  case $what in\n").unwrap();
+    let has_engine = |what: &str| {
+        let is_its_own = |line: &&str| {
+            let names = line.trim_start().split_once(')').map(|(names, _)| names);
+            names.is_some_and(|names| names.split('|').any(|name| name.trim() == what))
+        };
+        let lines: Vec<&str> = arms.lines().skip_while(|line| !is_its_own(line)).collect();
+        let arm = lines.join("\n");
+        arm.split(";;").next().unwrap().contains("system")
+    };
+    let mut needing = 0;
+    for rule in makefile.split("\n\n") {
+        let Some((before, _)) = rule.split_once("scripts/with-docker") else {
+            continue;
+        };
+        needing += 1;
+        let set_up = before.split("scripts/setup ").skip(1);
+        let mut set_up = set_up.filter_map(|rest| rest.split_whitespace().next());
+        assert!(set_up.any(has_engine), "{rule}");
+    }
+    assert!(needing > 10, "the rules were not read: {needing}");
+}
