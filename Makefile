@@ -5,7 +5,7 @@
 TARGET_DIR = $(shell scripts/target-dir)
 # A program of harness/, and the program that it starts.
 BUILD_HARNESS = cargo build --locked --package coding-agent --package coding-agent-harness --bin coding-agent
-.PHONY: help setup demo test test-postgres test-engines test-kubernetes test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images images-all build install dist deb test-dist reference site
+.PHONY: help setup demo test test-postgres test-engines test-kubernetes test-model lint bench bench-index chaos soak fuzz attack histories replay solve-rate fresh deny advisories images images-all build install uninstall dist deb test-dist reference site
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -143,6 +143,7 @@ build: ## build the program and its static executor; with TARGET an executor for
 
 PREFIX ?= /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
+SHARE = $(DESTDIR)$(PREFIX)/share
 # The build is never root's: sudo would hide the toolchain.
 AS_ROOT = $(shell umask 022; mkdir -p "$(BIN)" 2>/dev/null && test -w "$(BIN)" || echo sudo)
 INSTALLED = $(or $(PROGRAMS),$(TARGET_DIR)/release)
@@ -154,4 +155,10 @@ ifndef PROGRAMS
 endif
 	$(AS_ROOT) install -D "$(INSTALLED)/coding-agent" "$(BIN)/coding-agent"
 	$(AS_ROOT) install -D "$(INSTALLED)/coding-agent-executor" "$(BIN)/coding-agent-executor"
-	$(AS_ROOT) scripts/shipped "$(INSTALLED)/coding-agent" "$(DESTDIR)$(PREFIX)/share"
+	$(AS_ROOT) scripts/shipped "$(INSTALLED)/coding-agent" "$(SHARE)"
+
+uninstall: ## remove what `make install` has put below PREFIX; configuration, state and logs stay
+	$(AS_ROOT) rm -f "$(BIN)/coding-agent" "$(BIN)/coding-agent-executor"
+	$(AS_ROOT) rm -f "$(SHARE)/man/man1/coding-agent.1" "$(SHARE)"/man/man1/coding-agent-*.1
+	$(AS_ROOT) rm -f "$(SHARE)/bash-completion/completions/coding-agent" "$(SHARE)/zsh/site-functions/_coding-agent" \
+	  "$(SHARE)/fish/vendor_completions.d/coding-agent.fish"

@@ -266,3 +266,39 @@ fn whatever_needs_the_engine_has_it_set_up_before() {
     }
     assert!(needing > 10, "the rules were not read: {needing}");
 }
+
+#[test]
+fn what_was_installed_is_removed_and_nothing_beside_it() {
+    let machine = Machine::with(&[]);
+    machine.has(
+        "coding-agent",
+        "case $1 in manual) touch \"$2/coding-agent.1\" \"$2/coding-agent-run.1\" ;; completions) echo \"$2\" ;; esac",
+    );
+    machine.has("coding-agent-executor", "exit 1");
+    let folder = tempfile::tempdir().unwrap();
+    let make = |target: &str| {
+        let mut make = Command::new("make");
+        let output = make
+            .args(["--no-print-directory", target])
+            .arg(format!("DESTDIR={}", folder.path().display()))
+            .arg(format!("PROGRAMS={}", machine.0.path().display()))
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let files = || {
+        let mut found = Command::new("find");
+        let output = found.arg(folder.path()).args(["-type", "f"]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    make("install");
+    assert_eq!(files().len(), 7, "{:?}", files());
+    let other = folder.path().join("usr/local/share/man/man1/other.1");
+    std::fs::write(&other, "").unwrap();
+    make("uninstall");
+
+    assert_eq!(files(), [other.display().to_string()]);
+}
