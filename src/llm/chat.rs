@@ -5,23 +5,19 @@
 //! no answer); a reply that is returned is in the history; a failed call leaves the history as it
 //! was, so it can simply be made again.
 
+mod asking; // the request to the model, or to one in its place
+
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::conversation::circling;
 use crate::conversation::compaction;
-use crate::conversation::decode;
-use crate::conversation::{Message, Origin, Reply, ToolResult, ToolSpec};
-use crate::llm::calls_as_json::{self, WrittenResults};
+use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
+use crate::llm::calls_as_json::WrittenResults;
 use crate::llm::config::role::Role;
-use crate::llm::connection::{Connection, PromptRequest};
-use crate::llm::error::LlmError;
-use crate::llm::provider::{Answer, Prompt};
-use crate::llm::replies::{self, Asked};
-use crate::llm::transport::error_response::RequestSummary;
+use crate::llm::connection::Connection;
 use crate::llm::transport::streaming::StreamedAnswer;
 use crate::llm::window_estimate::{self, LastCount};
 use crate::picture::Picture;
@@ -180,110 +176,6 @@ impl Chat {
         }
     }
 
-    /// Sends the conversation and returns the model's reply, which is appended to the history. If
-    /// the model cannot be reached or has reached its limit, the one that takes its place is asked.
-    pub async fn get_response(&mut self) -> Result<Reply, LlmError> {
-        self.answer_open_calls(&mut Vec::new());
-        let mut connection = Arc::clone(self.connection.in_order(|other| self.has_room(other)));
-        let mut failed: Option<LlmError> = None;
-        let mut short: Vec<String> = Vec::new();
-        let (reply, origin) = loop {
-            let error = match self.ask(&connection).await {
-                Ok(reply) => break reply,
-                Err(error) => error,
-            };
-            let may_answer = |other: &Connection| !short.contains(&other.name) && self.has_room(other);
-            let next = connection.instead_after(&error, may_answer);
-            if let Some(next) = next.map(Arc::clone) {
-                tracing::warn!(%error, "the model {} is asked in the place of {}", next.name, connection.name);
-                failed.get_or_insert(error);
-                connection = next;
-                continue;
-            }
-            if connection.name == self.connection.name || !error.is_shortcoming() {
-                return Err(error);
-            }
-            // What takes the model's place in other work may not, or cannot, in this one. That is
-            // no fault of the task, which waits for the model as if nobody else could be asked.
-            tracing::warn!(%error, "the model {} cannot take the place of another", connection.name);
-            if let Some(before) = failed.take() {
-                return Err(before);
-            }
-            short.push(connection.name.clone());
-            connection = Arc::clone(&self.connection);
-        };
-        self.answered_by.clone_from(&connection.name);
-        self.history.push(Message::Assistant {
-            text: decode::without_thinking(&reply.text),
-            calls: reply.calls.clone(),
-            origin,
-        });
-        Ok(reply)
-    }
-
-    /// Sends the conversation to one model.
-    async fn ask(&mut self, connection: &Connection) -> Result<(Reply, Option<Origin>), LlmError> {
-        let provider = &connection.provider;
-        let info = provider.info();
-        let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
-        let messages = messages.as_ref();
-        let tools = self.native.then_some(self.tools.as_ref());
-        let counted = self.counted_by(connection);
-        let needed = window_estimate::needed(messages, counted, tools.unwrap_or_default());
-        if needed > info.window {
-            return Err(LlmError::TooLong {
-                needed,
-                window: info.window,
-            });
-        }
-        let is_held = connection.constrains_replies && !self.native;
-        let summary = RequestSummary {
-            with_tools: self.native,
-            needed,
-        };
-        let circling = circling::repeats_itself(messages).then_some(messages.len());
-        let request = PromptRequest {
-            connection,
-            prompt: Prompt {
-                messages,
-                tools,
-                form: self.form.as_deref().filter(|_| is_held),
-                variation: self.variation.or(circling),
-            },
-            arrived: &self.arrived,
-        };
-        let _slot = connection.limit.slot(&self.cancel).await?;
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => return Err(LlmError::Cancelled),
-            checked = connection.check_window() => checked?,
-        }
-        let answer = connection
-            .transport
-            .call(info, &provider.chat_url(), &request, summary, &self.cancel)
-            .await?
-            .unless_refused(info)?;
-        if let Some(count) = answer.counted {
-            if window_estimate::is_cut(messages, counted, count.input) {
-                return Err(LlmError::Truncated {
-                    sent: needed,
-                    counted: count.input,
-                    hint: info.window_hint.clone(),
-                });
-            }
-            self.counted = Some(LastCount {
-                tokens: count.input,
-                messages: messages.len(),
-            });
-        }
-        Ok(self.reply(connection, answer, needed))
-    }
-
-    /// Returns the last count, if it is this model's: each model counts in its own way.
-    fn counted_by(&self, connection: &Connection) -> Option<LastCount> {
-        self.counted.filter(|_| self.answered_by == connection.name)
-    }
-
     /// Reads a server's answer without adding it to the history; the error says what is missing.
     pub fn read(&self, answer: &Value) -> Result<Reply, String> {
         let answer = self.connection.provider.read(answer)?;
@@ -299,15 +191,6 @@ impl Chat {
             streamed.take(piece, |answer, event| provider.add(answer, event))?;
         }
         self.read(&streamed.whole()?)
-    }
-
-    /// Tells whether the conversation fits the window of `connection`, as far as can be told before
-    /// it is sent.
-    fn has_room(&self, connection: &Connection) -> bool {
-        let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
-        let tools = if self.native { self.tools.as_ref() } else { &[] };
-        let needed = window_estimate::needed(&messages, self.counted_by(connection), tools);
-        needed <= connection.provider.info().window
     }
 
     /// Estimates the next request's share of the window in percent, from the server's last count.
@@ -365,17 +248,6 @@ impl Chat {
 }
 
 impl Chat {
-    fn reply(&self, connection: &Connection, answer: Answer, needed: u64) -> (Reply, Option<Origin>) {
-        let asked = Asked {
-            model: connection.provider.info().describe(),
-            needed,
-            is_native: self.native,
-            tools: &self.tools,
-            history: &self.history,
-        };
-        replies::read(answer, asked)
-    }
-
     /// Answers the open native calls: from `results`, from which the answers are taken, or as not
     /// run. Providers refuse a conversation in which a call has no answer, so a turn that could not
     /// be read would otherwise end the run.
