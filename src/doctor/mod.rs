@@ -372,6 +372,7 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
         | LlmError::TooLong { .. }
         | LlmError::SmallWindow { .. }
         | LlmError::ToolsUnsupported(_)
+        | LlmError::TimedOut { .. }
         | LlmError::Cancelled => told_apart(subject, error, usual),
     }
 }

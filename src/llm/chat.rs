@@ -8,6 +8,7 @@
 mod asking; // the request to the model, or to one in its place
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -36,6 +37,8 @@ pub struct Chat {
     form: Option<Arc<Value>>,
     results: WrittenResults,
     variation: Option<usize>,
+    /// How long a reply may take.
+    limit: Option<Duration>,
     cancel: CancellationToken,
     history: Vec<Message>,
     /// Number of messages of the history that are stored.
@@ -65,6 +68,7 @@ impl Chat {
             form: None,
             results: WrittenResults::Json,
             variation: None,
+            limit: None,
             cancel,
             history: Vec::new(),
             saved: 0,
@@ -128,6 +132,12 @@ impl Chat {
     /// Asks for replies that differ from earlier ones; `number` is another one for each beginning.
     pub fn ask_for_another(&mut self, number: usize) {
         self.variation = Some(number);
+    }
+
+    /// Gives later replies up that have not come within `limit`. A wait for a turn at the model is
+    /// no part of it.
+    pub fn give_up_after(&mut self, limit: Duration) {
+        self.limit = Some(limit);
     }
 
     /// Writes later results as text and not as JSON. Native calls are exempt.

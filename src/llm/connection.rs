@@ -247,6 +247,7 @@ impl Connection {
             | LlmError::TooLong { .. }
             | LlmError::SmallWindow { .. }
             | LlmError::ToolsUnsupported(_)
+            | LlmError::TimedOut { .. }
             | LlmError::NotLocal { .. }
             | LlmError::Cancelled => None,
         }

@@ -40,6 +40,9 @@ pub enum LlmError {
     /// The call may be repeated later: there was no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
     Unreachable { address: String, reason: String },
+    /// The caller: the reply took longer than the caller lets it take.
+    #[error("the model at {address} did not reply within {seconds} s")]
+    TimedOut { address: String, seconds: u64 },
     /// The operator: confidential work goes only to a local server.
     #[error(
         "nothing was sent to the model at {address}: {rule}, so only a server on this machine, in a private network or in \
@@ -66,7 +69,11 @@ impl LlmError {
             | Self::TooLong { .. }
             | Self::SmallWindow { .. }
             | Self::NotLocal { .. } => true,
-            Self::ToolsUnsupported(_) | Self::RateLimited { .. } | Self::Unreachable { .. } | Self::Cancelled => false,
+            Self::ToolsUnsupported(_)
+            | Self::RateLimited { .. }
+            | Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::Cancelled => false,
         }
     }
 }

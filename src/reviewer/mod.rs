@@ -1,8 +1,8 @@
 //! Asks a reviewer, a model or a program, for its judgement of a document.
 //!
-//! Every wait has a time-out, and an attempt that fails is repeated twice. What came of it is a
-//! [`Review`] or the reason why there is none; whether a document passes is decided in
-//! [`crate::review`].
+//! Every answer has a time-out, which begins with the reviewer's turn where it answers others, and
+//! an attempt that fails is repeated twice. What came of it is a [`Review`] or the reason why there
+//! is none; whether a document passes is decided in [`crate::review`].
 
 pub mod config;
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, Utc};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Reply, Usage};
@@ -255,12 +255,11 @@ impl Reviewer {
         let mut chat = model.chat(Arc::new([]), false, CancellationToken::new());
         chat.send_system_prompt(&self.redactor.clean(SYSTEM));
         chat.send_user_message(question);
-        let Ok(answer) = timeout(self.timeout, chat.get_response()).await else {
-            return Err(Miss::Again(self.timed_out()));
-        };
-        let reply = answer.map_err(|error| {
+        chat.give_up_after(self.timeout);
+        let reply = chat.get_response().await.map_err(|error| {
             let reason = error.to_string();
             match error {
+                LlmError::TimedOut { .. } => Miss::Again(self.timed_out()),
                 LlmError::Unreachable { .. } => Miss::Again(NoReview::Failed(reason)),
                 LlmError::NotLocal { .. } => Miss::Final(NoReview::NotLocal(reason)),
                 LlmError::RateLimited { until } => Miss::Final(NoReview::Later { until, reason }),

@@ -291,6 +291,43 @@ async fn a_reply_that_takes_too_long_is_not_asked_for_again() {
     assert_eq!(model.requests().len(), 1);
 }
 
+#[tokio::test]
+async fn a_wait_for_a_turn_is_no_part_of_the_time_that_a_reply_may_take() {
+    let (model, silent) = (Model::start().await, Model::start().await);
+    model.done("First.").holds().done("Second.");
+    silent.done("Too late.").holds().done("Too late.").holds();
+    // Ollama is asked for one reply at a time.
+    let shared = llm(&model, ProviderName::Ollama);
+    let (mut first, mut second) = (chat(&shared, true), chat(&shared, true));
+    let mut clock = chat(&llm(&silent, ProviderName::Ollama), true);
+    for chat in [&mut second, &mut clock] {
+        chat.give_up_after(Duration::from_secs(2));
+    }
+    let (first, second, ()) = tokio::join!(
+        first.get_response(),
+        async {
+            model.until_held(1).await;
+            second.get_response().await
+        },
+        async {
+            model.until_held(1).await;
+            // Twice the time that the second one has, all of which it waits.
+            for _ in 0..2 {
+                let error = clock.get_response().await.unwrap_err();
+                assert!(matches!(error, LlmError::TimedOut { seconds: 2, .. }), "{error}");
+            }
+            model.release();
+        }
+    );
+    for reply in [first, second] {
+        assert!(decode::turn(&reply.unwrap()).unwrap().done);
+    }
+    for model in [model, silent] {
+        assert_eq!(model.requests().len(), 2);
+        model.finish();
+    }
+}
+
 #[test]
 fn a_wrong_address_is_named_with_its_setting() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -7,6 +7,7 @@ mod kills;
 mod local;
 mod programs;
 mod results;
+mod turns;
 mod walls;
 
 use regex::Regex;

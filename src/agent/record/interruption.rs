@@ -115,7 +115,7 @@ impl From<LlmError> for Interruption {
                 until,
                 reason: error.to_string(),
             },
-            LlmError::Unreachable { .. } => Self::postponed(2, error.to_string()),
+            LlmError::Unreachable { .. } | LlmError::TimedOut { .. } => Self::postponed(2, error.to_string()),
             LlmError::ToolsUnsupported(reason) => Self::NoNativeCalls(reason),
             LlmError::NotLocal { .. } => Self::refused_by_policy(error.to_string()),
             LlmError::Refused { .. }

@@ -1,6 +1,9 @@
 //! The request of a conversation to its model, or to one that takes that model's place.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use crate::conversation::circling;
 use crate::conversation::decode;
@@ -58,8 +61,7 @@ impl Chat {
 
     /// Sends the conversation to one model.
     async fn ask(&mut self, connection: &Connection) -> Result<(Reply, Option<Origin>), LlmError> {
-        let provider = &connection.provider;
-        let info = provider.info();
+        let info = connection.provider.info();
         let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
         let messages = messages.as_ref();
         let tools = self.native.then_some(self.tools.as_ref());
@@ -88,14 +90,8 @@ impl Chat {
             arrived: &self.arrived,
         };
         let _slot = connection.limit.slot(&self.cancel).await?;
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => return Err(LlmError::Cancelled),
-            checked = connection.check_window() => checked?,
-        }
-        let answer = connection
-            .transport
-            .call(info, &provider.chat_url(), &request, summary, &self.cancel)
+        let answer = self
+            .answer_in_time(connection, &request, summary)
             .await?
             .unless_refused(info)?;
         if let Some(count) = answer.counted {
@@ -112,6 +108,40 @@ impl Chat {
             });
         }
         Ok(self.reply(connection, answer, needed))
+    }
+
+    /// Returns the answer to a request whose turn has come, unless it takes longer than a reply may.
+    async fn answer_in_time(
+        &self,
+        connection: &Connection,
+        request: &PromptRequest<'_>,
+        summary: RequestSummary,
+    ) -> Result<Answer, LlmError> {
+        tokio::select! {
+            biased;
+            answer = self.answer(connection, request, summary) => answer,
+            () = passed(self.limit) => Err(LlmError::TimedOut {
+                address: connection.provider.info().address.clone(),
+                seconds: self.limit.unwrap_or_default().as_secs(),
+            }),
+        }
+    }
+
+    async fn answer(
+        &self,
+        connection: &Connection,
+        request: &PromptRequest<'_>,
+        summary: RequestSummary,
+    ) -> Result<Answer, LlmError> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(LlmError::Cancelled),
+            checked = connection.check_window() => checked?,
+        }
+        let (provider, transport) = (&connection.provider, &connection.transport);
+        transport
+            .call(provider.info(), &provider.chat_url(), request, summary, &self.cancel)
+            .await
     }
 
     /// Tells whether the conversation fits the window of `connection`, as far as can be told before
@@ -137,5 +167,13 @@ impl Chat {
             history: &self.history,
         };
         replies::read(answer, asked)
+    }
+}
+
+/// Waits until `limit` has passed; for ever where there is none.
+async fn passed(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => sleep(limit).await,
+        None => std::future::pending().await,
     }
 }
