@@ -210,7 +210,7 @@ impl Chat {
         window_estimate::needed(&self.history, self.counted_by(&self.connection), tools) * 100 / window
     }
 
-    /// Returns how many tokens the server counted for the last request, if it counts.
+    /// Returns how many tokens the last request had as the server counts them, if it counts.
     pub fn counted(&self) -> Option<u64> {
         self.counted.map(|counted| counted.tokens)
     }

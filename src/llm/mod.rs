@@ -12,7 +12,7 @@ mod provider; // the protocols: OpenAI's, Ollama's, Anthropic's
 mod connection; // the way to one model
 mod calls_as_json; // native calls as JSON text
 mod replies; // a server's answer as a reply
-mod window_estimate; // share of the window; whether a prompt was cut
+mod window_estimate; // size of a conversation; whether a prompt was cut
 pub mod chat; // one conversation
 pub mod model; // the model of a role
 pub mod models; // all models, by role

@@ -1,4 +1,4 @@
-//! Estimates a conversation's share of the window, and checks whether the server read all of it.
+//! Estimates a conversation's size, and checks whether the server read all of it.
 //!
 //! Servers of local models silently cut a prompt that does not fit, and the model then works blind.
 //! The only trace is the number of prompt tokens they report. This module computes the least that
@@ -14,7 +14,7 @@ const TOO_FEW_TO_JUDGE: u64 = 400;
 /// them.
 const TEMPLATE_MARKS: u64 = 32;
 
-/// The server's last count, and how many messages it was for.
+/// The size of a conversation by the server's last count, and how many messages it had.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastCount {
     pub(crate) tokens: u64,
@@ -35,24 +35,31 @@ pub(crate) fn needed(messages: &[Message], before: Option<LastCount>, tools: &[T
     new + tools.sum::<u64>()
 }
 
-/// Tells whether `counted` is less than a server that read all `messages` could have counted.
+/// Returns the size of a conversation of which a server counted so many tokens; `None` if it cannot
+/// have read all `messages`.
 ///
 /// The bound is half of the fewest tokens that the text can have, on top of the last count: the
 /// conversation only grows, so the count must, too. Thoughts that a server gets back it may leave
 /// out, those of earlier turns one turn later, so they only lower the bound. One smaller count is
 /// believed: some servers count only what was not in their cache, and then the count is within the
-/// bounds of the new messages alone.
-pub(crate) fn is_cut(messages: &[Message], before: Option<LastCount>, counted: u64) -> bool {
+/// bounds of the new messages alone. It is added to the last one.
+pub(crate) fn size(messages: &[Message], before: Option<LastCount>, counted: u64) -> Option<LastCount> {
     let (known, new) = split(messages, before);
+    let of = |tokens: u64| LastCount {
+        tokens,
+        messages: messages.len(),
+    };
     let least_new = sum(new, least_tokens) / 2;
     let counted_before = &messages[..messages.len() - new.len()];
     let least = known.saturating_sub(of_thoughts(counted_before)) + least_new;
-    if least < TOO_FEW_TO_JUDGE || counted + TEMPLATE_MARKS >= least {
-        return false;
+    if counted + TEMPLATE_MARKS >= least {
+        return Some(of(counted));
     }
     let most_new = sum(new, excerpt::estimated_tokens) + of_pictures(new) + of_thoughts(new) + 64;
-    let counts_uncached_only = known > 0 && counted >= least_new && counted <= most_new;
-    !counts_uncached_only
+    if known > 0 && (least_new..=most_new).contains(&counted) {
+        return Some(of(known + counted));
+    }
+    (least < TOO_FEW_TO_JUDGE).then(|| of(counted))
 }
 
 fn split(messages: &[Message], before: Option<LastCount>) -> (u64, &[Message]) {
@@ -117,6 +124,10 @@ fn sum(messages: &[Message], count: fn(&str) -> u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn is_cut(messages: &[Message], before: Option<LastCount>, counted: u64) -> bool {
+        size(messages, before, counted).is_none()
+    }
+
     fn user(text: &str) -> Message {
         Message::User {
             text: text.to_owned(),
@@ -163,13 +174,21 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_counts_only_what_it_had_not_cached_is_believed() {
+    fn a_server_that_counts_only_what_it_had_not_cached_is_believed_and_its_counts_add_up() {
         let last = Some(LastCount {
             tokens: 4_050,
             messages: 1,
         });
-        let conversation = [user(&prose(3_000)), user(&prose(100))];
-        assert!(!is_cut(&conversation, last, 130));
+        let mut conversation = vec![user(&prose(3_000)), user(&prose(100))];
+        let grown = size(&conversation, last, 130);
+        assert_eq!(grown.map(|size| (size.tokens, size.messages)), Some((4_180, 2)));
+        conversation.push(user(&prose(100)));
+        let of = |counted| size(&conversation, grown, counted).map(|size| size.tokens);
+        assert_eq!(of(130), Some(4_310));
+        // With an empty cache it counts all again.
+        assert_eq!(of(4_300), Some(4_300));
+        // What was cut is neither of the two.
+        assert_eq!(of(2_048), None);
     }
 
     #[test]

@@ -40,6 +40,28 @@ async fn a_prompt_that_is_cut_without_a_word_raises_the_alarm_with_every_provide
 }
 
 #[tokio::test]
+async fn a_server_that_counts_only_what_is_new_fills_its_window_all_the_same() {
+    let model = Model::answering(|_| crate::fake::model::Answer::says("Hm.")).await;
+    model.counts_only_what_is_new();
+    let mut chat = chat(&small(&model, ProviderName::Ollama), false);
+    chat.get_response().await.unwrap();
+    chat.send_user_message(&clean(&"A line of the file that matters.\n".repeat(800)));
+    let large = chat.get_response().await.unwrap().usage;
+    chat.send_user_message(&clean("Go on."));
+    let small = chat.get_response().await.unwrap().usage;
+    assert!(large.input > 6_000 && small.input < 20, "{large:?}, {small:?}");
+    assert!(chat.counted() > Some(large.input), "{:?}", chat.counted());
+    assert!(chat.fullness() >= 40, "{} %", chat.fullness());
+
+    model.cuts_prompts_at(2_048);
+    chat.send_user_message(&clean("And now?"));
+    let error = chat.get_response().await.unwrap_err().to_string();
+    assert!(error.starts_with("the prompt was truncated: about 6"), "{error}");
+    assert!(error.contains("the server counted 2048; "), "{error}");
+    model.finish();
+}
+
+#[tokio::test]
 async fn a_whole_prompt_is_told_from_one_that_is_cut_with_every_provider() {
     for provider in PROVIDERS {
         let model = Model::repeating().await;

@@ -95,17 +95,14 @@ impl Chat {
             .await?
             .unless_refused(info)?;
         if let Some(count) = answer.counted {
-            if window_estimate::is_cut(messages, counted, count.input) {
+            let Some(size) = window_estimate::size(messages, counted, count.input) else {
                 return Err(LlmError::Truncated {
                     sent: needed,
                     counted: count.input,
                     hint: info.window_hint.clone(),
                 });
-            }
-            self.counted = Some(LastCount {
-                tokens: count.input,
-                messages: messages.len(),
-            });
+            };
+            self.counted = Some(size);
         }
         Ok(self.reply(connection, answer, needed))
     }

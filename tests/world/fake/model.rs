@@ -112,6 +112,9 @@ struct Inner {
     /// The number of tokens beyond which a prompt loses its beginning.
     cuts_at: Option<usize>,
     counts_nothing: bool,
+    /// The prompt before, where only that part of the next one is counted which it does not begin
+    /// with.
+    cached: Option<String>,
     /// The window of the model, where it is the only one of its server, under another name.
     alone_with: Option<u64>,
     key: Option<String>,
@@ -256,6 +259,12 @@ impl Model {
     /// Leaves the number of the prompt's tokens out of all later answers.
     pub fn counts_nothing(&self) {
         self.lock().counts_nothing = true;
+    }
+
+    /// Counts of each later prompt only what the one before does not begin with, as servers do that
+    /// count what they had to compute: Ollama before 0.4.
+    pub fn counts_only_what_is_new(&self) {
+        self.lock().cached = Some(String::new());
     }
 
     /// Makes the list of models llama.cpp's: one, under the name of its file, with the window it
@@ -530,6 +539,16 @@ fn refusal(inner: &Inner, request: &Request) -> Option<String> {
     refused.map(|(_, words)| words.clone())
 }
 
+/// Returns how many tokens of a prompt are new, where only these are counted, and keeps it in the
+/// cache.
+fn uncached(inner: &mut Inner, prompt: &str) -> Option<u64> {
+    let cached = inner.cached.as_mut()?;
+    let pairs = prompt.bytes().zip(cached.bytes());
+    let common = pairs.take_while(|(new, old)| new == old).count();
+    prompt.clone_into(cached);
+    Some((prompt.len() - common) as u64 / 4 + 1)
+}
+
 async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
     if request.model.starts_with("missing") {
         let error = format!("model '{}' not found", request.model);
@@ -561,7 +580,7 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
         }
     };
     shared.ring();
-    let Some(step) = step else {
+    let Some(mut step) = step else {
         let error = format!(
             "the script has no step left for the conversation that begins with {:?}",
             request.first_user_message().chars().take(120).collect::<String>()
@@ -569,6 +588,9 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
         shared.lock().violations.insert(error.clone());
         return wire::error(path, StatusCode::INTERNAL_SERVER_ERROR, "server_error", &error);
     };
+    if let Some(new) = uncached(&mut shared.lock(), &request.seen) {
+        step.answer.prompt_tokens.get_or_insert(new);
+    }
     if step.is_held {
         shared.hold().await;
     }
