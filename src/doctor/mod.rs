@@ -322,7 +322,7 @@ async fn reply(subject: &str, model: &Model) -> Finding {
 
 /// Measures how much of a long prompt arrives.
 async fn window(subject: &str, model: &Model) -> Finding {
-    let configured = model.window();
+    let configured = model.whole_window();
     match model.measure_window().await {
         Ok(WindowMeasurement::Whole { tokens }) => Finding::good(
             subject,

@@ -203,11 +203,12 @@ impl Chat {
         self.read(&streamed.whole()?)
     }
 
-    /// Estimates the next request's share of the window in percent, from the server's last count.
+    /// Estimates, in percent, how much of what a prompt may have of the window the next one takes,
+    /// from the server's last count.
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
-        let window = self.connection.provider.info().window.max(1);
-        window_estimate::needed(&self.history, self.counted_by(&self.connection), tools) * 100 / window
+        let room = self.connection.provider.info().room().max(1);
+        window_estimate::needed(&self.history, self.counted_by(&self.connection), tools) * 100 / room
     }
 
     /// Returns how many tokens the last request had as the server counts them, if it counts.

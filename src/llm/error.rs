@@ -16,10 +16,14 @@ pub enum LlmError {
     Truncated { sent: u64, counted: u64, hint: String },
     /// The program: the conversation does not fit the window.
     #[error(
-        "the conversation needs about {needed} tokens and the model's window has {window}; split the task, or use a model \
-         with a larger window and say so in its context_length"
+        "the conversation needs about {needed} tokens and the model's window has room for {window}; split the task, lower \
+         max_tokens if it is set, or use a model with a larger window and say so in its context_length"
     )]
-    TooLong { needed: u64, window: u64 },
+    TooLong {
+        needed: u64,
+        /// The part of the window that a prompt may have.
+        window: u64,
+    },
     /// The operator: the server's window is smaller than the configured one.
     #[error(
         "the conversation needs about {needed} tokens, and the server's window has {window} although {configured} are \

@@ -90,8 +90,14 @@ impl Model {
         self.connection.provider.load(&self.connection.transport).await
     }
 
-    /// Returns the window in tokens.
+    /// Returns how many tokens of the window a prompt may have: all but the longest reply that is
+    /// asked for.
     pub fn window(&self) -> u64 {
+        self.connection.provider.info().room()
+    }
+
+    /// Returns the window in tokens, as it is configured.
+    pub fn whole_window(&self) -> u64 {
         self.connection.provider.info().window
     }
 

@@ -15,8 +15,8 @@ use crate::llm::error::LlmError;
 use crate::llm::model::Model;
 use crate::secret::Redactor;
 
-/// Part of the window, in percent, that the longest prompt takes by our own cautious estimate; the
-/// reply needs some of it, too.
+/// Part of what a prompt may have of the window, in percent, that the longest one takes by our own
+/// cautious estimate; the reply needs some of it, too.
 const LONGEST: u64 = 92;
 /// Part that the first prompt takes, to learn how the server counts and whether the model repeats.
 const FIRST: u64 = 8;
@@ -180,7 +180,7 @@ impl Model {
     /// Returns the window that the server tells, if it is at least as large as the configured one.
     async fn sufficient_window(&self) -> Option<u64> {
         let told = self.load().await.ok().flatten();
-        told.filter(|window| *window >= self.window())
+        told.filter(|window| *window >= self.whole_window())
     }
 
     async fn ask_for_marker(&self, lines: u64) -> Result<MarkerReply, LlmError> {

@@ -154,6 +154,10 @@ fn models_that_cannot_be_are_refused() {
             "smaller than context_length",
         ),
         (
+            "llm: {provider: openai, openai: {api_key: k, context_length: 8192, max_tokens: 7000}}",
+            "llm.openai.max_tokens: must be at least 2048 smaller than context_length",
+        ),
+        (
             "llm: {models: {near: {provider: ollama}}}",
             "llm.models.near.model: is missing",
         ),

@@ -2,6 +2,7 @@
 //! measured when asked.
 
 use coding_agent::llm::config::{Config, ProviderName};
+use coding_agent::llm::error::LlmError;
 use coding_agent::llm::model::Model as Llm;
 use coding_agent::llm::window_measurement::WindowMeasurement;
 
@@ -59,6 +60,36 @@ async fn a_server_that_counts_only_what_is_new_fills_its_window_all_the_same() {
     assert!(error.starts_with("the prompt was truncated: about 6"), "{error}");
     assert!(error.contains("the server counted 2048; "), "{error}");
     model.finish();
+}
+
+#[tokio::test]
+async fn a_prompt_leaves_room_for_the_longest_reply_that_is_asked_for() {
+    for provider in [ProviderName::Openai, ProviderName::Anthropic] {
+        let model = Model::answering(|_| crate::fake::model::Answer::says("Hm.")).await;
+        model.has_window(CONFIGURED);
+        let mut config: Config = config(&model, provider);
+        config.openai.context_length = CONFIGURED;
+        config.openai.max_tokens = Some(CONFIGURED / 2);
+        config.anthropic.context_length = CONFIGURED;
+        config.anthropic.max_tokens = CONFIGURED / 2;
+        let mut chat = chat(&model_of(&config).unwrap(), false);
+        let file = clean(&"A line of the file that matters.\n".repeat(750));
+        chat.send_user_message(&file);
+        chat.get_response().await.unwrap();
+        assert!((70..80).contains(&chat.fullness()), "{} %", chat.fullness());
+
+        chat.send_user_message(&file);
+        let error = chat.get_response().await.unwrap_err();
+        let LlmError::TooLong { needed, window } = error else {
+            panic!("{error}")
+        };
+        assert!(
+            window == CONFIGURED / 2 && (window..CONFIGURED).contains(&needed),
+            "{needed}"
+        );
+        assert_eq!(model.requests().len(), 1);
+        model.finish();
+    }
 }
 
 #[tokio::test]

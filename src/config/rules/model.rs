@@ -17,6 +17,8 @@ use crate::spelling::nearest;
 /// The system prompt with the built-in tools needs about 1,200 tokens; no work is possible in a
 /// smaller window.
 const SMALLEST_WINDOW: u64 = 4_096;
+/// The part of the window that the longest reply has to leave to the prompt.
+const SMALLEST_PROMPT: u64 = 2_048;
 /// Fields of a request that only the program writes.
 const OWN_FIELDS: [&str; 7] = [
     "model",
@@ -129,8 +131,9 @@ fn check_model(config: &Config, model: &ModelConfig, faults: &mut Faults) {
     }
     if let Some(reply) = model.max_tokens {
         check_positive(&key("max_tokens"), reply, faults);
-        if reply >= model.context_length {
-            let reason = "must be smaller than context_length, which holds prompt and reply";
+        if reply.saturating_add(SMALLEST_PROMPT) > model.context_length {
+            let reason =
+                format!("must be at least {SMALLEST_PROMPT} smaller than context_length, which holds prompt and reply");
             faults.at(&key("max_tokens"), reason);
         }
     }

@@ -67,10 +67,10 @@ impl Chat {
         let tools = self.native.then_some(self.tools.as_ref());
         let counted = self.counted_by(connection);
         let needed = window_estimate::needed(messages, counted, tools.unwrap_or_default());
-        if needed > info.window {
+        if needed > info.room() {
             return Err(LlmError::TooLong {
                 needed,
-                window: info.window,
+                window: info.room(),
             });
         }
         let is_held = connection.constrains_replies && !self.native;
@@ -147,7 +147,7 @@ impl Chat {
         let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
         let tools = if self.native { self.tools.as_ref() } else { &[] };
         let needed = window_estimate::needed(&messages, self.counted_by(connection), tools);
-        needed <= connection.provider.info().window
+        needed <= connection.provider.info().room()
     }
 
     /// Returns the last count, if it is this model's: each model counts in its own way.

@@ -40,12 +40,14 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, AnthropicServer), Llm
     let mut headers = endpoint::key_header(key_name, "", config)?;
     headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
     headers.extend(endpoint::headers(config)?);
+    let max_tokens = config.max_tokens.unwrap_or(MAX_TOKENS);
     let server = AnthropicServer {
         info: ServerInfo {
             name: "anthropic",
             section: section.clone(),
             model: endpoint::model_name(config)?,
             window: config.context_length,
+            longest_reply: max_tokens,
             headers,
             key_hint: format!("check {section}.api_key and what the key may do"),
             address_hint: format!("check {section}.base_url ({address})"),
@@ -53,7 +55,7 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, AnthropicServer), Llm
             window_hint: format!("lower {section}.context_length to the model's window"),
             address,
         },
-        max_tokens: config.max_tokens.unwrap_or(MAX_TOKENS),
+        max_tokens,
         options: SamplingOptions::of(config),
     };
     Ok((url, server))

@@ -31,6 +31,7 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, OllamaServer), LlmErr
             name: "ollama",
             section: section.clone(),
             window: config.context_length,
+            longest_reply: 0,
             headers: endpoint::headers(config)?,
             key_hint: "this server wants a key; reach Ollama directly, or configure it as provider `openai`".to_owned(),
             address_hint: format!("check {section}.endpoint ({address}): it is the address without /api or /v1"),

@@ -214,6 +214,7 @@ mod tests {
             model: "gpt".to_owned(),
             address: "http://model.test".to_owned(),
             window: 8_192,
+            longest_reply: 0,
             headers: HeaderMap::new(),
             key_hint: "check the key".to_owned(),
             address_hint: "check the address".to_owned(),

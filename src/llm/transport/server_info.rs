@@ -12,6 +12,8 @@ pub(crate) struct ServerInfo {
     pub(crate) address: String,
     /// The window in tokens.
     pub(crate) window: u64,
+    /// The longest reply that requests ask for, in tokens; 0 where they ask for none.
+    pub(crate) longest_reply: u64,
     /// Headers of each request; keys are marked sensitive.
     pub(crate) headers: HeaderMap,
     /// The remedy if the key is refused.
@@ -25,6 +27,12 @@ pub(crate) struct ServerInfo {
 }
 
 impl ServerInfo {
+    /// Returns how many tokens a prompt may have: many servers refuse one that leaves no room in
+    /// the window for the longest reply.
+    pub(crate) fn room(&self) -> u64 {
+        self.window.saturating_sub(self.longest_reply)
+    }
+
     /// Returns `provider model at address`.
     pub(crate) fn describe(&self) -> String {
         format!("{} {} at {}", self.name, self.model, self.address)

@@ -334,7 +334,7 @@ async fn a_conversation_that_outgrows_a_small_window_ends_before_it_is_sent() {
     -----
     ### ❌ This could not be done
 
-    The conversation needs about <n> tokens and the model's window has 4096; split the task, or use a model with a larger window and say so in its context_length.
+    The conversation needs about <n> tokens and the model's window has room for 4096; split the task, lower max_tokens if it is set, or use a model with a larger window and say so in its context_length.
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 

@@ -222,8 +222,9 @@ impl Model {
         self.lock().rules.forbidden.push(secret.to_owned());
     }
 
-    /// Forbids later prompts that are longer than `tokens`, at four bytes each. Ollama's `num_ctx`
-    /// is watched anyway.
+    /// Forbids later prompts that are longer than `tokens`, at four bytes each, together with the
+    /// longest reply that they ask for: vLLM and Anthropic refuse such a sum. Ollama's `num_ctx` is
+    /// watched anyway.
     pub fn has_window(&self, tokens: u64) {
         self.lock().rules.window = Some(tokens);
     }

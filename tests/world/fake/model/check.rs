@@ -30,9 +30,14 @@ pub fn violations(request: &Request, rules: &Rules, sessions: &mut Sessions) -> 
     }
     let window = request.body["options"]["num_ctx"].as_u64().or(rules.window);
     let length = tokens(&request.text());
-    if let Some(window) = window.filter(|window| length > *window) {
+    let limits = ["max_tokens", "max_completion_tokens"].into_iter();
+    let reply = limits
+        .filter_map(|key| request.body[key].as_u64())
+        .max()
+        .unwrap_or_default();
+    if let Some(window) = window.filter(|window| length + reply > *window) {
         faults.push(format!(
-            "a prompt of {length} tokens was sent into a window of {window}"
+            "a prompt of {length} tokens was sent into a window of {window}, with a wish for {reply} more"
         ));
     }
     if !sessions.extended_by(&request.messages, rules.restarts_allowed) {
