@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::compaction;
-use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
+use crate::conversation::{Message, Reply, ToolResult, ToolSpec, Usage};
 use crate::llm::calls_as_json::WrittenResults;
 use crate::llm::config::role::Role;
 use crate::llm::connection::Connection;
@@ -46,8 +46,20 @@ pub struct Chat {
     /// Number of all stored messages: also those that summaries have replaced since.
     stored: usize,
     counted: Option<LastCount>,
+    /// Replies that no caller has got, see [`Chat::take_unused`].
+    unused: Vec<UnusedReply>,
     /// Number of pieces of a streamed reply that have arrived.
     arrived: watch::Sender<u64>,
+}
+
+/// A reply that is paid and that no caller gets: the model refused, or its server had cut the
+/// prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedReply {
+    /// The name of the model that gave it.
+    pub model: String,
+    pub usage: Usage,
+    pub took: Duration,
 }
 
 impl Chat {
@@ -74,6 +86,7 @@ impl Chat {
             saved: 0,
             stored: 0,
             counted: None,
+            unused: Vec::new(),
             arrived: watch::Sender::new(0),
         }
     }
@@ -121,6 +134,12 @@ impl Chat {
         self.history = compaction::folded(stored);
         self.saved = self.history.len();
         self.counted = None;
+    }
+
+    /// Returns the replies since the last call of this function that came to nothing, so that they
+    /// are counted.
+    pub fn take_unused(&mut self) -> Vec<UnusedReply> {
+        std::mem::take(&mut self.unused)
     }
 
     /// Makes the server hold later replies to `form`, a JSON Schema, if that is configured. Native

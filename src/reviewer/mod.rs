@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Reply, Usage};
+use crate::llm::chat::UnusedReply;
 use crate::llm::config::model_config::CommandModel;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
@@ -69,7 +70,7 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Judgement {
     pub review: Result<Review, NoReview>,
-    /// The calls of all attempts that were answered.
+    /// The calls of all attempts that were answered, by a refusal as well.
     pub calls: Vec<Call>,
 }
 
@@ -229,7 +230,7 @@ impl Reviewer {
     async fn attempt(&self, question: &Clean, calls: &mut Vec<Call>) -> Result<Review, Miss> {
         let begun = Instant::now();
         let (reply, model) = match &self.asked {
-            Asked::Model(model) => self.ask_model(model, question).await?,
+            Asked::Model(model) => self.ask_model(model, question, calls).await?,
             Asked::Program(program) => {
                 let text = program
                     .answer(question)
@@ -250,13 +251,18 @@ impl Reviewer {
         reading::read(&reply, self.mode).map_err(|error| Miss::Again(NoReview::Unreadable(error.to_string())))
     }
 
-    /// Returns the reply, and the name of the model that gave it.
-    async fn ask_model(&self, model: &Model, question: &Clean) -> Result<(Reply, String), Miss> {
+    /// Returns the reply, and the name of the model that gave it. Replies that came to nothing are
+    /// added to `paid`.
+    async fn ask_model(&self, model: &Model, question: &Clean, paid: &mut Vec<Call>) -> Result<(Reply, String), Miss> {
         let mut chat = model.chat(Arc::new([]), false, CancellationToken::new());
         chat.send_system_prompt(&self.redactor.clean(SYSTEM));
         chat.send_user_message(question);
         chat.give_up_after(self.timeout);
-        let reply = chat.get_response().await.map_err(|error| {
+        let answer = chat.get_response().await;
+        for UnusedReply { model, usage, took } in chat.take_unused() {
+            paid.push(Call { model, usage, took });
+        }
+        let reply = answer.map_err(|error| {
             let reason = error.to_string();
             match error {
                 LlmError::TimedOut { .. } => Miss::Again(self.timed_out()),

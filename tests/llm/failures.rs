@@ -139,6 +139,8 @@ async fn a_prompt_that_the_server_cut_stops_the_run() {
             error.contains("the server counted 4096; ") && error.contains(setting),
             "{error}"
         );
+        let paid: Vec<u64> = chat.take_unused().iter().map(|reply| reply.usage.input).collect();
+        assert_eq!(paid, [4_096]);
         model.finish();
     }
 }
@@ -248,6 +250,11 @@ async fn a_refusal_of_the_model_is_told_as_one_and_not_asked_for_again() {
                 let expected = format!("refused to reply, or a filter of its provider did{told} the task otherwise");
                 assert!(error.to_string().contains(&expected), "{provider:?}: {error}");
                 assert_eq!((model.requests().len(), chat.messages().len()), (1, 2));
+                // It is paid all the same.
+                let unused = chat.take_unused();
+                assert_eq!(unused.len(), 1, "{provider:?}");
+                let usage = unused[0].usage;
+                assert!(usage.input > 0 && usage.output > 0, "{provider:?}: {usage:?}");
                 model.finish();
             }
         }

@@ -161,6 +161,23 @@ async fn native_arguments_that_cannot_be_read_are_asked_for_again() {
 }
 
 #[tokio::test]
+async fn what_a_call_writes_counts_where_the_server_counts_nothing() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.counts_nothing();
+        let content = "Hello, reader. ".repeat(500);
+        model.calls("workspace/write_file", json!({ "path": "a", "content": content }));
+        let reply = chat(&llm(&model, provider), true).get_response().await.unwrap();
+        assert!(
+            (2_000..3_000).contains(&reply.usage.output),
+            "{provider:?}: {:?}",
+            reply.usage
+        );
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn a_server_says_what_it_is_and_has() {
     let model = Model::start().await;
     let at = model.address();

@@ -16,7 +16,7 @@ use crate::conversation::repetition::Repetition;
 use crate::conversation::{Message, Reply, Turn, Usage, excerpt};
 use crate::journal::fact::Fact;
 use crate::journal::fact::reply::Repeated;
-use crate::llm::chat::Chat;
+use crate::llm::chat::{Chat, UnusedReply};
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
 
@@ -131,7 +131,13 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
     }
     check_limits(claim).await?;
     let begun = Instant::now();
-    let reply = match long_reply(claim, chat).await {
+    let reply = long_reply(claim, chat).await;
+    for UnusedReply { model, usage, took } in chat.take_unused() {
+        // It is paid like any other, and no turn.
+        let called = book(claim, (&model, chat.role()), usage, took).await?;
+        claim.note(called);
+    }
+    let reply = match reply {
         Err(error @ LlmError::Unreachable { .. }) => {
             health::restart_after_failure(claim, chat.model()).await;
             return Err(error.into());
@@ -156,19 +162,30 @@ pub(crate) async fn count(
     usage: Usage,
     took: Duration,
 ) -> Result<Fact, Interruption> {
+    claim.record.worked.turns += 1;
+    let called = book(claim, (model, role), usage, took).await?;
+    claim.record.waiting.postponed = 0;
+    claim.record.waiting.parked_since = None;
+    Ok(called)
+}
+
+/// Adds what a call used to the totals of the run and of the day; returns the fact.
+async fn book(
+    claim: &mut Claim,
+    (model, role): (&str, Role),
+    usage: Usage,
+    took: Duration,
+) -> Result<Fact, Interruption> {
+    claim.record.worked.usage += usage;
+    usage::add(&mut claim.record.worked.by_model, model, role, usage);
     let call = ModelCall {
         model,
         role,
         usage,
         took,
     };
-    claim.record.worked.turns += 1;
-    claim.record.worked.usage += usage;
-    usage::add(&mut claim.record.worked.by_model, model, role, usage);
     let services = &claim.services;
     services.settings.budget.per_day.count(&services.store, &call).await?;
-    claim.record.waiting.postponed = 0;
-    claim.record.waiting.parked_since = None;
     Ok(call.fact(claim.record.worked.turns))
 }
 

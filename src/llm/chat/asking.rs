@@ -1,7 +1,7 @@
 //! The request of a conversation to its model, or to one that takes that model's place.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
@@ -9,7 +9,7 @@ use crate::conversation::circling;
 use crate::conversation::decode;
 use crate::conversation::{Message, Origin, Reply};
 use crate::llm::calls_as_json;
-use crate::llm::chat::Chat;
+use crate::llm::chat::{Chat, UnusedReply};
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
 use crate::llm::provider::{Answer, Prompt};
@@ -90,21 +90,35 @@ impl Chat {
             arrived: &self.arrived,
         };
         let _slot = connection.limit.slot(&self.cancel).await?;
-        let answer = self
-            .answer_in_time(connection, &request, summary)
-            .await?
-            .unless_refused(info)?;
-        if let Some(count) = answer.counted {
-            let Some(size) = window_estimate::size(messages, counted, count.input) else {
-                return Err(LlmError::Truncated {
-                    sent: needed,
-                    counted: count.input,
-                    hint: info.window_hint.clone(),
-                });
+        let begun = Instant::now();
+        let answer = self.answer_in_time(connection, &request, summary).await?;
+        let usage = answer.usage(needed);
+        let checked = answer.unless_refused(info).and_then(|answer| {
+            let Some(count) = answer.counted else {
+                return Ok((answer, None));
             };
-            self.counted = Some(size);
+            let size = window_estimate::size(messages, counted, count.input);
+            let size = size.ok_or_else(|| LlmError::Truncated {
+                sent: needed,
+                counted: count.input,
+                hint: info.window_hint.clone(),
+            })?;
+            Ok((answer, Some(size)))
+        });
+        match checked {
+            Ok((answer, size)) => {
+                self.counted = size.or(self.counted);
+                Ok(self.reply(connection, answer, needed))
+            }
+            Err(error) => {
+                self.unused.push(UnusedReply {
+                    model: connection.name.clone(),
+                    usage,
+                    took: begun.elapsed(),
+                });
+                Err(error)
+            }
         }
-        Ok(self.reply(connection, answer, needed))
     }
 
     /// Returns the answer to a request whose turn has come, unless it takes longer than a reply may.

@@ -187,7 +187,9 @@ impl Answer {
             let times = u64::try_from(repetition.times).unwrap_or(u64::MAX);
             excerpt::estimated_tokens(&repetition.piece).saturating_mul(times)
         });
-        let written = excerpt::estimated_tokens(&self.text).saturating_add(repeated);
+        let of_calls: u64 = self.calls.iter().map(NativeCall::estimated_tokens).sum();
+        let once = excerpt::estimated_tokens(&self.text) + of_calls;
+        let written = once.saturating_add(repeated);
         match self.counted {
             Some(counted) => Usage {
                 input: counted.input,
@@ -214,6 +216,17 @@ pub(crate) struct NativeCall {
     pub(crate) args: Result<Map<String, Value>, String>,
     /// The part of the call that the server wants back with it; null if there is none.
     pub(crate) carried: Value,
+}
+
+impl NativeCall {
+    /// Returns about how many tokens the call has. Arguments that could not be read are not known.
+    fn estimated_tokens(&self) -> u64 {
+        let args = match &self.args {
+            Ok(args) => serde_json::to_string(args).unwrap_or_default(),
+            Err(_) => String::new(),
+        };
+        excerpt::estimated_tokens(&self.name) + excerpt::estimated_tokens(&args)
+    }
 }
 
 /// Tokens, as the server counted them.

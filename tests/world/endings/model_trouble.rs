@@ -5,6 +5,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{greeting, greets, left_on, plan, told, writes};
+use crate::reading::facts;
 use crate::world::World;
 
 #[tokio::test]
@@ -113,6 +114,9 @@ async fn a_model_that_refuses_the_task_ends_it_and_is_not_asked_again() {
     <!-- coding-agent:<run>:final -->
     ");
     assert_eq!(world.model.requests().len(), 1);
+    let called = facts(&world, "model_called");
+    assert_eq!(called.len(), 1, "it is paid all the same");
+    assert!(called[0]["input"].as_u64() > Some(0), "{called:?}");
     world.finish().await;
 }
 
