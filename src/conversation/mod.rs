@@ -143,6 +143,9 @@ pub struct Usage {
     pub output: u64,
     /// The part of `input` that came from the provider's cache.
     pub cached: u64,
+    /// The part of `input` that was written into the provider's cache, where it tells.
+    #[serde(default)]
+    pub cache_written: u64,
 }
 
 impl Usage {
@@ -153,6 +156,7 @@ impl Usage {
             input: self.input.saturating_sub(before.input),
             output: self.output.saturating_sub(before.output),
             cached: self.cached.saturating_sub(before.cached),
+            cache_written: self.cache_written.saturating_sub(before.cache_written),
         }
     }
 }
@@ -162,6 +166,7 @@ impl std::ops::AddAssign for Usage {
         self.input += other.input;
         self.output += other.output;
         self.cached += other.cached;
+        self.cache_written += other.cache_written;
     }
 }
 

@@ -143,13 +143,14 @@ pub enum Fact {
         sent: u64,
         received: u64,
     },
-    /// `input`, `output` and `cached` are tokens; `cached` is part of `input`. `turn` is 0 outside
-    /// of runs.
+    /// In tokens; `cached` and `cache_written` are part of `input`. `turn` is 0 outside of runs.
     ModelCalled {
         turn: u32,
         input: u64,
         output: u64,
         cached: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cache_written: Option<u64>,
         milliseconds: u64,
         /// The model's name in the configuration, and the role it was asked in.
         #[serde(default)]
@@ -181,8 +182,7 @@ pub enum Fact {
     },
     /// `about` is the command, the path or whatever else tells one call from the next, on one line.
     /// A call of a file tool has the whole `path`, the `status` that the tool answered with (200,
-    /// or the number of its refusal) and, where it read or wrote a file, the file's `size` in
-    /// bytes.
+    /// or the number of its refusal) and the `size` in bytes of a file that it read or wrote.
     ToolCalled {
         tool: String,
         #[serde(default)]

@@ -16,8 +16,8 @@ pub enum LlmError {
     Truncated { sent: u64, counted: u64, hint: String },
     /// The program: the conversation does not fit the window.
     #[error(
-        "the conversation needs about {needed} tokens and the model's window has room for {window}; split the task, lower \
-         max_tokens if it is set, or use a model with a larger window and say so in its context_length"
+        "the conversation needs about {needed} tokens and the model's window has room for {window}; split the task, \
+         lower max_tokens if it is set, or use a model with a larger window and say so in its context_length"
     )]
     TooLong {
         needed: u64,

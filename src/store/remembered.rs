@@ -20,26 +20,31 @@ impl Store {
     async fn use_once(&self, day: NaiveDate, model: &str, usage: &Usage) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let add = Statement::new(
-            "INSERT INTO used_by_model (day, model, input, output, cached) VALUES ($1, $2, $3, $4, $5)
+            "INSERT INTO used_by_model (day, model, input, output, cached, cache_written)
+             VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT (day, model) DO UPDATE SET input = used_by_model.input + excluded.input,
-                 output = used_by_model.output + excluded.output, cached = used_by_model.cached + excluded.cached",
+                 output = used_by_model.output + excluded.output, cached = used_by_model.cached + excluded.cached,
+                 cache_written = used_by_model.cache_written + excluded.cache_written",
         );
         let day = day.to_string();
         let add = add.with(day.as_str()).with(model).with(usage.input);
-        transaction.execute(add.with(usage.output).with(usage.cached)).await?;
+        let add = add.with(usage.output).with(usage.cached).with(usage.cache_written);
+        transaction.execute(add).await?;
         transaction.commit().await
     }
 
     /// Returns the usage of a day, by model.
     pub async fn used_on(&self, day: NaiveDate) -> Result<Vec<(String, Usage)>, StoreError> {
-        let query =
-            Statement::new("SELECT model, input, output, cached FROM used_by_model WHERE day = $1 ORDER BY model");
+        let query = Statement::new(
+            "SELECT model, input, output, cached, cache_written FROM used_by_model WHERE day = $1 ORDER BY model",
+        );
         let rows = self.fetch(query.with(day.to_string())).await?;
         let used = rows.into_iter().map(|row| {
             let usage = Usage {
                 input: row.number(1)?.unsigned_abs(),
                 output: row.number(2)?.unsigned_abs(),
                 cached: row.number(3)?.unsigned_abs(),
+                cache_written: row.number(4)?.unsigned_abs(),
             };
             Ok((row.text(0)?.to_owned(), usage))
         });

@@ -15,6 +15,7 @@ mod chat;
 mod switches;
 mod turns;
 mod unfinished_work;
+mod usage;
 
 use std::time::Duration;
 

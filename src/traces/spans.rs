@@ -23,6 +23,9 @@ pub(super) const CONVENTIONS: &str = "https://opentelemetry.io/schemas/1.41.0";
 pub(super) const NAME: &str = "coding-agent";
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The tokens of a prompt that were written into the provider's cache.
+const CACHE_WRITTEN: &str = "gen_ai.usage.cache_creation.input_tokens";
+
 /// Runs whose stage is remembered at once; the one that was begun first gives way.
 const MOST_RUNS: usize = 4_096;
 
@@ -186,6 +189,7 @@ impl Weaver {
             input,
             output,
             cached,
+            cache_written,
             model,
             role,
             ..
@@ -204,6 +208,8 @@ impl Weaver {
             KeyValue::new("coding_agent.role", role.clone()),
             KeyValue::new("coding_agent.turn", i64::from(*turn)),
         ];
+        let cache_written = cache_written.map(number);
+        attributes.extend(cache_written.map(|tokens| KeyValue::new(CACHE_WRITTEN, tokens)));
         attributes.extend(known.map(|(provider, _)| KeyValue::new("gen_ai.provider.name", *provider)));
         Some(Told {
             name: format!("chat {name}"),
@@ -327,6 +333,7 @@ mod tests {
             input: 100,
             output: 7,
             cached: 50,
+            cache_written: Some(20),
             milliseconds: 2_000,
             model: "llm".to_owned(),
             role: "planner".to_owned(),
@@ -334,6 +341,8 @@ mod tests {
         let chat = weaver.take(&entry(4, called)).remove(0);
         assert_eq!((seconds(&chat), &chat.span_kind), (2, &SpanKind::Client));
         assert!(chat.name.starts_with("chat "), "{}", chat.name);
+        let written = KeyValue::new(CACHE_WRITTEN, 20_i64);
+        assert!(chat.attributes.contains(&written), "{chat:?}");
         let changed = |from, to| Fact::StageChanged { from, to };
         let planning = weaver.take(&entry(5, changed(State::Planning, State::Preparing)));
         assert_eq!(planning.len(), 1);

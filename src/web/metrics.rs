@@ -242,6 +242,7 @@ impl Meters {
                 input,
                 output,
                 cached,
+                cache_written,
                 milliseconds,
                 model,
                 role,
@@ -251,6 +252,7 @@ impl Meters {
                     input: *input,
                     output: *output,
                     cached: *cached,
+                    cache_written: cache_written.unwrap_or_default(),
                 };
                 self.called(service, (model, role), &usage, *milliseconds);
             }

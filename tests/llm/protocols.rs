@@ -161,6 +161,17 @@ async fn native_arguments_that_cannot_be_read_are_asked_for_again() {
 }
 
 #[tokio::test]
+async fn what_anthropic_reads_from_its_cache_and_writes_into_it_is_told_apart() {
+    let model = Model::start().await;
+    model.done("Greeted.").counts(4_000);
+    let mut chat = chat(&llm(&model, ProviderName::Anthropic), true);
+    let usage = chat.get_response().await.unwrap().usage;
+    let parts = [usage.input, usage.cached, usage.cache_written];
+    assert_eq!(parts, [4_000, 2_000, 1_000]);
+    model.finish();
+}
+
+#[tokio::test]
 async fn what_a_call_writes_counts_where_the_server_counts_nothing() {
     for provider in PROVIDERS {
         let model = Model::start().await;

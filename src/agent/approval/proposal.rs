@@ -119,7 +119,7 @@ pub(crate) fn estimate(claim: &Claim, plan: &Plan) -> Estimate {
     let usage = Usage {
         input,
         output,
-        cached: 0,
+        ..Usage::default()
     };
     let prices = &claim.services.settings.prices;
     let so_far = claim.record.cost(prices).unwrap_or_default();

@@ -127,7 +127,12 @@ mod tests {
     use super::*;
 
     fn spent(input: u64, output: u64, cached: u64) -> Usage {
-        Usage { input, output, cached }
+        Usage {
+            input,
+            output,
+            cached,
+            cache_written: 0,
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@ impl ModelCall<'_> {
             input: self.usage.input,
             output: self.usage.output,
             cached: self.usage.cached,
+            cache_written: (self.usage.cache_written > 0).then_some(self.usage.cache_written),
             milliseconds: u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
             model: self.model.to_owned(),
             role: self.role.as_str().to_owned(),
@@ -85,14 +86,24 @@ mod tests {
             input: 2.0,
             output: 10.0,
             cached: Some(0.5),
+            cache_write: Some(2.5),
         };
-        let list = PriceList([("cloud".to_owned(), prices)].into());
+        let as_input = Prices {
+            cache_write: None,
+            ..prices.clone()
+        };
+        let list = PriceList([("cloud".to_owned(), prices), ("plain".to_owned(), as_input)].into());
         let usage = Usage {
             input: 1_000_000,
             output: 100_000,
             cached: 400_000,
+            cache_written: 200_000,
         };
-        assert_eq!(list.cost([("cloud", &usage), (OWN, &usage)]), Some(1.2 + 0.2 + 1.0));
+        assert_eq!(
+            list.cost([("cloud", &usage), (OWN, &usage)]),
+            Some(0.8 + 0.2 + 0.5 + 1.0)
+        );
+        assert_eq!(list.cost([("plain", &usage)]), Some(0.8 + 0.2 + 0.4 + 1.0));
         assert_eq!(list.cost([(OWN, &usage)]), Some(0.0));
         assert_eq!(PriceList::default().cost([("cloud", &usage)]), None);
     }
@@ -102,7 +113,7 @@ mod tests {
         let one = Usage {
             input: 1,
             output: 2,
-            cached: 0,
+            ..Usage::default()
         };
         let mut list = Vec::new();
         for (model, role) in [(OWN, Role::Planner), ("near", Role::Worker), (OWN, Role::Planner)] {

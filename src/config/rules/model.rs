@@ -381,6 +381,7 @@ fn check_prices(key: &str, prices: &Prices, faults: &mut Faults) {
         ("input", Some(prices.input)),
         ("output", Some(prices.output)),
         ("cached", prices.cached),
+        ("cache_write", prices.cache_write),
     ];
     for (name, price) in all {
         if price.is_some_and(|price| price < 0.0) {

@@ -121,7 +121,7 @@ impl Chat {
         }
     }
 
-    /// Returns the answer to a request whose turn has come, unless it takes longer than a reply may.
+    /// Returns the answer to a request whose turn has come, unless it takes longer than it may.
     async fn answer_in_time(
         &self,
         connection: &Connection,

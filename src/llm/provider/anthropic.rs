@@ -136,6 +136,7 @@ impl Provider for AnthropicServer {
         let usage = &answer["usage"];
         let count = |key: &str| tokens(&usage[key]).unwrap_or_default();
         let cached = count("cache_read_input_tokens");
+        let cache_written = count("cache_creation_input_tokens");
         // Only beside calls they are wanted back; of a reply that was cut while the model thought,
         // the last one is not signed and would be refused.
         let carried = if thoughts.is_empty() || calls.is_empty() {
@@ -155,9 +156,10 @@ impl Provider for AnthropicServer {
             carried,
             unread: None,
             counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
-                input: fresh + cached + count("cache_creation_input_tokens"),
+                input: fresh + cached + cache_written,
                 output: count("output_tokens"),
                 cached,
+                cache_written,
             }),
         })
     }

@@ -198,11 +198,12 @@ impl Answer {
                     None => counted.output,
                 },
                 cached: counted.cached,
+                cache_written: counted.cache_written,
             },
             None => Usage {
                 input: needed,
                 output: written,
-                cached: 0,
+                ..Usage::default()
             },
         }
     }
@@ -234,7 +235,9 @@ impl NativeCall {
 pub(crate) struct TokenCount {
     pub(crate) input: u64,
     pub(crate) output: u64,
+    /// The part of `input` that came from the cache, and the part that was written into it.
     pub(crate) cached: u64,
+    pub(crate) cache_written: u64,
 }
 
 /// More than any model reads or writes at once: a server's count above it is cut to this, and sums

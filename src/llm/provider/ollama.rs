@@ -138,6 +138,7 @@ impl Provider for OllamaServer {
                 input,
                 output: tokens(&answer["eval_count"]).unwrap_or_default(),
                 cached: tokens(&answer["prompt_eval_cached_count"]).unwrap_or_default(),
+                cache_written: 0,
             }),
         })
     }

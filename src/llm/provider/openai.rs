@@ -218,6 +218,7 @@ impl Provider for OpenAiServer {
                 input,
                 output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
                 cached: tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or_default(),
+                cache_written: 0,
             }),
         })
     }

@@ -120,8 +120,8 @@ pub(super) const TABLES: [Table; 17] = [
     ),
     table!(
         "used_by_model",
-        "day, model, input, output, cached",
-        "$1, $2, $3, $4, $5",
+        "day, model, input, output, cached, cache_written",
+        "$1, $2, $3, $4, $5, $6",
         "day, model",
         "$1, $2",
         "day DESC, model DESC",

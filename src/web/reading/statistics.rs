@@ -121,6 +121,7 @@ impl Pictures {
             input,
             output,
             cached,
+            cache_written,
             model,
             role,
             ..
@@ -132,6 +133,7 @@ impl Pictures {
                 input: *input,
                 output: *output,
                 cached: *cached,
+                cache_written: cache_written.unwrap_or_default(),
             };
         }
         let Some(run) = entry.subject.run else { return };
