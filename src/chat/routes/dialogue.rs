@@ -4,12 +4,12 @@
 //! reply used is counted, whoever asks.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::agent::record::usage::ModelCall;
 use crate::chat::desk::Desk;
-use crate::conversation::{Message, Reply, ToolResult, ToolSpec};
-use crate::llm::chat::Chat;
+use crate::conversation::{Message, Reply, ToolResult, ToolSpec, Usage};
+use crate::llm::chat::{Chat, UnusedReply};
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
 use crate::picture::Picture;
@@ -103,21 +103,29 @@ impl<'a> Dialogue<'a> {
         self.chat.fullness()
     }
 
-    /// Asks once, and counts what the answer used. An answer is not withheld because that cannot be
-    /// written down.
+    /// Asks once, and counts what was answered, of use or not.
     async fn ask(&mut self) -> Result<Reply, LlmError> {
         let begun = Instant::now();
-        let reply = self.chat.get_response().await?;
+        let reply = self.chat.get_response().await;
+        for UnusedReply { model, usage, took } in self.chat.take_unused() {
+            self.count(&model, usage, took).await;
+        }
+        let reply = reply?;
+        self.count(self.chat.answered_by(), reply.usage, begun.elapsed()).await;
+        Ok(reply)
+    }
+
+    /// Counts what a reply used. An answer is not withheld because that cannot be written down.
+    async fn count(&self, model: &str, usage: Usage, took: Duration) {
         let call = ModelCall {
-            model: self.chat.answered_by(),
+            model,
             role: self.chat.role(),
-            usage: reply.usage,
-            took: begun.elapsed(),
+            usage,
+            took,
         };
         if let Err(error) = self.desk.service.count(&call).await {
             tracing::warn!("what a reply used is not in the sum of the day: {error}");
         }
-        Ok(reply)
     }
 
     /// Gives native calls up. Those that were made are sent as JSON text from now on.
