@@ -12,7 +12,7 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{PausedBy, Record};
-use crate::agent::reporter::Reporter;
+use crate::agent::reporter::{Carried, Reporter};
 use crate::agent::run::Run;
 use crate::agent::stages::finishing;
 use crate::agent::text::replies;
@@ -156,7 +156,7 @@ async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interru
     };
     claim.record.waiting.paused = None;
     claim.step(signal).await?;
-    let shown = reporter.show_label(claim, claim.state, None).await;
+    let shown = reporter.show_label(claim, claim.state, Carried::Unread).await;
     log(claim, shown);
     claim.save().await
 }

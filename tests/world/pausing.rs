@@ -253,6 +253,26 @@ async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_stopped_before_it_began_leaves_no_label_of_an_earlier_run() {
+    let world = world().await;
+    let issue = world.github.open_issue("Paint it").label("coding agent done");
+    issue.label("coding agent");
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    assert_eq!(world.run().await.stdout, "");
+    assert_eq!(issue.labels(), ["coding agent done", "coding agent processing"]);
+
+    let stopped = world.command(&["stop", "github:acme/widgets#1"]).await;
+
+    assert_eq!(
+        (stopped.code, stopped.stdout.as_str()),
+        (Some(0), "github:acme/widgets#1: stopped\n"),
+        "{stopped:?}"
+    );
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     let world = world().await;
     world

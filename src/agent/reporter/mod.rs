@@ -170,24 +170,19 @@ impl Reporter {
         &mut self,
         claim: &mut Claim,
         state: State,
-        carried: Option<&[String]>,
+        carried: Carried<'_>,
     ) -> Result<(), Interruption> {
         let ReportTarget::Item { forge, labels } = &self.destination else {
             return Ok(());
         };
         let task = &claim.lease.task;
         let wanted = labels.showing(state);
-        // Without the item's labels those that this program set last are assumed, of which the
-        // latest may not have been saved.
-        let shown = claim
-            .record
-            .thread
-            .shown
-            .clone()
-            .unwrap_or_else(|| labels.processing.clone());
-        let is_there = carried.map_or(shown == wanted, |carried| carried.iter().any(|label| label == wanted));
-        let last_shown = [labels.processing.clone(), shown];
-        let carried = carried.unwrap_or(&last_shown);
+        let shown = claim.record.thread.shown.clone();
+        let is_there = match carried {
+            Carried::Read(found) => found.iter().any(|label| label == wanted),
+            Carried::Unread => shown.as_deref() == Some(wanted),
+        };
+        let may_be_left = matches!(carried, Carried::Unread) && shown.is_none();
         // Added first: between the two requests the item has two labels rather than none.
         if !is_there {
             forge.add_label(task, wanted).await?;
@@ -204,15 +199,21 @@ impl Reporter {
             &labels.failed,
             &labels.done,
         ];
-        for label in ours
-            .into_iter()
-            .filter(|label| *label != wanted && carried.contains(label))
-        {
-            forge.remove_label(task, label).await?;
-            claim.note(Fact::LabelChanged {
-                added: None,
-                removed: Some(label.clone()),
-            });
+        for label in ours.into_iter().filter(|label| *label != wanted) {
+            let is_known = match carried {
+                Carried::Read(found) => found.contains(label),
+                // The producer set the one, and the latest may not have been saved.
+                Carried::Unread => *label == labels.processing || shown.as_ref() == Some(label),
+            };
+            if is_known || may_be_left {
+                forge.remove_label(task, label).await?;
+            }
+            if is_known {
+                claim.note(Fact::LabelChanged {
+                    added: None,
+                    removed: Some(label.clone()),
+                });
+            }
         }
         claim.record.thread.shown = Some(wanted.to_owned());
         Ok(())
@@ -245,6 +246,16 @@ fn is_finished_elsewhere(claim: &Claim, item: &Item, labels: &Labels) -> bool {
     let thread = &claim.record.thread;
     let began = thread.shown.is_some();
     began && labels.show_an_end(&item.labels) && !thread.comments.contains_key(&claim.marker("final"))
+}
+
+/// What is known of the labels that an item carries.
+#[derive(Clone, Copy)]
+pub(crate) enum Carried<'a> {
+    /// The labels of the item, as just read.
+    Read(&'a [String]),
+    /// The item was not read. Of the program's labels it has the one that the run set last; until
+    /// the run has set one, it may have any of them beside `processing`, left by an earlier run.
+    Unread,
 }
 
 /// Action for a comment that exists already.

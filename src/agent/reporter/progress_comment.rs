@@ -8,7 +8,7 @@ use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::reporter::progress_editor::ProgressEditor;
-use crate::agent::reporter::{IfPresent, Reporter};
+use crate::agent::reporter::{Carried, IfPresent, Reporter};
 use crate::agent::text::comments;
 use crate::task::state::State;
 
@@ -48,7 +48,7 @@ impl Reporter {
     pub(crate) async fn show_parked(&mut self, claim: &mut Claim) -> Result<(), Interruption> {
         self.show_at_once(claim, claim.state).await?;
         let shown = claim.state.stage().map_or(claim.state, State::Paused);
-        self.show_label(claim, shown, None).await?;
+        self.show_label(claim, shown, Carried::Unread).await?;
         claim.save().await
     }
 
@@ -58,7 +58,7 @@ impl Reporter {
             return;
         }
         let shown = async {
-            self.show_label(claim, claim.state, None).await?;
+            self.show_label(claim, claim.state, Carried::Unread).await?;
             claim.save().await
         };
         if let Err(interruption) = shown.await {

@@ -10,6 +10,7 @@ use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{Failure, Parked, Paused, PausedBy, SavedWork};
+use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::closing;
@@ -217,7 +218,7 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
         let state = run.claim.state;
         if !run.reporter.is_shown(&run.claim, state) {
             run.reporter.show_final(&mut run.claim, state).await?;
-            run.reporter.show_label(&mut run.claim, state, None).await?;
+            run.reporter.show_label(&mut run.claim, state, Carried::Unread).await?;
             run.claim.save().await?;
         }
         Ok::<(), Interruption>(())
@@ -322,7 +323,7 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
 async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interruption> {
     run.reporter.show_final(&mut run.claim, state).await?;
     run.reporter.say(&mut run.claim, "final", text).await?;
-    run.reporter.show_label(&mut run.claim, state, None).await
+    run.reporter.show_label(&mut run.claim, state, Carried::Unread).await
 }
 
 fn log_unshown(run: &Run, interruption: &Interruption) {

@@ -241,9 +241,10 @@ async fn what_fails_where_another_installation_finished_has_no_second_label_on_g
 #[tokio::test]
 async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
     let world = World::start().await;
-    let issue = greeting(&world);
+    let issue = greeting(&world).label("coding agent failed");
     let mut producing = world.spawn(&["produce"]);
-    issue.until(|issue| issue.labels() == ["coding agent processing"]).await;
+    let taken_up = ["coding agent failed", "coding agent processing"];
+    issue.until(|issue| issue.labels() == taken_up).await;
     producing.until_it_prints("at work").await;
     producing.signal("TERM");
     assert_eq!(producing.ended().await.code, Some(0));

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::agent::approval::result_guard;
 use crate::agent::claim::on_forge::fenced;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
@@ -53,13 +54,11 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
     if let Some(item) = &item {
         run.reporter.take_trigger_off(item).await?;
     }
-    run.reporter
-        .show_label(
-            &mut run.claim,
-            State::Done,
-            item.as_ref().map(|item| item.labels.as_slice()),
-        )
-        .await?;
+    let carried = match &item {
+        Some(item) => Carried::Read(&item.labels),
+        None => Carried::Unread,
+    };
+    run.reporter.show_label(&mut run.claim, State::Done, carried).await?;
     follow_up::register_follow_up(&run.claim, &run.reporter).await?;
     Ok(Signal::Finished)
 }

@@ -85,7 +85,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     // Usually the producer set the labels already, but it may have been interrupted: the state in
     // the store decides, and the labels follow it.
     run.reporter
-        .show_label(&mut run.claim, State::Planning, Some(&item.labels))
+        .show_label(&mut run.claim, State::Planning, Carried::Read(&item.labels))
         .await?;
     run.reporter.take_trigger_off(item).await?;
     let rule = run
