@@ -41,6 +41,10 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         // The run failed before, but that could not be reported.
         return finishing::finish(run, Interruption::Failed(failure)).await;
     }
+    if let Some(end) = run.claim.record.ending.clone() {
+        // Nor could this end.
+        return finishing::finish(run, end.into()).await;
+    }
     if run.claim.was_taken_up {
         run.inbox.listen_now().await;
         run.reporter.show_that_it_goes_on(&mut run.claim).await;

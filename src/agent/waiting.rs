@@ -32,6 +32,10 @@ pub enum Visited {
 /// Processes messages to a waiting run, and resumes or ends it. A run that is postponed until
 /// `not_before` resumes earlier only by a command. The lease is released in every case.
 pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited {
+    if let Some(end) = run.claim.record.ending.clone() {
+        // It was decided before, but could not be shown.
+        return Visited::Ended(finishing::finish(run, end.into()).await);
+    }
     let put_back = not_before.filter(|until| *until > Utc::now() && !run.claim.state.is_set_aside());
     run.inbox
         .thread_watcher

@@ -198,6 +198,23 @@ async fn the_planner_gets_the_reason_of_a_denial_and_a_second_one_ends_the_run()
 }
 
 #[tokio::test]
+async fn a_denial_that_ends_the_run_ends_it_also_where_that_is_shown_later() {
+    let world = world().await;
+    let issue = asked(&world, plan()).await;
+    world.github.takes_no_comment();
+    issue.comment("alice", "/agent deny");
+    runs_to(&world, &issue, WAITS).await;
+
+    runs_to(&world, &issue, STOPPED).await;
+
+    assert_eq!(world.model.requests().len(), 1, "{}", world.story());
+    assert_eq!(count(&world, "approval_denied"), 1, "{}", world.story());
+    let last = last_on_github(&world, &issue);
+    assert!(last.starts_with("### ⏹️ Stopped"), "{last}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_denial_without_a_reason_ends_the_run_and_the_command_line_decides_as_well() {
     let world = world().await;
     let issue = asked(&world, plan()).await;

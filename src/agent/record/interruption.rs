@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::record::message::Order;
-use crate::agent::record::{Failure, FailureKind, PausedBy};
+use crate::agent::record::{Ending, Failure, FailureKind, PausedBy};
 use crate::environment::EnvironmentError;
 use crate::forge::ForgeError;
 use crate::llm::error::LlmError;
@@ -77,6 +77,18 @@ impl Interruption {
         Self::Postponed {
             until: Utc::now() + TimeDelta::minutes(minutes),
             reason: reason.into(),
+        }
+    }
+}
+
+impl From<Ending> for Interruption {
+    fn from(end: Ending) -> Self {
+        match end {
+            Ending::Withdrawn { reason } => Self::Withdrawn {
+                reason,
+                item_exists: true,
+            },
+            Ending::FinishedElsewhere => Self::FinishedElsewhere,
         }
     }
 }

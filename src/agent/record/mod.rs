@@ -45,6 +45,9 @@ pub struct Record {
     pub waiting: WaitingRecord,
     pub thread: ThreadRecord,
     pub failure: Option<Failure>,
+    /// Saved before it is shown on the item, which may have to wait for the forge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
 }
 
 impl Record {
@@ -205,6 +208,17 @@ impl Failure {
             text: text.into(),
         }
     }
+}
+
+/// An end that no order and no failure brought about. It is decided once: a later process might not
+/// find its cause again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The item was closed or withdrawn, or the run's wait expired.
+    Withdrawn { reason: String },
+    /// Another installation finished the item.
+    FinishedElsewhere,
 }
 
 /// The kind of a failure, which determines the exit code.

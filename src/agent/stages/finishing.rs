@@ -9,7 +9,7 @@ use crate::agent::commands;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{Failure, Parked, Paused, PausedBy, SavedWork};
+use crate::agent::record::{Ending, Failure, Parked, Paused, PausedBy, SavedWork};
 use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -251,17 +251,13 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
             &run.claim.services.settings,
             &trigger,
         );
-        if let Err(interruption) = show_end(run, State::Stopped, &text).await {
-            log_unshown(run, &interruption);
+        if let Err(interruption) = show_end(run, State::Stopped, &text).await
+            && let Some(until) = until_shown(run, &interruption)
+        {
             // The order stays open, so the next claim hears it again, and pushes what this one has
-            // taken out. The work of a run that waits was pushed when it was set aside.
-            if let Interruption::Postponed { until, .. } = interruption
-                && !run.claim.state.is_set_aside()
-            {
-                // If nobody repeats the order by then, the run goes on from all of its work.
-                rescue::keep_work(run).await;
-                return RunOutcome::Postponed(until);
-            }
+            // taken out. If it is withdrawn by then, the run goes on from all of its work.
+            rescue::keep_work(run).await;
+            return RunOutcome::Postponed(until);
         }
     }
     conclude_by(run, order, Signal::StopAsked, RunOutcome::Stopped).await
@@ -270,17 +266,16 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
 /// Ends a run whose item was closed, deleted or withdrawn, or whose wait expired. Nothing is
 /// pushed, and only work on a fork is written to a file.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome {
-    run.claim.note(Fact::Warned {
-        text: format!("stopped: {reason}"),
-    });
-    if run.claim.record.planned.fork.is_some() {
-        // The fork's mirror has the only copy, and is removed with the run.
-        rescue::rescue(run).await;
-    }
+    let end = Ending::Withdrawn {
+        reason: reason.to_owned(),
+    };
+    decide(run, end, reason).await;
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let text = comments::withdrawn(reason, &labels.trigger);
-        if let Err(interruption) = show_end(run, State::Stopped, &text).await {
-            log_unshown(run, &interruption);
+        if let Err(interruption) = show_end(run, State::Stopped, &text).await
+            && let Some(until) = until_shown(run, &interruption)
+        {
+            return RunOutcome::Postponed(until);
         }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
@@ -300,24 +295,37 @@ async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
 
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
-    run.claim.note(Fact::Warned {
-        text: "stopped: another installation finished the item".to_owned(),
-    });
-    if run.claim.record.planned.fork.is_some() {
-        // The fork's mirror has the only copy, and is removed with the run.
-        rescue::rescue(run).await;
-    }
+    decide(run, Ending::FinishedElsewhere, "another installation finished the item").await;
     if let ReportTarget::Item { .. } = &run.reporter.destination {
         let text = comments::finished_elsewhere();
         let told = async {
             run.reporter.show_final(&mut run.claim, State::Stopped).await?;
             run.reporter.say(&mut run.claim, "final", &text).await
         };
-        if let Err(interruption) = told.await {
-            log_unshown(run, &interruption);
+        if let Err(interruption) = told.await
+            && let Some(until) = until_shown(run, &interruption)
+        {
+            return RunOutcome::Postponed(until);
         }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
+}
+
+/// Records an end that no order brought about, before anything of it is shown.
+async fn decide(run: &mut Run, end: Ending, reason: &str) {
+    if run.claim.record.ending.as_ref() != Some(&end) {
+        run.claim.note(Fact::Warned {
+            text: format!("stopped: {reason}"),
+        });
+        run.claim.record.ending = Some(end);
+        if let Err(interruption) = run.claim.save().await {
+            tracing::error!(task = %run.claim.lease.task, "the end could not be saved: {interruption:?}");
+        }
+    }
+    if run.claim.record.planned.fork.is_some() {
+        // The fork's mirror has the only copy, and is removed with the run.
+        rescue::rescue(run).await;
+    }
 }
 
 async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interruption> {
@@ -326,8 +334,14 @@ async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interr
     run.reporter.show_label(&mut run.claim, state, Carried::Unread).await
 }
 
-fn log_unshown(run: &Run, interruption: &Interruption) {
+/// Logs why the end could not be shown. Returns the time to show it at if the forge only has to be
+/// waited for.
+fn until_shown(run: &Run, interruption: &Interruption) -> Option<DateTime<Utc>> {
     tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
+    match interruption {
+        Interruption::Postponed { until, .. } => Some(*until),
+        _ => None,
+    }
 }
 
 async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
+use serde_json::json;
 
-use super::{greeting, greets, left_on, plan, steady, told, writes};
+use super::{executes, greeting, greets, left_on, plan, steady, told, writes};
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::{Item, Permission};
 use crate::world::{Program, World};
@@ -334,5 +335,55 @@ async fn the_work_of_a_run_that_is_stopped_while_the_forge_is_limited_is_handed_
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     expect_the_work_on_a_branch(&world, &issue);
     world.model.release();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
+    let world = World::start().await;
+    executes(world.model.plans(plan()), "echo brief > AGENTS.md").done("There are rules now.");
+    let issue = greeting(&world);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    world.github.takes_no_comment();
+    issue.comment("alice", "/agent deny No rules, please.");
+    assert_eq!(world.run().await.stdout, "");
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    let said = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(said.contains("The result was not approved: No rules, please."), "{said}");
+    assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_withdrawal_is_shown_when_the_forge_takes_comments_again_and_the_work_does_not_go_on() {
+    let mut world = World::start().await;
+    world.configure(|config| config["steering"] = json!({ "interval_seconds": 3600 }));
+    greets(world.model.plans(plan())).holds();
+    let issue = greeting(&world);
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world.github.takes_no_comment();
+    issue.unlabel("coding agent processing");
+    world.model.release();
+    let ended = running.ended().await;
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), [""; 0], "{}", world.story());
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    let said = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(
+        said.contains("The run was ended because the label `coding agent processing` was taken off."),
+        "{said}"
+    );
+    assert!(world.github.pulls().is_empty());
     world.finish().await;
 }

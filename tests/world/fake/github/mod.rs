@@ -23,6 +23,8 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::fake::board::HUMAN;
+use crate::fake::fault::Disturbance;
+use crate::fake::fault::Fault;
 use crate::fake::forge::Forge;
 use crate::fake::git_http;
 use crate::fake::git_http::Late;
@@ -390,6 +392,14 @@ impl GitHub {
     pub fn secondary_limited(&self, retry_after: Duration) {
         let until = (Instant::now() + retry_after, retry_after.as_secs());
         self.forge.change(|state| state.allowance.secondary_until = Some(until));
+    }
+
+    /// Refuses the next comment, because too much was written, and wants to be left alone for an
+    /// hour; everything else is done.
+    pub fn takes_no_comment(&self) {
+        let says = r#"{"message":"You have exceeded a secondary rate limit and have been temporarily blocked from content creation. Please retry your request again later."}"#;
+        let refuses = Fault::RefusesWith(403, says, ("retry-after", "3600"));
+        self.disturb(Disturbance::of("POST /repos/*/*/issues/*/comments", refuses));
     }
 
     fn account(&self) -> String {
