@@ -2,6 +2,10 @@
 //!
 //! Git distinguishes failures only by their text, which is matched here, in English (`LC_ALL=C`).
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use crate::repository::RepositoryError;
 
 /// The reason for which a connection or a whole transfer is given up.
@@ -68,18 +72,25 @@ const IN_THE_WAY: [&str; 2] = ["directory file conflict", "exists; cannot create
 const WORKFLOW: [&str; 2] = ["to create or update workflow", "without `workflow"];
 
 const MOVED: [&str; 5] = [
-    "non-fast-forward",
+    "(non-fast-forward)",
     "fetch first",
     "stale info",
     "cannot lock ref",
     "needs force",
 ];
 
+/// Redirects are not followed (`http.followRedirects`).
+const REDIRECTED: [&str; 3] = [
+    "returned error: 30",
+    "unable to update url base from redirection",
+    "redirects followed",
+];
+
 /// Returns the error for a git command that failed with `complaint`.
 pub(in crate::repository) fn classify(what: &str, complaint: &str) -> RepositoryError {
     let what = what.to_owned();
     let reason = in_one_line(complaint);
-    let said = complaint.to_lowercase();
+    let said = own_words(complaint);
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if says(&["mismatched algorithms"]) {
         let reason = format!(
@@ -102,7 +113,7 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     if says(&MOVED) {
         return RepositoryError::Moved { what, reason };
     }
-    if says(&["returned error: 30", "redirect"]) {
+    if says(&REDIRECTED) {
         let reason = format!("{reason}; the address has moved: configure the repository's present one");
         return RepositoryError::Refused { what, reason };
     }
@@ -141,6 +152,24 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
         return RepositoryError::Unavailable { what, reason };
     }
     RepositoryError::Unexpected { what, reason }
+}
+
+/// Returns git's own words, in lower case. What a repository, branch or file is called may read like
+/// any message, so the names in the table of refs are left out, and what stands in quotes.
+#[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
+fn own_words(complaint: &str) -> String {
+    // An apostrophe within a word is no quote.
+    static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\B'.*?'\B").expect("a constant pattern compiles"));
+    let lines = complaint.lines().map(|line| told_of_ref(line).unwrap_or(line));
+    let words = lines.collect::<Vec<_>>().join("\n");
+    QUOTED.replace_all(&words, "''").to_lowercase()
+}
+
+/// Returns what a line of the table of refs (`--porcelain`) tells of its ref; `None` for any other
+/// line.
+fn told_of_ref(line: &str) -> Option<&str> {
+    let (_, told) = line.split_once('\t').filter(|(flag, _)| flag.len() <= 1)?;
+    told.rsplit('\t').next()
 }
 
 /// Returns the useful part of git's messages on one line: without prefixes, addresses and the table
@@ -222,6 +251,12 @@ mod tests {
                 "unavailable",
             ),
             ("!\tabc:refs/heads/x\t[rejected] (fetch first)", "moved"),
+            ("!\tabc:refs/heads/x\t[rejected] (non-fast-forward)", "moved"),
+            (
+                "fatal: unable to update url base from redirection:\n  asked for: https://forge.example/a.git/info/refs\n   \
+                 redirect: https://forge.example/sign_in",
+                "refused",
+            ),
             (
                 "remote: error: cannot lock ref 'refs/heads/coding-agent/7-x': 'refs/heads/coding-agent' exists; cannot create \
                  'refs/heads/coding-agent/7-x'\n!\tabc:refs/heads/coding-agent/7-x\t[remote rejected] (failed to update ref)",
@@ -246,6 +281,30 @@ mod tests {
             ),
             ("fatal: bad object HEAD", "unexpected"),
             ("", "unexpected"),
+        ] {
+            assert_eq!(kind(complaint), expected, "{complaint}");
+        }
+    }
+
+    #[test]
+    fn names_that_read_like_a_message_are_none() {
+        for (complaint, expected) in [
+            (
+                "fatal: unable to access 'https://forge.example/acme/redirector.git/': Could not resolve host: forge.example",
+                "unavailable",
+            ),
+            (
+                "error: RPC failed; curl 56 Recv failure: Connection reset by peer\n\
+                 !\tabc:refs/heads/coding-agent/7-fix-redirects-followed\t[remote failure] (remote failed to report status)",
+                "unavailable",
+            ),
+            (
+                "!\tabc:refs/heads/fix(non-fast-forward)\t[remote rejected] (hook declined)",
+                "refused",
+            ),
+            ("error: invalid path 'connection refused/a'", "unexpected"),
+            ("fatal: bad object 'it's/hung up'", "unexpected"),
+            ("fatal: it's gone: couldn't connect to 'forge.example'", "unavailable"),
         ] {
             assert_eq!(kind(complaint), expected, "{complaint}");
         }

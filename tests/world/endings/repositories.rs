@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{executes, greeting, greets, left_on, plan, told, writes};
+use crate::fake::fault::{Disturbance, Fault};
 use crate::world::World;
 
 #[tokio::test]
@@ -248,5 +249,22 @@ async fn a_branch_that_the_plan_names_and_nobody_made_gives_way_to_the_default()
     assert_eq!(world.github.pulls()[0].base(), "main");
     let note = "The plan starts from the branch `release-9`, which does not exist; `main` is used.";
     assert!(left_on(&issue).contains(note), "{}", left_on(&issue));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_outage_of_a_repository_that_is_called_like_a_refusal_fails_nothing() {
+    let mut world = World::start().await;
+    world.configure(|config| config["github"]["repositories"] = json!(["acme/redirector"]));
+    let issue = world.github.repository("acme/redirector").open_issue("Greet the reader");
+    issue.label("coding agent");
+    let is_away = Disturbance::of("GET /acme/redirector.git/info/refs", Fault::Drops).always();
+    world.github.disturb(is_away);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    assert!(!ended.stderr.contains("the address has moved"), "{ended:?}");
+    assert_eq!(left_on(&issue), "labels: coding agent\n");
     world.finish().await;
 }
