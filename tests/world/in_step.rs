@@ -183,8 +183,7 @@ async fn a_request_that_is_open_follows_a_new_run_on_its_issue() {
     let pull = first(&world, "red").await;
     paints(&world, "blue", "Everything is blue.");
     let issue = world.github.items().remove(0);
-    // The branch has the same name as before.
-    issue.rename("Paint it!").label("coding agent");
+    issue.rename("Blue fences").label("coding agent");
 
     let ended = world.run().await;
 
@@ -197,7 +196,7 @@ async fn a_request_that_is_open_follows_a_new_run_on_its_issue() {
     assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
     assert_eq!(
         (pull.title().as_str(), pull.is_draft()),
-        ("Paint it!", false),
+        ("Blue fences", false),
         "{}",
         world.story()
     );
@@ -206,6 +205,33 @@ async fn a_request_that_is_open_follows_a_new_run_on_its_issue() {
         text.starts_with("Everything is blue.\n\n**How it was verified**"),
         "{text}"
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn unfinished_work_on_an_issue_is_continued_after_it_was_renamed() {
+    let world = at_once(World::start().await);
+    let plan = Plan::of(&["paint it"]).in_environment("python");
+    let paint = json!({ "command": "echo red > color.txt" });
+    let script = world.model.plans(plan.clone()).calls(COMMAND, paint);
+    script.refuses("the account is closed");
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    let look = json!({ "command": "cp color.txt seen.txt" });
+    world.model.plans(plan).calls(COMMAND, look).done("It was red.");
+    issue.rename("Red fences").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1, "{}", world.story());
+    assert_eq!(
+        (pulls[0].head().as_str(), pulls[0].title().as_str()),
+        ("coding-agent/1-paint-it", "Red fences")
+    );
+    assert_eq!(pulls[0].files(), ["README.md", "color.txt", "seen.txt"]);
     world.finish().await;
 }
 

@@ -16,13 +16,14 @@ use crate::forge::{Item, PushRight};
 use crate::repository::RepositoryError;
 use crate::repository::git::address::Remote;
 use crate::repository::mirror::Mirror;
-use crate::store::Run as StoredRun;
 use crate::task::state::State;
 use crate::workspace::base::Base;
 
 /// Longest wait of a finished run for a mirror that another is fetching; commits that are not
 /// removed only take space.
 const FORGETTING_TIME: Duration = Duration::from_secs(10);
+/// Number of earlier runs on an item whose branches are known.
+const MOST_RUNS: u32 = 20;
 
 /// The repository of a run.
 pub(crate) struct Source {
@@ -257,7 +258,8 @@ pub(crate) async fn find_base(
 }
 
 /// Chooses an unused branch name, or an earlier run's branch if its work is still wanted: it has an
-/// open pull/merge request, or the previous run left unfinished work on it.
+/// open pull/merge request, or the previous run left unfinished work on it. Earlier branches are
+/// known by the records of their runs, since the item may have another title by now.
 async fn choose_branch(
     claim: &Claim,
     reporter: &Reporter,
@@ -268,6 +270,21 @@ async fn choose_branch(
     let ReportTarget::Item { forge, .. } = &reporter.destination else {
         return Ok(base);
     };
+    let earlier = earlier_branches(claim).await?;
+    for branch in &earlier {
+        let Some(commit) = mirror.branch(&branch.name).await? else {
+            continue;
+        };
+        let is_open = forge.change_from(&item.task, &branch.name).await?.is_some();
+        if is_open || branch.was_cut_short {
+            return Ok(Base {
+                holds_work: !is_open && commit != base.commit,
+                commit,
+                head_branch: branch.name.clone(),
+                ..base
+            });
+        }
+    }
     let wanted = confidentiality::branch_of(claim, &item.title);
     for attempt in 1.. {
         let name = if attempt == 1 {
@@ -281,10 +298,9 @@ async fn choose_branch(
                 ..base
             });
         };
-        let is_open = forge.change_from(&item.task, &name).await?.is_some();
-        if is_open || earlier_run_was_cut_short(claim, &name).await? {
+        let is_over = earlier.iter().any(|branch| branch.name == name);
+        if !is_over && forge.change_from(&item.task, &name).await?.is_some() {
             return Ok(Base {
-                holds_work: !is_open && commit != base.commit,
                 commit,
                 head_branch: name,
                 ..base
@@ -298,20 +314,40 @@ async fn choose_branch(
     .into())
 }
 
-async fn earlier_run_was_cut_short(claim: &Claim, branch: &str) -> Result<bool, Interruption> {
-    let runs = claim.services.store.runs(Some(&claim.lease.task), 20).await?;
-    let earlier: Option<&StoredRun> = runs.iter().find(|run| run.id != claim.lease.run);
-    let Some(earlier) = earlier.filter(|run| matches!(run.state, State::Failed | State::Stopped)) else {
-        return Ok(false);
-    };
-    let record = match Record::read(earlier) {
-        Ok(record) => record,
-        Err(error) => {
-            tracing::warn!(task = %claim.lease.task, "the branch of an earlier run is not continued: {error}");
-            return Ok(false);
+/// The branch of an earlier run on the item.
+struct EarlierBranch {
+    name: String,
+    /// Whether the run was the last one that had a branch, and did not come to its end.
+    was_cut_short: bool,
+}
+
+/// Returns the branches of the earlier runs on the item, newest first, each once. One whose name
+/// tells more, or less, of a confidential item than this run's may is left out.
+async fn earlier_branches(claim: &Claim) -> Result<Vec<EarlierBranch>, Interruption> {
+    let runs = claim.services.store.runs(Some(&claim.lease.task), MOST_RUNS).await?;
+    let mut found: Vec<EarlierBranch> = Vec::new();
+    let mut is_last = true;
+    for run in runs.iter().filter(|run| run.id != claim.lease.run) {
+        let record = match Record::read(run) {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::warn!(task = %claim.lease.task, "the branch of an earlier run is not continued: {error}");
+                is_last = false;
+                continue;
+            }
+        };
+        let Some(base) = record.planned.base else { continue };
+        let was_cut_short = is_last && matches!(run.state, State::Failed | State::Stopped);
+        is_last = false;
+        let is_fit = record.request.is_discreet == claim.record.request.is_discreet;
+        if is_fit && !found.iter().any(|branch| branch.name == base.head_branch) {
+            found.push(EarlierBranch {
+                name: base.head_branch,
+                was_cut_short,
+            });
         }
-    };
-    Ok(record.planned.base.is_some_and(|base| base.head_branch == branch))
+    }
+    Ok(found)
 }
 
 /// Returns the clone address of the fork that has the item's branch; `None` if the branch is in the

@@ -154,8 +154,8 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     RepositoryError::Unexpected { what, reason }
 }
 
-/// Returns git's own words, in lower case. What a repository, branch or file is called may read like
-/// any message, so the names in the table of refs are left out, and what stands in quotes.
+/// Returns git's own words, in lower case. What a repository, branch or file is called may read
+/// like any message, so the names in the table of refs are left out, and what stands in quotes.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and a test compiles it")]
 fn own_words(complaint: &str) -> String {
     // An apostrophe within a word is no quote.
