@@ -273,7 +273,8 @@ async fn a_plan_is_approved_by_the_button_of_somebody_who_may_and_by_no_other() 
     greets(world.model.for_task("Greet the reader").plans(plan()));
     let mut program = serves(&world, &slack).await;
 
-    let thread = slack.mentions(ALICE, "/code strong Greet the reader");
+    // Whatever case the repository is written in, it is the same.
+    let thread = slack.mentions(ALICE, "/code strong github:ACME/widgets Greet the reader");
     let question = slack.until_said("needs your approval").await;
     assert_eq!(buttons(&question).len(), 2, "{question:#?}");
     assert_eq!(question.thread.as_ref(), Some(&thread));

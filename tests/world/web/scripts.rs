@@ -166,7 +166,7 @@ async fn a_task_that_is_asked_for_twice_with_one_key_is_one_issue_and_is_worked_
         greets(world.model.plans(plan()));
         let (mut program, door) = opened(&world, &["serve"]).await;
         let host = if is_gitlab { "gitlab" } else { "github" };
-        let task = json!({"repository": format!("{host}:acme/widgets"), "title": "Greet the reader", "text": "In /close\nEnglish."});
+        let task = json!({"repository": format!("{host}:ACME/Widgets"), "title": "Greet the reader", "text": "In /close\nEnglish."});
         let ask = || {
             door.request(Method::POST, "/api/tasks")
                 .bearer_auth(ALICE)
