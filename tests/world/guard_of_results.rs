@@ -208,6 +208,35 @@ async fn a_secret_that_was_there_before_is_no_news() {
 }
 
 #[tokio::test]
+async fn a_thousand_secrets_that_were_there_before_hide_no_new_one() {
+    let world = World::start().await;
+    let old = format!("{}\n", token()).repeat(1_001);
+    world
+        .github
+        .default_repository()
+        .commit("main", "Begin", &[("keys.txt", &old)]);
+    let new = token().replace('A', "Z");
+    works(
+        &world,
+        &[&format!("echo more >> keys.txt && echo 'key = \"{new}\"' > new.py")],
+    );
+    let issue = world.github.open_issue("Add a key").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    let told = told(&world, issue.comments_of(world.github.bot()).last().unwrap());
+    let reasons: Vec<_> = told.lines().filter(|line| line.starts_with("- ")).collect();
+    assert_eq!(
+        reasons,
+        ["- `new.py`, line 1, holds what looks like a secret (github-token)"]
+    );
+    assert!(!issue.timeline().contains(&new));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_secret_in_the_name_of_a_file_is_found_and_an_old_name_is_no_news() {
     let world = World::start().await;
     let old = format!("old/{}.txt", token().to_uppercase().replace("GHP_", "ghp_"));

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use uuid::Uuid;
+
 use crate::agent::approval::automatic_pass::{self, Outcome};
 use crate::agent::approval::question;
 use crate::agent::claim::Claim;
@@ -21,7 +23,7 @@ use crate::repository::reading::objects::ObjectKind;
 use crate::rules::Protection;
 use crate::secret::Leak;
 
-/// Maximum number of leaks that are examined.
+/// Maximum number of leaks that are told apart.
 const MOST_LEAKS: usize = 1000;
 
 /// Returns true if delivery needs a person's approval, and asks for it. For a local task people see
@@ -186,33 +188,26 @@ async fn secrets(
     head: &CommitId,
 ) -> Result<Vec<HoldReason>, Interruption> {
     let redactor = &claim.services.redactor;
-    let mut found: Vec<(ObjectKind, String, Leak)> = Vec::new();
-    mirror
-        .each_added(base, head, |object| {
-            let room = MOST_LEAKS.saturating_sub(found.len());
-            let leaks = redactor.leaks_in(object.content);
-            let place = |leak| (object.kind, object.path.to_owned(), leak);
-            found.extend(leaks.into_iter().take(room).map(place));
-        })
-        .await?;
+    let mut known = HashSet::new();
+    let found = leaks_beside(&known, claim, mirror, (base, head)).await?;
     if found.is_empty() {
         return Ok(Vec::new());
     }
     // Content that existed before is no leak of this result, such as a moved file or a made-up key.
-    let mut known = HashSet::new();
     mirror
         .each_replaced(base, head, |object| {
             let leaks = redactor.leaks_in(object.content);
             known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
         })
         .await?;
-    if found.iter().any(|(kind, ..)| *kind == ObjectKind::Folder) {
+    if found.len() == MOST_LEAKS || found.iter().any(|(kind, ..)| *kind == ObjectKind::Folder) {
         // A changed folder lists all of its names again, old ones included.
         let (files, _) = mirror.files(base, usize::MAX).await?;
         let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
         known.extend(leaks.map(|leak| leak.fingerprint));
     }
-    found.retain(|(.., leak)| !known.contains(&leak.fingerprint));
+    // Looked for anew: those that are known must not fill the list before a new one comes.
+    let found = leaks_beside(&known, claim, mirror, (base, head)).await?;
     // A path may itself contain the secret.
     let shown = |path: String| redactor.clean(&path).into_string();
     let mut all: Vec<HoldReason> = found
@@ -232,4 +227,26 @@ async fn secrets(
     all.sort();
     all.dedup();
     Ok(all)
+}
+
+/// Returns the leaks in what `base..head` adds that are not among `known`, each with the kind and
+/// the path of its object; at most [`MOST_LEAKS`].
+async fn leaks_beside(
+    known: &HashSet<Uuid>,
+    claim: &Claim,
+    mirror: &Mirror,
+    (base, head): (&CommitId, &CommitId),
+) -> Result<Vec<(ObjectKind, String, Leak)>, Interruption> {
+    let redactor = &claim.services.redactor;
+    let mut found: Vec<(ObjectKind, String, Leak)> = Vec::new();
+    mirror
+        .each_added(base, head, |object| {
+            let room = MOST_LEAKS.saturating_sub(found.len());
+            let leaks = redactor.leaks_in(object.content).into_iter();
+            let unknown = leaks.filter(|leak| !known.contains(&leak.fingerprint));
+            let place = |leak| (object.kind, object.path.to_owned(), leak);
+            found.extend(unknown.take(room).map(place));
+        })
+        .await?;
+    Ok(found)
 }
