@@ -14,6 +14,10 @@ use crate::picture::Picture;
 use crate::store::{HandedOver, StoreError};
 use crate::task::id::TaskId;
 
+/// How the names begin under which the store has what was opened for a key; the task stands between
+/// spaces in the value.
+const OPENED_BY_KEY: &str = "task ";
+
 /// Why no issue is opened.
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
@@ -126,6 +130,22 @@ impl Service {
     pub(super) async fn has_opened(&self, task: &TaskId) -> Result<bool, StoreError> {
         Ok(self.services.store.noted_once(&opened_for(task)).await?.is_some())
     }
+
+    /// Forgets who asked for these tasks, by which keys, and which models were named for them.
+    pub(super) async fn forget_requests(&self, tasks: &[TaskId]) -> Result<(), StoreError> {
+        let store = &self.services.store;
+        for task in tasks {
+            store.not_yet(&opened_for(task)).await?;
+            store.not_yet(&named_for(task)).await?;
+            store.erase_once_with(OPENED_BY_KEY, &task.to_string()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name under which the store has what was opened for a key.
+pub fn opened_by(key: Uuid) -> String {
+    format!("{OPENED_BY_KEY}{key}")
 }
 
 /// Returns the key under which the store has for whom an item was opened.

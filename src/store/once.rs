@@ -53,6 +53,15 @@ impl Store {
         Ok(())
     }
 
+    /// Deletes the entries whose names begin so and whose values have this word between spaces.
+    pub async fn erase_once_with(&self, beginning: &str, word: &str) -> Result<(), StoreError> {
+        let delete = Statement::new(
+            "DELETE FROM once WHERE SUBSTR(name, 1, LENGTH($1)) = $1 AND REPLACE(value, $2, '') <> value",
+        );
+        self.execute(delete.with(beginning).with(format!(" {word} "))).await?;
+        Ok(())
+    }
+
     /// Deletes what was written down before then.
     pub async fn erase_once(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         let delete = Statement::new("DELETE FROM once WHERE name IN (SELECT name FROM once WHERE at < $1 LIMIT $2)");

@@ -7,7 +7,7 @@ use super::Web;
 use super::access::Visitor;
 use super::api::{NewTask, Opened};
 use super::problem::Problem;
-use crate::service::requested::{NotOpened, Request};
+use crate::service::requested::{self, NotOpened, Request};
 
 /// Most characters of a title, a text and a key.
 const LONGEST_TITLE: usize = 250;
@@ -34,7 +34,7 @@ impl Web {
         });
         let content = format!("{}\n{}\n{}", task.repository, task.title, task.text);
         let content = Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes());
-        let name = format!("task {id}");
+        let name = requested::opened_by(id);
         let _one_at_a_time = self.asking.lock().await;
         let store = self.service.store();
         let is_first = store.first_time(&name, &content.to_string()).await?;

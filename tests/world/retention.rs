@@ -9,6 +9,7 @@ use sqlx::{ConnectOptions, Executor, Row};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
+use crate::web::{ends, opened, until, with_users};
 use crate::world::World;
 
 const COMMAND: &str = "workspace/execute_command";
@@ -93,6 +94,44 @@ async fn nothing_is_left_of_a_task_that_is_forgotten() {
     let logs = world.command(&["logs", "github:acme/widgets#3"]).await;
     assert!(logs.code == Some(0) && logs.stdout.contains("admitted"), "{logs:?}");
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    world.finish().await;
+}
+
+/// Returns the names under which something about the first task is written down once.
+async fn noted(world: &World) -> Vec<String> {
+    let rows = store(world)
+        .await
+        .fetch_all(
+            "SELECT name FROM once WHERE name LIKE '%github:acme/widgets#1' OR value LIKE '% github:acme/widgets#1 %'
+             ORDER BY name",
+        )
+        .await
+        .unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn who_asked_for_a_task_over_http_is_forgotten_with_it() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    works(&world, WORD);
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    let task = json!({ "repository": "github:acme/widgets", "title": "Look", "text": "Look for it." });
+    assert_eq!(door.post("/api/tasks", &task).await.status(), 201);
+    let is_done = until("the end of the run", async || {
+        let history = door.json("/api/history?state=done").await;
+        history["runs"].as_array().unwrap().len() == 1
+    });
+    program.until(&world, is_done).await;
+    ends(program, &world).await;
+    let before = noted(&world).await;
+    assert_eq!(before.len(), 2, "{before:?}");
+    assert_eq!(before[0], "opened github:acme/widgets#1");
+
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert_eq!(noted(&world).await, [""; 0]);
     world.finish().await;
 }
 

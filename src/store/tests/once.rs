@@ -26,6 +26,25 @@ async fn a_name_counts_once_for_all_workers_until_it_is_old() {
 }
 
 #[tokio::test]
+async fn entries_with_a_word_are_deleted_where_it_stands_between_spaces() {
+    let place = place();
+    let store = place.open().await;
+    for (name, value) in [
+        ("task a", "digest github:acme/widgets#1 https://forge.example/1"),
+        ("task b", "digest github:acme/widgets#12 https://forge.example/12"),
+        ("other", "digest github:acme/widgets#1 https://forge.example/1"),
+    ] {
+        store.note_once(name, value).await.unwrap();
+    }
+    store.erase_once_with("task ", "github:acme/widgets#1").await.unwrap();
+    let mut left = Vec::new();
+    for name in ["task a", "task b", "other"] {
+        left.push(store.noted_once(name).await.unwrap().is_some());
+    }
+    assert_eq!(left, [false, true, true]);
+}
+
+#[tokio::test]
 async fn a_request_has_the_name_of_whoever_asked() {
     let place = place();
     let store = place.open().await;
