@@ -4,20 +4,16 @@
 //! The label alone proves nothing: GitHub's role Triage and GitLab's Planner may label and not
 //! write, and an issue from a template can bring the label along, whoever opens it.
 
-use chrono::{TimeDelta, Utc};
+use chrono::Utc;
 
 use super::Service;
 use super::forges::Connected;
-use super::producer::AdmitError;
+use super::producer::{AdmitError, HISTORY_COMES};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
-
 use crate::forge::{FoundItem, ItemEvent};
 use crate::journal::fact::Fact;
 use crate::task::id::TaskId;
-
-/// Time after which a label that is missing in the item's history will not appear there any more.
-const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
 impl Service {
     /// Returns who asked for the work, if they may. Otherwise tells them so, once, and removes the

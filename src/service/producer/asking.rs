@@ -14,7 +14,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use self::looked::Looked;
 use super::claiming::Entrance;
 use super::following::FOLLOWED;
-use super::{AdmitError, Asked, Harvest};
+use super::{AdmitError, Asked, HISTORY_COMES, Harvest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
@@ -32,8 +32,6 @@ const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 /// Difference below which two clocks agree: forges tell whole seconds, and their answers take a
 /// while.
 const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(5);
-/// After so long without a word in the item's history, none will come any more.
-const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
 /// The name of an assignment that the forge names nobody for.
 const UNTOLD: &str = "assignment";

@@ -9,6 +9,7 @@ pub mod searches; // whether the forges can be read
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use uuid::Uuid;
 
 use self::claiming::Entrance;
@@ -29,6 +30,10 @@ use crate::task::id::{RunId, TaskId};
 
 /// Time after which another machine searches a forge whose searcher has not come to an end.
 const LONGEST_SEARCH: Duration = Duration::from_mins(10);
+
+/// Time after which what is missing in an item's history, a label or an assignment, will not appear
+/// there any more.
+pub(super) const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
 /// Who searches a forge, and follows what was opened there.
 enum Searching {

@@ -1,9 +1,9 @@
 //! One HTTP exchange with GitHub, through octocrab.
 //!
 //! octocrab brings the base address and the authorisation, as a user and as an App; the connection
-//! below it is reqwest's. Requests go through `execute`, answers into the narrow structs of `wire`,
-//! and repeats through `forge::retry`. octocrab's typed calls and models are not used, for these
-//! reasons:
+//! below it is reqwest's. Requests go through `execute`, answers into the narrow structs of
+//! `schema`, and repeats through `forge::http::retry`. octocrab's typed calls and models are not
+//! used, for these reasons:
 //!
 //! - A model demands fields that this program does not read: an issue's `user` has 18 of them, and
 //!   must not be null. One account that was deleted, or one field that a compatible server leaves

@@ -1,7 +1,7 @@
 //! One HTTP exchange with GitLab: the `gitlab` crate's typed endpoints over our own client.
 //!
 //! The crate provides endpoints, pages and the reading of refusals. It has no models, so
-//! that answers are read into the narrow structs of `wire`. Its own client is not used: it has no
+//! that answers are read into the narrow structs of `schema`. Its own client is not used: it has no
 //! time-outs, asks for the user before anything else and takes a bare host name. This one takes any
 //! base address (with a path, with or without `/api/v4`), repeats, counts and confirms known pages.
 //! Endpoints that the crate has once for issues and once for merge requests, or not at all, are in
