@@ -11,7 +11,7 @@ pub mod commands; // one file for each command, or for commands that are alike
 use std::path::Path;
 use std::process::ExitCode;
 
-use arguments::{Command, Which};
+use arguments::{Arguments, Command, Which};
 use commands::reports::{evaluations, logs, stats, status};
 use commands::{auto_approve, code, configuration, dashboard, doctor, forget, local, mcp, order, shipped, store, work};
 
@@ -20,10 +20,13 @@ use crate::task::command::Command as Order;
 
 /// Runs the program; the whole of `main`.
 pub fn main() -> ExitCode {
-    let arguments = match arguments::parse(std::env::args_os()) {
-        Ok(arguments) => arguments,
-        Err(code) => return code.into(),
-    };
+    match arguments::parse(std::env::args_os()) {
+        Ok(arguments) => session::printed(run(arguments)),
+        Err(code) => code.into(),
+    }
+}
+
+fn run(arguments: Arguments) -> ExitCode {
     let config = arguments.config.as_deref();
     match arguments.command {
         Command::Run(run) => match run.task {
@@ -57,10 +60,10 @@ pub fn main() -> ExitCode {
         Command::Logs(logs) => session::on_runtime(logs::show(config, &logs)),
         Command::Doctor(asked) => session::on_runtime(doctor::examine(config, &asked)),
         Command::Config { command } => configuration::run(config, &command),
-        Command::Completions { shell } => match shipped::completions(shell, &mut std::io::stdout()) {
-            Ok(()) => exit::SUCCESS.into(),
-            Err(_) => exit::FAILED.into(),
-        },
+        Command::Completions { shell } => {
+            session::write(&shipped::completions(shell));
+            exit::SUCCESS.into()
+        }
         Command::Manual { folder } => shipped::manual(&folder),
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
         Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),

@@ -1,11 +1,12 @@
 //! Shared parts of the commands: output, configuration, and the [`Session`] (logs, journal,
 //! service) that is opened at the start and closed in order at the end.
 
+use std::fmt::Display;
 use std::future::Future;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -47,23 +48,49 @@ const LOGS: [&str; 3] = ["coding-agent.", "journal-", "outputs"];
 /// Time for a command that stops at once to remove its container.
 const CLEARING_UP: Duration = Duration::from_secs(20);
 
+/// The first failure to write to stdout. It belongs to the process, as the stream does.
+static UNPRINTED: OnceLock<io::Error> = OnceLock::new();
+
 /// Prints `text` to stderr, for the person at the terminal or for cron's mail.
-#[expect(clippy::print_stderr, reason = "the command line is where the program speaks")]
-pub fn complain(text: impl std::fmt::Display) {
-    eprintln!("coding-agent: {text}");
+pub fn complain(text: impl Display) {
+    let line = format!("coding-agent: {text}\n");
+    // Nobody is left who could be told that this failed.
+    let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// Prints a line of the command's result.
-#[expect(clippy::print_stdout, reason = "the command line is where the program speaks")]
-pub fn print(text: impl std::fmt::Display) {
-    println!("{text}");
+pub fn print(text: impl Display) {
+    write(&format!("{text}\n"));
 }
 
-/// Writes a command's result to stdout unchanged.
+/// Writes a command's result to stdout unchanged. A failure ends no work; [`printed`] tells of it
+/// at the end.
 pub fn write(text: &str) {
-    // Errors are ignored: a closed pipe (`| head`) is the reader's choice.
-    let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let mut stdout = io::stdout().lock();
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        let _ = UNPRINTED.set(error);
+    }
+}
+
+/// Tells whether nothing that is printed arrives any more.
+pub fn is_unheard() -> bool {
+    UNPRINTED.get().is_some()
+}
+
+/// Returns the exit code of a command that would end with `code`, and complains if its result could
+/// not be written. A reader that closed the pipe (`| head`) has what it wanted.
+pub fn printed(code: ExitCode) -> ExitCode {
+    match UNPRINTED.get() {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("the result could not be written to stdout: {error}"));
+            if code == ExitCode::SUCCESS {
+                exit::FAILED.into()
+            } else {
+                code
+            }
+        }
+        Some(_) | None => code,
+    }
 }
 
 /// Looks up an environment variable.

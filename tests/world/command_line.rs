@@ -350,6 +350,26 @@ async fn each_shell_gets_a_script() {
 }
 
 #[tokio::test]
+async fn a_reader_that_stops_early_is_no_fault_and_a_full_disk_is_told() {
+    let world = World::start().await;
+    for line in [
+        &["config", "schema"][..],
+        &["config", "check"],
+        &["status"],
+        &["completions", "bash"],
+    ] {
+        let unheard = world.unheard(line).await;
+        assert_eq!((unheard.code, unheard.stderr.as_str()), (Some(0), ""), "{line:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let told = world.prints_to(full, line).await;
+        let expected =
+            "coding-agent: the result could not be written to stdout: No space left on device (os error 28)\n";
+        assert_eq!((told.code, told.stderr.as_str()), (Some(1), expected), "{line:?}");
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_a_task_without_a_configuration_file_did_can_be_looked_at_without_one() {
     let mut world = World::start().await;
     let model = world.model.openai_address();

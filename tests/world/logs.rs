@@ -121,6 +121,9 @@ async fn a_run_that_is_followed_is_told_to_its_end_and_nothing_twice() {
     world.github.open_issue("Greet the reader").label("coding agent");
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
+    // The run goes on, but whoever followed it has gone.
+    let unheard = world.unheard(&["logs", "--follow", "github:acme/widgets#1"]).await;
+    assert_eq!((unheard.code, unheard.stderr.as_str()), (Some(0), ""));
     let mut command = world.program();
     command.args([
         "--config",

@@ -235,6 +235,23 @@ impl World {
         Program::start(command)
     }
 
+    /// Runs the program with these arguments to its end; what it prints goes to `stdout`.
+    pub async fn prints_to(&self, stdout: impl Into<Stdio>, arguments: &[&str]) -> Ended {
+        let config = self.writes_its_configuration();
+        let mut command = self.program();
+        command.arg("--config").arg(&config).args(arguments);
+        command.stdout(stdout).stderr(Stdio::piped()).kill_on_drop(true);
+        let child = command.spawn().unwrap();
+        Program { child }.ended().await
+    }
+
+    /// Runs the program with these arguments to its end, with a stdout that nobody reads.
+    pub async fn unheard(&self, arguments: &[&str]) -> Ended {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        self.prints_to(writer, arguments).await
+    }
+
     /// Writes the configuration into the world's folder, and returns where.
     pub fn writes_its_configuration(&self) -> PathBuf {
         let config = self.folder().join("config.yaml");

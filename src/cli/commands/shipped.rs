@@ -3,7 +3,6 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,12 +20,11 @@ const NAME: &str = "coding-agent";
 /// Mode of a manual page: everybody reads it, whatever else this program writes.
 const PAGE_MODE: u32 = 0o644;
 
-/// Writes the completion script for `shell`.
-pub fn completions(shell: Shell, output: &mut dyn Write) -> io::Result<()> {
-    // The generator panics when it cannot write, so it writes to memory.
+/// Returns the completion script for `shell`.
+pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut offered(), NAME, &mut script);
-    output.write_all(&script)
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// Writes a manual page for the program and each of its commands into `folder`.
@@ -80,9 +78,7 @@ mod tests {
     #[test]
     fn every_shell_gets_a_script_that_knows_the_commands() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            let mut script = Vec::new();
-            completions(shell, &mut script).unwrap();
-            let script = String::from_utf8(script).unwrap();
+            let script = completions(shell);
             assert!(script.contains("doctor") && script.contains("dry-run"), "{shell}");
         }
     }

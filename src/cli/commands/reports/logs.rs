@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cli::arguments::Logs;
 use crate::cli::exit;
-use crate::cli::session::{complain, configuration_or_defaults, print};
+use crate::cli::session::{complain, configuration_or_defaults, is_unheard, print};
 use crate::config::Config;
 use crate::journal::fact::{Entry, Fact};
 use crate::journal::reading::Reader;
@@ -62,7 +62,7 @@ pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
             ));
             return exit::FAILED.into();
         }
-        if !logs.follow || has_ended {
+        if !logs.follow || has_ended || is_unheard() {
             break;
         }
         tokio::time::sleep(LOOK_EVERY).await;
