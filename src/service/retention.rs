@@ -77,7 +77,7 @@ impl Service {
         }
         store.remember(DONE_AT, &now.to_rfc3339()).await?;
         let retention = &self.config.retention;
-        let before = |days: u32| now - TimeDelta::days(i64::from(days));
+        let before = |days: u32| before(now, days);
         self.ask_for_quiet_requests(before(retention.runs_days.min(retention.conversations_days)))
             .await?;
         let conversations = self.delete_conversations(before(retention.conversations_days)).await?;
@@ -287,5 +287,26 @@ impl Service {
             }
         }
         Ok((kept, broken))
+    }
+}
+
+/// Returns the time so many days before `now`, or the beginning of 1970, before which nothing was
+/// stored.
+fn before(now: DateTime<Utc>, days: u32) -> DateTime<Utc> {
+    let before = now.checked_sub_signed(TimeDelta::days(days.into()));
+    before.map_or(DateTime::UNIX_EPOCH, |before| before.max(DateTime::UNIX_EPOCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_days_than_a_calendar_has_keep_everything() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
+        assert_eq!(before(now, 19_999), DateTime::UNIX_EPOCH + TimeDelta::days(1));
+        for days in [20_001, 99_999_999, u32::MAX] {
+            assert_eq!(before(now, days), DateTime::UNIX_EPOCH);
+        }
     }
 }
