@@ -236,7 +236,7 @@ impl Config {
         let mut config: Self = match serde_path_to_error::deserialize(value) {
             Ok(config) => config,
             Err(error) => {
-                // A rule that the schema does not state, such as the greatest number a type holds.
+                // A rule that the schema does not state, such as what an environment is made of.
                 let path: Vec<String> = error.path().to_string().split('.').map(str::to_owned).collect();
                 faults.add(path, error.inner().to_string());
                 return None;

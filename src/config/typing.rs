@@ -1,5 +1,5 @@
-//! Compares a configuration with its schema: unknown and missing keys, and values of the wrong
-//! type.
+//! Compares a configuration with its schema: unknown and missing keys, values of the wrong type,
+//! and numbers beyond their bounds.
 //!
 //! Reading straight into the types would stop at the first mistake. Here all are collected, and
 //! each is taken out, so that the rest can be read and checked further. Knows the few words of JSON
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::fault::Faults;
 use super::fault::KeyPath;
+use super::rules::most;
 use super::variable::Replaced;
 use crate::spelling::nearest;
 
@@ -58,6 +59,10 @@ impl<'a> Checker<'a> {
                 .add(self.path.clone(), format!("must be {wanted}, not {found}{mend}"));
             return false;
         };
+        if let Some(most) = exceeded(chosen, value, &self.path) {
+            self.faults.add(self.path.clone(), format!("must be at most {most}"));
+            return false;
+        }
         match value {
             Value::Object(map) => self.section_fits(chosen, map),
             Value::Array(items) => {
@@ -165,6 +170,12 @@ fn accepts(schema: &Value, value: &Value) -> bool {
         _ => true,
     };
     (types.is_empty() || types.iter().any(is_type)) && is_large_enough
+}
+
+/// Returns the bound that a whole number exceeds.
+fn exceeded(schema: &Value, value: &Value, path: &[String]) -> Option<u64> {
+    let number = value.as_u64().filter(|_| types(schema).contains(&"integer"))?;
+    most(path).filter(|most| number > *most)
 }
 
 /// Converts the text of a variable to the wanted type; an empty one becomes null.

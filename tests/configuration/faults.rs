@@ -457,7 +457,19 @@ fn values_that_cannot_be_are_refused() {
     are_refused(&[
         ("consumers: 0", "at least 1"),
         ("consumers: 99999999999999999999", "too large"),
-        ("max_llm_process_num: 5000000000", "5000000000"),
+        ("consumers: 9007199254740993", "consumers: must be at most 1000"),
+        (
+            "max_llm_process_num: 5000000000",
+            "max_llm_process_num: must be at most 2147483647",
+        ),
+        (
+            "producer: {interval_seconds: 18446744073709551615}",
+            "producer.interval_seconds: must be at most 1000000000",
+        ),
+        (
+            "retention: {runs_days: 99999999}",
+            "retention.runs_days: must be at most 100000",
+        ),
         ("git: {author_email: ''}", "must not be empty"),
         ("git: {author_name: 'a <b>'}", "must not hold"),
         ("git: {author_name: 7}", "put it in quotes"),

@@ -4,6 +4,7 @@ mod approval;
 mod change_requests;
 mod chat;
 mod http;
+mod limits;
 mod machine;
 mod model;
 mod review;
@@ -23,6 +24,7 @@ use super::fault::Faults;
 use crate::agent::prompt::system_prompt;
 use crate::private;
 pub(super) use chat::{persona, rules as dictionary};
+pub(super) use limits::most;
 
 pub(super) fn check(config: &Config, folder: &Path, faults: &mut Faults) {
     source::check(config, folder, faults);
