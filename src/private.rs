@@ -69,9 +69,55 @@ pub fn is_open_to_others(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.mode() & 0o044 != 0)
 }
 
+/// Returns the user to whom belongs what lies at `path`, or where it would be made, if this process
+/// is root and the user is another: neither could write what the other makes there. The user is
+/// named as `sudo -u` takes it.
+pub fn owner_besides_root(path: &Path) -> Option<String> {
+    let owner = owner(path)?;
+    if !geteuid().is_root() || owner == 0 {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = name_of(owner, &users).map(str::to_owned);
+    Some(name.unwrap_or_else(|| format!("'#{owner}'")))
+}
+
+/// Returns the owner of the nearest file or folder that exists.
+fn owner(path: &Path) -> Option<u32> {
+    let path = std::path::absolute(path).ok()?;
+    let nearest = path.ancestors().find_map(|place| place.metadata().ok())?;
+    Some(nearest.uid())
+}
+
+/// Returns the name of a user in the text of `/etc/passwd`.
+fn name_of(id: u32, users: &str) -> Option<&str> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let number: u32 = fields.nth(1)?.parse().ok()?;
+        (number == id).then_some(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_there_yet_belongs_to_the_owner_of_the_folder_above() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = Some(geteuid().as_raw());
+        assert_eq!(owner(folder.path()), own);
+        assert_eq!(owner(&folder.path().join("a/b")), own);
+        assert_eq!(owner(Path::new("/proc/1/nothing")), Some(0));
+    }
+
+    #[test]
+    fn users_are_called_as_the_machine_calls_them() {
+        let users = "root:x:0:0:root:/root:/bin/sh\n# broken\n+::\nagent:x:998:998::/var/lib/agent:/usr/sbin/nologin\n";
+        let names = [0, 998, 4711].map(|id| name_of(id, users));
+        assert_eq!(names, [Some("root"), Some("agent"), None]);
+    }
 
     fn mode(path: &Path) -> u32 {
         path.symlink_metadata().unwrap().mode() & 0o777

@@ -136,18 +136,42 @@ pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
 /// Reads the configuration file if there is one, else takes the defaults that `run --task` works
 /// with: for commands that show what such a run did, or check what it needs.
 pub fn configuration_or_defaults(path: Option<&Path>) -> Result<Config, ExitCode> {
-    if Config::find(path, &environment).is_some() {
-        return configuration(path);
-    }
-    Config::from_environment(&environment).map_err(|faults| refuse(&faults))
+    let config = match Config::find(path, &environment) {
+        Some(path) => configuration(Some(&path))?,
+        None => Config::from_environment(&environment).map_err(|faults| refuse(&faults))?,
+    };
+    not_of_another_user(config)
 }
 
 /// Reads the configuration file for a command that works for a forge.
 pub fn forge_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
-    let config = configuration(path)?;
+    let config = not_of_another_user(configuration(path)?)?;
     if let Some(missing) = config.missing_source() {
         complain(missing);
         return Err(exit::CONFIGURATION.into());
+    }
+    Ok(config)
+}
+
+/// Refuses to let root write into the installation of another user, whose worker could not use what
+/// root made there: a new day's log, a lock, a folder.
+pub fn not_of_another_user(config: Config) -> Result<Config, ExitCode> {
+    let store = config.state_dir.join("coding-agent.db");
+    // Whoever made the store works with all the rest, whosever folder that lies in.
+    let places = if store.exists() {
+        vec![&store]
+    } else {
+        vec![&config.state_dir, &config.logs.directory]
+    };
+    for place in places {
+        if let Some(user) = private::owner_besides_root(place) {
+            complain(format_args!(
+                "{} belongs to {user}, who could not use what root writes there: run \
+                 `sudo -u {user} coding-agent ...`, or name folders of root's in state_dir and logs.directory",
+                place.display()
+            ));
+            return Err(exit::CONFIGURATION.into());
+        }
     }
     Ok(config)
 }

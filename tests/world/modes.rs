@@ -2,7 +2,7 @@
 //! folder of the user's.
 
 use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
@@ -107,6 +107,56 @@ async fn what_a_local_task_writes_into_the_users_folder_has_the_modes_of_the_use
     let modes = ["a.txt", "bin", "bin/go.sh", "bin/x"].map(|name| mode(&folder.join(name)));
     assert_eq!(modes.map(|mode| format!("{mode:o}")), ["644", "755", "755", "644"]);
     assert_eq!(open_to_others(&[world.state_dir()]), [""; 0]);
+    world.finish().await;
+}
+
+/// A user that no machine has.
+const SOMEBODY: u32 = 4711;
+
+#[tokio::test]
+async fn root_leaves_the_installation_of_another_user_alone() {
+    let world = World::start().await;
+    if !rustix::process::geteuid().is_root() {
+        // Others cannot come into this: the folders are closed to them.
+        assert_eq!(world.command(&["status"]).await.code, Some(0));
+        return world.finish().await;
+    }
+    let refused = async |line: &[&str]| {
+        let ended = world.command(line).await;
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(78), ""), "{ended:?}");
+        world.settled(&ended.stderr)
+    };
+    let (state, logs) = (world.state_dir(), world.folder().join("logs"));
+    chown(world.folder(), Some(SOMEBODY), None).unwrap();
+    for line in [
+        &["status"][..],
+        &["doctor"],
+        &["run"],
+        &["run", "--task", "Greet"],
+        &["stop", "github:acme/widgets#1"],
+        &["pause", "--all"],
+        &["auto-approve", "off"],
+        &["forget", "github:acme/widgets#1"],
+        &["stats"],
+    ] {
+        let said = refused(line).await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(said, @"coding-agent: FOLDER/state belongs to '#4711', who could not use what root writes there: run `sudo -u '#4711' coding-agent ...`, or name folders of root's in state_dir and logs.directory");
+        }
+    }
+    assert!(!state.exists() && !logs.exists());
+
+    // Root's own installation in somebody's folder.
+    std::fs::create_dir(&state).unwrap();
+    std::fs::create_dir(&logs).unwrap();
+    assert_eq!(world.command(&["status"]).await.code, Some(0));
+    chown(&logs, Some(SOMEBODY), None).unwrap();
+    let store = state.join("coding-agent.db");
+    if store.exists() {
+        assert_eq!(world.command(&["status"]).await.code, Some(0));
+        chown(&store, Some(SOMEBODY), None).unwrap();
+    }
+    refused(&["status"]).await;
     world.finish().await;
 }
 

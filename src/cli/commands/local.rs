@@ -11,7 +11,7 @@ use crate::agent::record::outcome::RunOutcome;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::cli::exit;
 use crate::cli::progress::{Progress, harmless};
-use crate::cli::session::{Session, complain, configuration, environment, refuse, write};
+use crate::cli::session::{Session, complain, configuration, environment, not_of_another_user, refuse, write};
 use crate::config::Config;
 use crate::secret::Clean;
 use crate::service::local::LocalOutcome;
@@ -81,7 +81,7 @@ fn prepare(config: Option<&Path>, task: Task) -> Result<(Config, LocalTask), Exi
             )));
         }
     };
-    let config = local_configuration(config, &folder)?;
+    let config = not_of_another_user(local_configuration(config, &folder)?)?;
     for (key, path) in [
         ("state_dir", &config.state_dir),
         ("logs.directory", &config.logs.directory),
