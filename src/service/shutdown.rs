@@ -1,4 +1,5 @@
-//! Shutdown by SIGTERM or SIGINT: at a safe point, or at once by a second signal.
+//! Shutdown by SIGTERM, SIGINT or the end of the terminal: at a safe point, or at once by a second
+//! signal.
 
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use crate::agent::record::stop::Stop;
 pub struct Shutdown {
     terminate: Signal,
     interrupt: Signal,
+    /// `None` where whoever started the program has it ignored, as `nohup` does.
+    hang_up: Option<Signal>,
 }
 
 /// Time limits of a shutdown.
@@ -48,13 +51,18 @@ impl Shutdown {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hang_up: if ignores_hang_up() {
+                None
+            } else {
+                Some(signal(SignalKind::hangup())?)
+            },
         })
     }
 
     /// Passes the first signal on to `stop`. Returns when the program must end in any case: after
     /// the grace period, or at the second signal.
     pub async fn watch(mut self, stop: Stop, grace: Grace) {
-        self.next().await;
+        self.first().await;
         tracing::info!("asked to stop: reaching the safe point");
         stop.asked.cancel();
         let patience = async {
@@ -64,14 +72,36 @@ impl Shutdown {
         };
         tokio::select! {
             () = patience => tracing::error!("the grace period is over"),
-            () = self.next() => tracing::error!("asked to stop a second time: ending at once"),
+            () = self.order() => tracing::error!("asked to stop a second time: ending at once"),
         }
     }
 
-    async fn next(&mut self) {
+    /// Waits for the first signal. The end of a terminal is told by the kernel and by the shell, so
+    /// it counts as no second one.
+    async fn first(&mut self) {
+        let Some(mut hang_up) = self.hang_up.take() else {
+            return self.order().await;
+        };
+        tokio::select! {
+            _ = hang_up.recv() => {}
+            () = self.order() => {}
+        }
+    }
+
+    /// Waits for the order to stop.
+    async fn order(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
         }
     }
+}
+
+/// Tells whether the signal of a terminal's end is ignored. Listening to it would end that.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // Signals are counted from 1, and this one is the first.
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }

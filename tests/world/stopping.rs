@@ -1,15 +1,17 @@
-//! SIGTERM: the safe point is reached, the work is kept, and a later `run` goes on with it.
+//! SIGTERM or SIGHUP: the safe point is reached, the work is kept, and a later `run` goes on with
+//! it.
 
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tokio::process::Command;
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
 use crate::reading::count;
-use crate::world::World;
 use crate::world::scripts::COMMAND;
+use crate::world::{Program, World};
 
 /// A world whose issue asks for two files, with this grace period.
 async fn world(grace_seconds: u64) -> (World, Item) {
@@ -46,6 +48,28 @@ fn expect_both_files(world: &World, issue: &Item) {
     assert_eq!(subjects, ["Say one", "Count to two"]);
     // The progress comment and the final one.
     assert_eq!(issue.comments().len(), 2, "{}", world.story());
+}
+
+#[tokio::test]
+async fn the_end_of_the_terminal_is_an_order_to_stop_unless_nohup_is_there() {
+    let world = World::start().await;
+    let mut service = world.spawn(&["serve"]);
+    service.until_it_prints("at work").await;
+    service.signal("HUP");
+    assert_eq!(service.ended().await.code, Some(0), "{}", world.story());
+
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_coding-agent")).arg("--config");
+    command.arg(world.writes_its_configuration()).arg("serve");
+    let mut service = Program::start(world.prepared(command));
+    service.until_it_prints("at work").await;
+    service.signal("HUP");
+    let before = world.github.requests().len();
+    let has_searched = || world.github.requests().len() > before + 5;
+    world.until("searches after the signal", has_searched).await;
+    service.signal("TERM");
+    assert_eq!(service.ended().await.code, Some(0), "{}", world.story());
+    world.finish().await;
 }
 
 #[tokio::test]

@@ -263,7 +263,11 @@ impl World {
 
     /// Prepares the program in an environment of this world's, without a configuration file.
     pub fn program(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coding-agent"));
+        self.prepared(Command::new(env!("CARGO_BIN_EXE_coding-agent")))
+    }
+
+    /// Gives a command line an environment of this world's.
+    pub fn prepared(&self, mut command: Command) -> Command {
         command.env_clear();
         for name in ["PATH", "DOCKER_HOST", "RUST_BACKTRACE"] {
             if let Some(value) = std::env::var_os(name) {
