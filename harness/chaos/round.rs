@@ -150,7 +150,9 @@ async fn played(site: &Site, plan: &Plan, outcome: &mut Outcome) -> anyhow::Resu
     if before != after {
         wrong.push(format!("a start after the end changed {before:?} into {after:?}"));
     }
-    if site.said().contains("another run is active") {
+    let logs = std::fs::read_dir(site.logs()).into_iter().flatten().flatten();
+    let mut logged = logs.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    if logged.any(|text| text.contains("another run is active")) {
         wrong.push("a dead program was taken for a living one".to_owned());
     }
     Ok(wrong)

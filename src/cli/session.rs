@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 use std::future::Future;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -69,6 +69,25 @@ pub fn write(text: &str) {
     let mut stdout = io::stdout().lock();
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         let _ = UNPRINTED.set(error);
+    }
+}
+
+/// Prints what a person at the terminal wants to know. Elsewhere it goes to the log: of what a job
+/// prints, cron sends a mail.
+pub fn mention(config: &Config, text: &str) -> ExitCode {
+    if io::stdout().is_terminal() {
+        print(text);
+        return exit::SUCCESS.into();
+    }
+    match log_file::start(&config.logs, Arc::new(Redactor::new(&config.secrets()))) {
+        Ok(_logs) => {
+            tracing::info!("{text}");
+            exit::SUCCESS.into()
+        }
+        Err(error) => {
+            complain(error);
+            exit::CONFIGURATION.into()
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::agent::record::stop::Stop;
 use crate::chat::Chat;
 use crate::cli::commands::dashboard;
 use crate::cli::exit;
-use crate::cli::session::{Session, complain, forge_configuration, print};
+use crate::cli::session::{Session, complain, forge_configuration, mention, print};
 use crate::service::Service;
 use crate::service::running::Work;
 use crate::store::try_exclusive;
@@ -22,11 +22,9 @@ pub async fn run(config: Option<&Path>) -> ExitCode {
     let _only = match try_exclusive(&config.state_dir) {
         Ok(Some(only)) => only,
         Ok(None) => {
-            print(format_args!(
-                "another run is active on {}; nothing was done",
-                config.state_dir.display()
-            ));
-            return exit::SUCCESS.into();
+            let folder = config.state_dir.display();
+            let text = format!("another run is active on {folder}; nothing was done");
+            return mention(&config, &text);
         }
         Err(error) => {
             complain(error);
