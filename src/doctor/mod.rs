@@ -1,17 +1,18 @@
 //! Examines everything that a run needs: one finding for each thing, with the fix. Repairs nothing;
-//! only the state folder is made if it is missing, and a claim is set in each repository and taken
-//! away again.
+//! only the folders of state and logs are made if they are missing, a store is brought up to date
+//! as each command does it, and a claim is set in each repository and taken away again.
 
 mod cluster; // the cluster, if one runs the containers
 mod containers; // the engine, its images, and a container
 mod edits; // in which form a model can change a file
 mod embeddings; // the model that reorders places of the code index
+mod folders; // what the program writes: state, store, logs
 mod messengers; // Slack and LINE
 mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,7 +33,6 @@ use crate::repository::commit::signing::SigningKey;
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
-use crate::store::{self, Address, file_system};
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolServer};
 
@@ -52,8 +52,7 @@ pub enum ModelCheck {
 /// Examines everything the configuration names, in the order in which a run needs it.
 pub async fn examine(config: &Config, host: &Host, check: ModelCheck) -> Vec<Finding> {
     let mut findings = doubts(config);
-    findings.push(state_dir(&config.state_dir));
-    findings.extend(store(config).await);
+    findings.extend(folders::examine(config).await);
     findings.extend(signing_key(config).await);
     findings.extend(forges(config).await);
     let access = host.engine.clone().to(&config.environment);
@@ -74,45 +73,6 @@ fn doubts(config: &Config) -> Vec<Finding> {
         Finding::doubtful("configuration", what, remedy)
     };
     config.doubts().into_iter().map(as_finding).collect()
-}
-
-fn state_dir(path: &Path) -> Finding {
-    // The parts leave out the `.` of a configured `./state`.
-    let shown: PathBuf = path.components().collect();
-    let probe = path.join(".doctor");
-    let written = std::fs::create_dir_all(path)
-        .and_then(|()| std::fs::write(&probe, b""))
-        .and_then(|()| std::fs::remove_file(&probe));
-    match written {
-        Ok(()) => match file_system::doubt(path) {
-            None => Finding::good("state directory", shown.display()),
-            Some(doubt) => {
-                let (what, remedy) = doubt.split_once("; ").unwrap_or((&doubt, "look at it"));
-                Finding::doubtful("state directory", format!("{}: {what}", shown.display()), remedy)
-            }
-        },
-        Err(error) => Finding::bad(
-            "state directory",
-            format!("{} cannot be written to: {error}", shown.display()),
-            "let state_dir name a folder this user may write to",
-        ),
-    }
-}
-
-/// Asks the database that several machines share.
-async fn store(config: &Config) -> Option<Finding> {
-    const SUBJECT: &str = "store";
-    let Address::Server(server) = config.store() else {
-        return None;
-    };
-    Some(match store::examine(&server).await {
-        Ok(said) => Finding::good(SUBJECT, said),
-        Err(error) => told_apart(
-            SUBJECT,
-            error,
-            "see that the server runs and that this machine reaches it, or fix store.url",
-        ),
-    })
 }
 
 /// Signs a test commit with the key that the configuration names.

@@ -21,6 +21,9 @@ pub mod subscription;
 mod tests;
 mod writing;
 
+use std::fs;
+use std::fs::OpenOptions;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -91,6 +94,27 @@ impl LogConfig {
     /// the logs of their day.
     pub fn outputs(&self) -> PathBuf {
         self.directory.join(old_file::OUTPUTS)
+    }
+
+    /// Tries whether the files of today can be written, and leaves nothing behind but the folder.
+    pub fn try_out(&self) -> Result<(), LogError> {
+        let tried = || -> io::Result<()> {
+            let probe = self.directory.join(".doctor");
+            fs::create_dir_all(&self.directory)?;
+            fs::write(&probe, b"")?;
+            fs::remove_file(&probe)?;
+            let day = Utc::now().date_naive();
+            for name in [old_file::log_name(day), old_file::journal_name(day)] {
+                match OpenOptions::new().append(true).open(self.directory.join(&name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(io::Error::other(format!("{name}: {error}")));
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            Ok(())
+        };
+        tried().map_err(|error| LogError::unusable(self, &error))
     }
 }
 

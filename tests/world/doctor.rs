@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::fake::github::Permission;
 use crate::fake::model::{Answer, Model};
+use crate::least_rights::told_by_doctor;
 use crate::world::{Ended, World};
 
 /// Returns what it printed, without what differs from machine to machine.
@@ -79,6 +80,32 @@ async fn a_healthy_world_is_told_line_by_line() {
     // Nothing was changed: not even a label was made.
     let written = [world.github.requests(), world.gitlab.requests()].concat();
     assert!(written.iter().all(|request| request.method == "GET"), "{written:?}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pause_of_all_runs_a_broken_store_and_logs_that_cannot_be_written_are_told() {
+    let mut world = World::start().await;
+    world.configure(|config| config["store"] = json!({}));
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    insta::assert_snapshot!(told_by_doctor(&world, "runs").await, @"
+    look runs all are paused, and no new one is begun
+    -> `coding-agent resume --all` lets them go on
+    ");
+
+    let store = world.state_dir().join("coding-agent.db");
+    std::fs::write(store, "no database at all".repeat(100)).unwrap();
+    let file = world.keeps("a-file", "");
+    world.configure(|config| config["logs"] = json!({ "directory": file }));
+    let told = told_by_doctor(&world, "store").await;
+    let (what, remedy) = told.split_once("\n-> ").unwrap_or_default();
+    assert!(what.starts_with("BAD store the store FOLDER/state/"), "{told}");
+    assert!(remedy.starts_with("the file is damaged"), "{told}");
+    insta::assert_snapshot!(told_by_doctor(&world, "logs").await, @"
+    BAD logs the log folder FOLDER/a-file cannot be used: File exists (os error 17)
+    -> set logs.directory to a folder this user may write to
+    ");
+    assert_eq!(world.command(&["doctor"]).await.code, Some(1));
     world.finish().await;
 }
 

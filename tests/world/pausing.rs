@@ -6,7 +6,7 @@ mod other_machines;
 mod plans;
 mod questions;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
@@ -293,6 +293,11 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
         world.story()
     );
     assert_eq!(issue.labels(), ["coding agent paused"]);
+    let status = world.command(&["status"]).await.stdout;
+    assert!(
+        status.contains("\nall runs are paused; `coding-agent resume --all` ends it\n"),
+        "{status}"
+    );
     let other = world.github.open_issue("Something else").label("coding agent");
     assert_eq!(world.run().await.stdout, "");
     assert_eq!(other.labels(), ["coding agent processing"]);
@@ -307,7 +312,13 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
         .for_task("Something else")
         .plans(Plan::of(&["nothing"]))
         .done("Nothing to do.");
+    let is_paused = async || {
+        let status = world.command(&["status", "--json"]).await.stdout;
+        serde_json::from_str::<Value>(&status).unwrap()["paused"] == true
+    };
+    assert!(is_paused().await);
     assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    assert!(!is_paused().await);
     let ended = world.run().await;
 
     assert_eq!(

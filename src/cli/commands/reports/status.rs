@@ -53,6 +53,7 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
 struct Found {
     runs: Vec<Run>,
     is_served: bool,
+    is_paused: bool,
     automatic_approval: Option<Started>,
     /// Days after which a run that waits is closed.
     expire_days: u32,
@@ -63,6 +64,7 @@ async fn read(config: &Config) -> Result<Found, StoreError> {
     Ok(Found {
         runs: store.runs(None, MOST_RUNS).await?,
         is_served: store.has_other_workers().await?,
+        is_paused: store.is_paused().await?,
         automatic_approval: store.automatic_approval().await?,
         expire_days: config.steering.expire_days,
     })
@@ -89,7 +91,12 @@ impl Found {
             })
             .collect();
         let until = self.automatic_approval.as_ref().map(|started| started.until);
-        json!({ "worker_active": self.is_served, "automatic_approval_until": until, "runs": runs })
+        json!({
+            "worker_active": self.is_served,
+            "paused": self.is_paused,
+            "automatic_approval_until": until,
+            "runs": runs,
+        })
     }
 
     fn as_text(&self) -> String {
@@ -98,6 +105,9 @@ impl Found {
         } else {
             "no worker is active".to_owned()
         }];
+        if self.is_paused {
+            lines.push("all runs are paused; `coding-agent resume --all` ends it".to_owned());
+        }
         if let Some(Started { by, until }) = &self.automatic_approval {
             lines.push(format!(
                 "automatic approval is on until {} ({by} switched it on)",
