@@ -20,6 +20,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt as _;
 
@@ -72,6 +73,8 @@ pub struct Service {
     searches: SearchMeter,
     /// Rings when somebody said something in a messenger.
     said: tokio::sync::Notify,
+    /// Whether this process looks for work or works.
+    is_at_work: AtomicBool,
     stop: Stop,
     config: Config,
 }
@@ -124,6 +127,7 @@ impl Service {
             left: LeftToOthers::default(),
             searches: SearchMeter::default(),
             said: tokio::sync::Notify::new(),
+            is_at_work: AtomicBool::new(false),
             stop,
             config,
         })
@@ -180,6 +184,15 @@ impl Service {
             let mut forges = self.forges.all();
             forges.any(|connected| connected.forge.name().as_str() == host && connected.forge.works_on(name))
         })
+    }
+
+    /// Tells whether a process looks for work or works: this one, or another that has the store
+    /// open.
+    pub async fn has_workers(&self) -> Result<bool, StoreError> {
+        if self.is_at_work.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        self.store().has_other_workers().await
     }
 
     /// Has the forges looked at now, because one of them said that something happened.

@@ -1,6 +1,7 @@
 //! The loops of the service: search, attend to waiting runs, clean up, fill the pool, work.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Service;
@@ -54,7 +55,9 @@ impl Service {
                 );
             }
         };
+        self.is_at_work.store(true, Ordering::Relaxed);
         tokio::join!(producing, consuming);
+        self.is_at_work.store(false, Ordering::Relaxed);
     }
 
     /// Wakes consumers when the store tells that there may be work, whichever machine made it.

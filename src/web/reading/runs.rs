@@ -53,7 +53,7 @@ pub(in crate::web) struct Unfinished {
 /// The present state: unfinished runs, the pause of all runs, automatic approval.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct Status {
-    /// Whether another process works on this store.
+    /// Whether a process is at work on this store: this one or another.
     pub(in crate::web) worker_active: bool,
     /// Whether all runs are paused.
     pub(in crate::web) paused: bool,
@@ -132,7 +132,7 @@ pub(in crate::web) async fn status(service: &Service) -> Result<Status, StoreErr
     runs.sort_by_key(|run| run.waits_for.is_none());
     let started = store.automatic_approval().await?;
     Ok(Status {
-        worker_active: store.has_other_workers().await?,
+        worker_active: service.has_workers().await?,
         paused: store.is_paused().await?,
         automatic_approval: AutomaticApproval {
             enabled: config.approval.auto_approve.enabled,

@@ -23,6 +23,7 @@ async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the
     program.until(&world, waits).await;
 
     let status = door.json("/api/status").await;
+    assert_eq!(status["worker_active"], true, "the service itself works");
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
     let digest = status["runs"][0]["waits_for"]["digest"].as_str().unwrap().to_owned();
     let cookie = door.logs_in(ALICE).await.unwrap();
@@ -102,6 +103,7 @@ async fn the_dashboard_alone_shows_the_runs_of_another_process_and_takes_decisio
 
     let (program, door) = opened(&world, &["dashboard"]).await;
     let status = door.json("/api/status").await;
+    assert_eq!(status["worker_active"], false, "the dashboard only looks");
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
     let approved = door.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
     assert_eq!(approved.status(), StatusCode::OK, "{}", world.story());
