@@ -534,6 +534,22 @@ fn values_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn the_address_of_a_page_is_not_that_of_the_api() {
+    let faults = |address: &str| {
+        let section = format!("github: {{api_url: '{address}', token: t, repositories: [a/b]}}");
+        Given::file(&format!("task_sources: [github]\n{section}\n")).load()
+    };
+    let expected =
+        "config.yaml:2:10: github.api_url: is where GitHub has its pages; its API is at https://api.github.com";
+    for address in ["https://github.com", "https://www.github.com/acme/widgets"] {
+        assert_eq!(faults(address).map(drop), Err(vec![expected.to_owned()]));
+    }
+    for address in ["https://api.github.com", "https://ghes.example.com/api/v3"] {
+        assert!(faults(address).is_ok(), "{address}");
+    }
+}
+
+#[test]
 fn a_secret_over_plain_http_is_doubtful_but_not_on_this_machine() {
     let doubts = |address: &str| {
         let text = format!("task_sources: [gitlab]\ngitlab: {{api_url: '{address}', token: t, projects: [a/b]}}\n");

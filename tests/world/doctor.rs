@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::json;
 
+use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Permission;
 use crate::fake::model::{Answer, Model};
 use crate::least_rights::told_by_doctor;
@@ -132,6 +133,25 @@ async fn wrong_tokens_are_told_once() {
     2 to fix.
     ");
     assert_eq!(ended.code, Some(1));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_address_at_which_no_api_answers_is_told_as_that() {
+    let mut world = World::start().await;
+    world.configure(|config| config["task_sources"] = json!(["github", "gitlab"]));
+    let page = Fault::Refuses(404, "<!DOCTYPE html><title>Page not found</title>");
+    world.github.disturb(Disturbance::of("GET /user", page).always());
+    let nothing = Fault::Refuses(404, r#"{"message":"404 Not Found"}"#);
+    world.gitlab.disturb(Disturbance::of("GET /user", nothing).always());
+    insta::assert_snapshot!(told_by_doctor(&world, "GitHub token").await, @"
+    BAD GitHub token the answer was 404 Not Found: (a page of HTML)
+    -> check that github.api_url is the address of a GitHub REST API: https://api.github.com, or https://HOST/api/v3 of your own server
+    ");
+    insta::assert_snapshot!(told_by_doctor(&world, "GitLab token").await, @"
+    BAD GitLab token the answer was 404 Not Found: 404 Not Found
+    -> check that gitlab.api_url is the address of a GitLab: https://HOST/api/v4; if it is, the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token
+    ");
     world.finish().await;
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use secrecy::ExposeSecret;
 use secrecy::SecretString;
+use url::Url;
 
 use super::check_address;
 use crate::config::Config;
@@ -119,6 +120,11 @@ pub(super) fn addresses_with_secret(config: &Config) -> Vec<(String, &str)> {
 fn check_github(key: &str, github: &github::Config, folder: &Path, faults: &mut Faults) {
     let at = |part: &str| format!("{key}.{part}");
     check_address(&at("api_url"), &github.api_url, faults);
+    let host = Url::parse(&github.api_url).ok();
+    if let Some("github.com" | "www.github.com") = host.as_ref().and_then(Url::host_str) {
+        let reason = "is where GitHub has its pages; its API is at https://api.github.com";
+        faults.at(&at("api_url"), reason);
+    }
     match (&github.token, &github.app) {
         (Some(token), None) => check_token(&at("token"), token, faults),
         (None, Some(app)) => {

@@ -101,7 +101,7 @@ impl Platform for Api {
     const TERMS: Terms = Terms {
         platform: "GitHub",
         section: "github",
-        api: "a GitHub REST API",
+        api: remedies::API,
         change: "pull request",
         checks: "checks",
         repository: "repository",

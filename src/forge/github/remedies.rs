@@ -26,6 +26,9 @@ pub(super) fn remedy(right: Right, repository: &str) -> String {
     )
 }
 
+/// The API that has to answer, and where it is.
+pub(super) const API: &str = "a GitHub REST API: https://api.github.com, or https://HOST/api/v3 of your own server";
+
 /// The remedy if the token is not accepted at all.
 pub(super) const RENEW: &str =
     "the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)";

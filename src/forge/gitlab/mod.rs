@@ -78,7 +78,7 @@ impl Platform for Api {
     const TERMS: Terms = Terms {
         platform: "GitLab",
         section: "gitlab",
-        api: "a GitLab",
+        api: remedies::API,
         change: "merge request",
         checks: "pipelines",
         repository: "project",

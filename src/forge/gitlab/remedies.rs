@@ -20,6 +20,9 @@ pub(super) fn remedy(right: Right, project: &str) -> String {
     )
 }
 
+/// The API that has to answer, and where it is.
+pub(super) const API: &str = "a GitLab: https://HOST/api/v4";
+
 /// The remedy if the token is not accepted at all.
 pub(super) const RENEW: &str =
     "the token is wrong, expired or revoked; make a new one with the scope 'api' and set gitlab.token";

@@ -18,7 +18,7 @@ impl<P: Platform> Host<P> {
         let title = &self.platform.settings().title;
         let subject = format!("{title} {}", self.platform.proof());
         let verdict = self.platform.examine_proof().await;
-        let verdict = verdict.unwrap_or_else(|failure| bad::<P>(&subject, &failure));
+        let verdict = verdict.unwrap_or_else(|failure| no_proof::<P>(&subject, &failure));
         let mut findings = vec![Finding::new(subject, verdict)];
         if findings[0].is_bad() {
             // Every other answer would only repeat this one.
@@ -172,9 +172,25 @@ fn told_of(missing: &[&str], trigger: &str) -> String {
     }
 }
 
+/// Returns the verdict on credentials that could not be examined. An API tells each token whose it
+/// is, so where nothing is found there may be no API.
+fn no_proof<P: Platform>(subject: &str, failure: &Failure) -> Verdict {
+    if failure.is_missing() && !failure.is_page() {
+        let remedy = format!("{}; if it is, {}", check_address::<P>(), P::TERMS.renew);
+        return Verdict::bad(failure, remedy);
+    }
+    bad::<P>(subject, failure)
+}
+
+fn check_address<P: Platform>() -> String {
+    let words = P::TERMS;
+    format!("check that {}.api_url is the address of {}", words.section, words.api)
+}
+
 fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
     let words = P::TERMS;
     let remedy = match failure {
+        Failure::Answered { .. } if failure.is_page() => check_address::<P>(),
         Failure::Answered { status, .. } if status.as_u16() == 401 => words.renew.to_owned(),
         Failure::Answered { .. } => P::remedy(Right::ReadIssues, what),
         Failure::Limited { .. } => "wait until then".to_owned(),
@@ -183,9 +199,7 @@ fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
             Some((what, remedy)) => return Verdict::bad(what, remedy),
             None => format!("check {}.api_url and the network", words.section),
         },
-        Failure::Unreadable { .. } => {
-            format!("check that {}.api_url is the address of {}", words.section, words.api)
-        }
+        Failure::Unreadable { .. } => check_address::<P>(),
         Failure::Unprepared { remedy, .. } => remedy.clone(),
     };
     Verdict::bad(failure, remedy)

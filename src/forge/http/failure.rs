@@ -57,6 +57,11 @@ impl Failure {
         }
     }
 
+    /// Tells whether it was a page that answered, which no API has.
+    pub(crate) fn is_page(&self) -> bool {
+        matches!(self, Self::Answered { message, .. } if message == PAGE)
+    }
+
     pub(crate) fn unreadable(reason: impl std::fmt::Display) -> Self {
         Self::Unreadable {
             reason: format!("the answer could not be read: {reason}"),
@@ -127,12 +132,15 @@ pub(crate) fn causes(error: &dyn Error) -> String {
     messages.join(": ")
 }
 
+/// The words for an answer that is a page, as websites and proxies have them.
+const PAGE: &str = "(a page of HTML)";
+
 /// Returns a forge's text, shortened and on one line, for an error.
 pub(crate) fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
     // A proxy's page says no more than its status does.
     if text.trim_start().starts_with('<') {
-        return "(a page of HTML)".to_owned();
+        return PAGE.to_owned();
     }
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(LONGEST) {

@@ -17,7 +17,7 @@ pub struct Terms {
     pub(crate) platform: &'static str,
     /// Its section of the configuration.
     pub(crate) section: &'static str,
-    /// The name of the API that has to answer at `api_url`.
+    /// The API that has to answer at `api_url`, and where it is.
     pub(crate) api: &'static str,
     /// The platform's word for a request to merge.
     pub(crate) change: &'static str,
