@@ -17,7 +17,7 @@ use super::fault::Place;
 
 /// Parses the text; an empty one is an empty mapping.
 pub(super) fn parse(text: &str) -> Result<Value, (Option<Place>, String)> {
-    let tree: Tree = serde_yaml::from_str(text).map_err(|error| (place(&error), sentence(&error)))?;
+    let tree: Tree = serde_yaml::from_str(text).map_err(|error| told(text, &error))?;
     match tree.0 {
         Value::Null => Ok(Value::Object(Map::new())),
         value @ Value::Object(_) => Ok(value),
@@ -32,11 +32,45 @@ pub(super) fn place(error: &serde_yaml::Error) -> Option<Place> {
     })
 }
 
-/// Returns the library's message without the position, which is printed in front of it.
-fn sentence(error: &serde_yaml::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" at line ").unwrap_or(text.len());
-    format!("is not readable YAML: {}", &text[..end])
+/// Returns the place and the sentence of an error: the library's message without the position,
+/// which is printed in front of it, and what to do about it, where that shows.
+fn told(text: &str, error: &serde_yaml::Error) -> (Option<Place>, String) {
+    let (place, message) = (place(error), error.to_string());
+    if message.contains("more than one document") {
+        let reason = "a second document begins here, and a configuration is one; take this `---` out";
+        return (second_document(text), reason.to_owned());
+    }
+    let end = message.find(" at line ").unwrap_or(message.len());
+    let mend = place.map_or("", |place| mend(text, place));
+    (place, format!("is not readable YAML: {}{mend}", &message[..end]))
+}
+
+/// Finds the mark that begins a second document. The library does not tell where it is.
+fn second_document(text: &str) -> Option<Place> {
+    let mut has_begun = false;
+    for (line, content) in (1..).zip(text.lines()) {
+        let content = content.trim_end();
+        let is_mark = content == "---" || content.starts_with("--- ");
+        if is_mark && has_begun {
+            return Some(Place { line, column: 1 });
+        }
+        has_begun |= is_mark || !(content.is_empty() || content.trim_start().starts_with(['#', '%']));
+    }
+    None
+}
+
+/// Says what to do about two usual mistakes, if one of them is what the library stopped at.
+fn mend(text: &str, place: Place) -> &'static str {
+    let line = text.lines().nth(place.line.saturating_sub(1)).unwrap_or_default();
+    let mut indentation = line.chars().take_while(|letter| letter.is_whitespace());
+    if indentation.any(|letter| letter == '\t') {
+        return ": a tab; indent with blanks";
+    }
+    let mut letters = line.chars().skip(place.column.saturating_sub(2));
+    if place.column > 1 && letters.next() == Some('$') && letters.next() == Some('{') {
+        return "; put `${...}` in quotes inside of braces and brackets";
+    }
+    ""
 }
 
 /// A JSON value that refuses a duplicate key; `Value`'s own reader accepts it.

@@ -206,11 +206,14 @@ impl Config {
 
     /// Reads the text of a file. Relative paths in it start at `folder`.
     pub fn parse(text: &str, origin: &Origin, folder: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
+        // Editors of Windows put this mark before the text.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut faults = Faults::new(origin);
         let mut value = match document::parse(text) {
             Ok(value) => value,
             Err((place, reason)) => return Err(vec![faults.of_text(place, reason)]),
         };
+        variable::expand_home(&mut value, environment, &mut faults);
         let mut secret_files = secret_file::named(&value, folder);
         if let (Origin::File(own), true) = (origin, secret_file::is_in_text(&value)) {
             secret_files.push(own.clone());
@@ -218,6 +221,7 @@ impl Config {
         // Docker Compose reads variables from there.
         secret_files.extend([folder.join(".env")].into_iter().filter(|file| file.is_file()));
         let replaced = variable::replace(&mut value, environment, &mut faults);
+        secret_file::check_spelling(&value, &replaced, &mut faults);
         let config = Self::from_value(value, folder, &replaced, environment, &mut faults);
         let config = config.map(|config| Self { secret_files, ..config });
         faults.locate(|path| position::locate(text, path));

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Config;
 use super::fault::Faults;
 use super::fault::KeyPath;
+use super::variable::{Replaced, unused_sources};
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
 pub(super) const SECRETS: [(&[&str], &str); 15] = [
@@ -112,6 +113,36 @@ pub(super) fn is_in_text(value: &Value) -> bool {
             .any(|(name, value)| speaks_of_a_secret(name) && !name.ends_with(ENDING) && is_written(value))
 }
 
+/// Adds a fault for each secret that is written as a shell writes a variable, which nothing
+/// replaces here.
+pub(super) fn check_spelling(value: &Value, replaced: &Replaced, faults: &mut Faults) {
+    let unused = unused_sources(value);
+    let is_used = |section: &[&'static str]| section.first().is_none_or(|first| !unused.contains(first));
+    for (section, key) in SECRETS.into_iter().filter(|(section, _)| is_used(section)) {
+        for place in places(value, section) {
+            let path = [place.as_slice(), &[key.to_owned()]].concat();
+            let text = value.pointer(&pointer(&path)).and_then(Value::as_str);
+            if let Some(name) = text.and_then(variable_of_shell)
+                && !replaced.contains(&path)
+            {
+                let reason = format!(
+                    "is the text `${name}`; write `${{{name}}}` for the variable, or put a secret that begins so into a \
+                     file and name that in `{key}{ENDING}`"
+                );
+                faults.add(path, reason);
+            }
+        }
+    }
+}
+
+/// Returns the name of the variable of which the whole text is made, as in `$GITHUB_TOKEN`.
+fn variable_of_shell(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix('$')?;
+    let is_first = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+    let is_name = name.starts_with(is_first) && name.chars().all(|letter| is_first(letter) || letter.is_ascii_digit());
+    is_name.then_some(name)
+}
+
 /// Returns the paths of a section: one, one for each place of a list, or one for each name.
 fn places(value: &Value, section: &[&str]) -> Vec<KeyPath> {
     if let Some((&ANY, parent)) = section.split_last() {
@@ -206,7 +237,7 @@ fn read(map: &mut Map<String, Value>, key: &str, section: &[String], folder: &Pa
         let reason = format!("`{key}` is given too; leave one of them out");
         return faults.add(path_of(&file_key), reason);
     }
-    match content(&file) {
+    match content(&file).and_then(|content| of_one_line(content, section)) {
         Ok(content) => {
             map.insert(key.to_owned(), content.into());
         }
@@ -228,6 +259,15 @@ fn content(file: &Path) -> Result<String, String> {
     match content.trim() {
         "" => Err("is empty".to_owned()),
         secret => Ok(secret.to_owned()),
+    }
+}
+
+/// Refuses a secret of several lines. What the variables of programs hold is theirs.
+fn of_one_line(content: String, section: &[String]) -> Result<String, String> {
+    let is_variable = section.last().is_some_and(|name| name == "env");
+    match content.lines().count() {
+        lines if lines > 1 && !is_variable => Err(format!("has {lines} lines; a secret is one")),
+        _ => Ok(content),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Replaces `${NAME}` and `${NAME:-default}` in values.
+//! Replaces `${NAME}` and `${NAME:-default}` in values, and `~/` at the beginning of paths.
 //!
 //! They are replaced after the YAML was read, so a value may hold quotes, colons and line breaks.
 //! `$${` stands for `${`. Replaced text is not searched again.
@@ -43,9 +43,44 @@ pub(super) fn replace(value: &mut Value, environment: Variables<'_>, faults: &mu
     replaced
 }
 
+/// Replaces `~/` at the beginning of a path by the home of the user, as a shell does.
+pub(super) fn expand_home(value: &mut Value, environment: Variables<'_>, faults: &mut Faults) {
+    let home = environment("HOME").filter(|home| !home.is_empty());
+    walk(value, &mut Vec::new(), &mut |path, text| {
+        let Some(below) = text.strip_prefix("~/").filter(|_| is_path(path)) else {
+            return;
+        };
+        match &home {
+            Some(home) => *text = format!("{home}/{below}"),
+            None => faults.add(
+                path.clone(),
+                "begins with `~/`, and HOME is not set; write the whole path",
+            ),
+        }
+    });
+}
+
+/// Tells whether the value of a key is a path of this machine.
+fn is_path(path: &[String]) -> bool {
+    const PATHS: [&[&str]; 4] = [
+        &["state_dir"],
+        &["logs", "directory"],
+        &["command_executor", "executor_path"],
+        &["environment", "kubernetes", "kubeconfig"],
+    ];
+    let is_file = match path {
+        [.., section, key] => key.ends_with("_file") || key == "dockerfile" || section == "persona_files",
+        [key] => key.ends_with("_file"),
+        [] => false,
+    };
+    // What stands in `extra_body` is the model server's.
+    let is_own = !path.iter().any(|part| part == "extra_body");
+    is_own && (is_file || PATHS.iter().any(|known| path == *known))
+}
+
 /// Returns the sections of sources that `task_sources` leaves out; none where a variable in it may
 /// name them.
-fn unused_sources(value: &Value) -> Vec<&'static str> {
+pub(super) fn unused_sources(value: &Value) -> Vec<&'static str> {
     let named: Vec<&str> = match value.get("task_sources").and_then(Value::as_array) {
         Some(named) => named.iter().filter_map(Value::as_str).collect(),
         None => return Vec::new(),

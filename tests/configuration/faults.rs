@@ -76,7 +76,10 @@ fn text_that_is_no_yaml_or_no_mapping_is_told_with_its_place() {
     insta::assert_snapshot!(faults("consumers: 1\nconsumers: 2\n"), @"config.yaml:2:1: is not readable YAML: the key 'consumers' is given twice; leave one of them out");
     insta::assert_snapshot!(faults("llm: {provider: ollama\nconsumers: 2\n"), @"config.yaml:2:10: is not readable YAML: did not find expected ',' or '}'");
     insta::assert_snapshot!(faults("- a\n"), @"config.yaml: must be a mapping: lines of the form `key: value`");
-    insta::assert_snapshot!(faults("a: 1\n---\nb: 2\n"), @"config.yaml: is not readable YAML: deserializing from YAML containing more than one document is not supported");
+    insta::assert_snapshot!(faults("---\n# A comment\na: 1\n---\nb: 2\n"), @"config.yaml:4:1: a second document begins here, and a configuration is one; take this `---` out");
+    insta::assert_snapshot!(faults("llm:\n\tprovider: ollama\n"), @"config.yaml:2:1: is not readable YAML: found character that cannot start any token: a tab; indent with blanks");
+    insta::assert_snapshot!(faults("github: {token: ${GITHUB_TOKEN}}\n"), @"config.yaml:1:18: is not readable YAML: did not find expected ',' or '}'; put `${...}` in quotes inside of braces and brackets");
+    insta::assert_snapshot!(faults("\u{feff}llm: {}\nconsumers: 0\n"), @"config.yaml:2:1: consumers: must be at least 1");
     assert!(Given::file("").load().is_ok());
 }
 
@@ -125,6 +128,19 @@ fn a_secret_file_that_is_missing_empty_or_one_too_many_is_a_fault() {
     config.yaml:3:20: gitlab.token_file: `token` is given too; leave one of them out
     config.yaml:4:34: llm.openai.api_key_file: the file empty is empty
     ");
+}
+
+#[test]
+fn a_secret_is_neither_a_variable_of_the_shell_nor_of_several_lines() {
+    let github = |secret: &str| {
+        let section = format!("github: {{{secret}, repositories: [a/b]}}");
+        Given::file(&format!("task_sources: [github]\n{section}\n"))
+    };
+    insta::assert_snapshot!(github("token: $GITHUB_TOKEN").faults(), @"config.yaml:2:10: github.token: is the text `$GITHUB_TOKEN`; write `${GITHUB_TOKEN}` for the variable, or put a secret that begins so into a file and name that in `token_file`");
+    github("token: '${TOKEN}'").with("TOKEN", "$GITHUB_TOKEN").loads();
+    github("token: $2b$xyz").loads();
+    let file = github("token_file: token.txt");
+    insta::assert_snapshot!(file.and("token.txt", "one\ntwo\n").faults(), @"config.yaml:2:10: github.token_file: the file token.txt has 2 lines; a secret is one");
 }
 
 /// Checks that each text, which has one fault, is refused with its place.

@@ -75,6 +75,25 @@ fn an_app_and_a_token_exclude_each_other_and_the_key_must_be_there() {
 }
 
 #[test]
+fn a_path_may_begin_at_the_home_of_the_user() {
+    let text = "state_dir: ~/state\nlogs: {directory: ~/logs}\nllm: {ollama: {model: ~/model}}\n";
+    let config = with_github(text).with("HOME", "/home/me").loads();
+    assert_eq!(config.state_dir, Path::new("/home/me/state"));
+    assert_eq!(config.logs.directory, Path::new("/home/me/logs"));
+    assert_eq!(config.llm.ollama.model, "~/model");
+    insta::assert_snapshot!(with_github(text).faults(), @"
+    config.yaml:3:1: state_dir: begins with `~/`, and HOME is not set; write the whole path
+    config.yaml:4:8: logs.directory: begins with `~/`, and HOME is not set; write the whole path
+    ");
+    let github = "task_sources: [github]\ngithub: {token_file: ~/token, repositories: [a/b]}\n";
+    let faults = Given::file(github).with("HOME", "/nowhere").faults();
+    assert!(
+        faults.contains("github.token_file: the file /nowhere/token cannot be read"),
+        "{faults}"
+    );
+}
+
+#[test]
 fn a_section_whose_lines_are_commented_out_has_its_defaults() {
     let config = with_github("budget:\n  # tokens: 5\nllm:\n  openai:\n    api_key:\n").loads();
     assert!(config.budget.tokens.is_none() && config.llm.openai.api_key.is_none());
