@@ -71,7 +71,6 @@ search_code, ingest_code and prune_code search the code index of a folder, and s
     name = "coding-agent",
     version,
     after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
-    disable_help_subcommand = true,
     max_term_width = 100
 )]
 pub struct Arguments {
@@ -192,6 +191,9 @@ pub enum Command {
         /// The folder; it is made where it is missing
         folder: PathBuf,
     },
+    /// Print the version, as --version does
+    #[command(hide = true)]
+    Version,
     /// Run an MCP server that ends with this program (used by the program itself)
     #[command(hide = true)]
     McpGuard {
@@ -330,6 +332,10 @@ pub struct Doctor {
     /// all of it arrives; with a paid model this costs as much as that prompt
     #[arg(long)]
     pub model: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -456,6 +462,9 @@ mod tests {
             "coding-agent --help",
             "coding-agent --version",
             "coding-agent run --help",
+            "coding-agent help",
+            "coding-agent help status",
+            "coding-agent config help check",
         ] {
             assert_eq!(read(line), Err(0), "{line}");
         }
@@ -495,6 +504,7 @@ mod tests {
           store         Move the store to a database that several machines share
           completions   Print a completion script for a shell
           manual        Write the manual pages of all commands into a folder
+          help          Print this message or the help of the given subcommand(s)
 
         Options:
               --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or

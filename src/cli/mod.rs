@@ -65,6 +65,10 @@ fn run(arguments: Arguments) -> ExitCode {
             exit::SUCCESS.into()
         }
         Command::Manual { folder } => shipped::manual(&folder),
+        Command::Version => {
+            session::print(concat!("coding-agent ", env!("CARGO_PKG_VERSION")));
+            exit::SUCCESS.into()
+        }
         Command::McpGuard { mask, input, command } => crate::tool::guard::run(&command, mask, input.as_deref()),
         Command::Evaluations(asked) => session::on_runtime(async move { evaluations::show(config, &asked).await }),
         Command::Index { root, command } => {

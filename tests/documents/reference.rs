@@ -35,7 +35,8 @@ fn describe(command: &mut clap::Command, name: &str, page: &mut String) {
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     write!(page, "\n## `{name}`\n\n```text\n{}\n```\n", lines.join("\n").trim_end()).unwrap();
     for inner in command.get_subcommands_mut() {
-        if !inner.is_hide_set() {
+        // That of `help` is every other command again.
+        if !inner.is_hide_set() && inner.get_name() != "help" {
             let name = format!("{name} {}", inner.get_name());
             describe(inner, &name, page);
         }

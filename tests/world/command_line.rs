@@ -103,6 +103,7 @@ async fn each_command_explains_itself() {
           --model          Also ask the model for a reply, and send it a prompt as long as its window to
                            see whether all of it arrives; with a paid model this costs as much as that
                            prompt
+          --json           Print JSON
       -h, --help           Print help
 
     Exit codes:
@@ -123,6 +124,7 @@ async fn each_command_explains_itself() {
     Commands:
       check   Report everything that is wrong in the file, with line and column
       schema  Print the file's JSON Schema, for editors
+      help    Print this message or the help of the given subcommand(s)
 
     Options:
           --config <PATH>  Configuration file [default: $CODING_AGENT_CONFIG, ./config.yaml or
@@ -143,6 +145,21 @@ async fn each_command_explains_itself() {
                            /etc/coding-agent/config.yaml]
       -h, --help           Print help (see more with '--help')
     ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn help_and_version_are_commands_too() {
+    let world = World::start().await;
+    for (command, option) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "status"][..], &["status", "--help"][..]),
+        (&["version"][..], &["--version"][..]),
+    ] {
+        let asked = world.command(command).await;
+        assert_eq!((asked.code, asked.stderr.as_str()), (Some(0), ""), "{command:?}");
+        assert_eq!(asked.stdout, world.command(option).await.stdout, "{command:?}");
+    }
     world.finish().await;
 }
 

@@ -5,7 +5,7 @@ mod owners;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Permission;
@@ -133,6 +133,16 @@ async fn wrong_tokens_are_told_once() {
     2 to fix.
     ");
     assert_eq!(ended.code, Some(1));
+    let for_scripts = world.command(&["doctor", "--json"]).await;
+    assert_eq!(for_scripts.code, Some(1));
+    let found: Value = serde_json::from_str(&for_scripts.stdout).unwrap();
+    let expected = json!({
+        "subject": "GitHub token",
+        "verdict": "bad",
+        "detail": "the answer was 401 Unauthorized: Bad credentials",
+        "remedy": "the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)",
+    });
+    assert_eq!(found[1], expected);
     world.finish().await;
 }
 

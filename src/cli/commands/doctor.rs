@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
+use serde_json::{Value, json};
 
 use crate::cli::arguments::Doctor;
 use crate::cli::exit;
@@ -28,13 +29,37 @@ pub async fn examine(config: Option<&Path>, asked: &Doctor) -> ExitCode {
         ModelCheck::Server
     };
     let findings = doctor::examine(&config, &host(), check).await;
-    let is_coloured = std::io::stdout().is_terminal() && environment("NO_COLOR").is_none_or(|value| value.is_empty());
-    print(Redactor::new(&config.secrets()).clean(&report(&findings, is_coloured)));
+    let redactor = Redactor::new(&config.secrets());
+    if asked.json {
+        print(as_json(&findings, &redactor));
+    } else {
+        let is_coloured =
+            std::io::stdout().is_terminal() && environment("NO_COLOR").is_none_or(|value| value.is_empty());
+        print(redactor.clean(&report(&findings, is_coloured)));
+    }
     if findings.iter().any(Finding::is_bad) {
         exit::FAILED.into()
     } else {
         exit::SUCCESS.into()
     }
+}
+
+fn as_json(findings: &[Finding], redactor: &Redactor) -> Value {
+    let clean = |text: &str| redactor.clean(text).into_string();
+    let entry = |finding: &Finding| {
+        let (verdict, detail, remedy) = match &finding.verdict {
+            Verdict::Good { detail } => ("good", detail, None),
+            Verdict::Doubtful { detail, remedy } => ("doubtful", detail, Some(remedy)),
+            Verdict::Bad { detail, remedy } => ("bad", detail, Some(remedy)),
+        };
+        json!({
+            "subject": clean(&finding.subject),
+            "verdict": verdict,
+            "detail": clean(detail),
+            "remedy": remedy.map(|text| clean(text.as_str())),
+        })
+    };
+    findings.iter().map(entry).collect()
 }
 
 fn report(findings: &[Finding], is_coloured: bool) -> String {
