@@ -117,7 +117,10 @@ impl History {
     }
 
     async fn write<F: Future<Output = Result<(), StoreError>>>(&self, what: impl FnOnce(Store) -> F) {
-        let written = timeout(PATIENCE, async { what(Store::open(self.records.store.clone()).await?).await }).await;
+        let written = timeout(PATIENCE, async {
+            what(Store::open(self.records.store.clone()).await?).await
+        })
+        .await;
         match written {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "an evaluation was not recorded"),

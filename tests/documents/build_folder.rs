@@ -214,7 +214,10 @@ fn with_target_and_linker_the_executor_for_another_processor_lies_beside_the_pro
 #[test]
 fn what_is_wanted_for_chosen_tests_is_said_before_anything_is_set_up() {
     let machine = Machine::with(&[]);
-    machine.has("cargo", "case $1 in --version) echo 'cargo 99.0.0' ;; *) exit 1 ;; esac");
+    machine.has(
+        "cargo",
+        "case $1 in --version) echo 'cargo 99.0.0' ;; *) exit 1 ;; esac",
+    );
     for what in ["nextest", "test-engines", "test-kubernetes", "test-postgres"] {
         let output = machine.sets_up(what, &[]);
         assert!(output.stdout.is_empty(), "{what} has begun: {output:?}");
@@ -230,7 +233,10 @@ fn a_model_that_is_missing_is_said_before_anything_is_set_up() {
         (&[], "no model is named: set OPENAI_BASE_URL with OPENAI_MODEL"),
         (&[("OPENAI_BASE_URL", "http://127.0.0.1:1")], "OPENAI_MODEL is not set"),
         (&[("OLLAMA_HOST", "127.0.0.1:1")], "OLLAMA_MODEL is not set"),
-        (&[("MODEL_FILE", "/nowhere/model.gguf")], "MODEL_FILE=/nowhere/model.gguf is no file"),
+        (
+            &[("MODEL_FILE", "/nowhere/model.gguf")],
+            "MODEL_FILE=/nowhere/model.gguf is no file",
+        ),
     ];
     for (variables, wanted) in cases {
         let output = machine.sets_up("solve-rate", variables);

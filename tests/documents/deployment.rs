@@ -74,7 +74,15 @@ fn the_service_of_the_compose_file_is_the_program_as_it_is() {
 #[test]
 fn what_is_one_s_own_beside_the_compose_file_gets_into_no_commit_and_no_image() {
     let (for_git, for_images) = (read(".gitignore"), read(".dockerignore"));
-    for own in [".env", "config.yaml", "*.pem", "secrets", "our-cluster", "state", "logs"] {
+    for own in [
+        ".env",
+        "config.yaml",
+        "*.pem",
+        "secrets",
+        "our-cluster",
+        "state",
+        "logs",
+    ] {
         let is_own = |line: &str| line.trim_matches('/') == own;
         assert!(for_git.lines().any(is_own), "git takes {own}");
         assert!(for_images.lines().any(is_own), "{own} gets into the image");

@@ -20,8 +20,7 @@ const PROMPT: &str = include_str!("prompt.txt");
 const SERVER: &str = "chat";
 const DELEGATE: &str = "delegate";
 /// How a model hands a request over without native calls.
-const DELEGATE_IN_JSON: &str =
-    "\nTo hand over, reply with this JSON object and nothing else:\n{\"comment\":\"what for\",\"command\":\
+const DELEGATE_IN_JSON: &str = "\nTo hand over, reply with this JSON object and nothing else:\n{\"comment\":\"what for\",\"command\":\
      {\"tool\":\"chat/delegate\",\"args\":{\"route\":\"CODE\",\"task\":\"the whole request\"}}}";
 
 /// Arguments of the tool by which the chat model delegates.

@@ -124,7 +124,10 @@ async fn a_worker_whose_window_fills_up_looks_no_further_and_what_it_found_is_to
     let reads = || {
         std::array::from_fn::<_, 8, _>(|place| {
             let lines = [place * 200 + 1, place * 200 + 200];
-            ("repository/read_file", json!({ "path": "large.txt", "view_range": lines }))
+            (
+                "repository/read_file",
+                json!({ "path": "large.txt", "view_range": lines }),
+            )
         })
     };
     let script = world.model.for_task(ANALYZE).calls_all(reads()).calls_all(reads());

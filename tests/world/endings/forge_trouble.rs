@@ -355,7 +355,10 @@ async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     let said = issue.comments_of(world.github.bot()).pop().unwrap();
-    assert!(said.contains("The result was not approved: No rules, please."), "{said}");
+    assert!(
+        said.contains("The result was not approved: No rules, please."),
+        "{said}"
+    );
     assert!(world.github.pulls().is_empty());
     world.finish().await;
 }

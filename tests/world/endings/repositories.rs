@@ -256,7 +256,10 @@ async fn a_branch_that_the_plan_names_and_nobody_made_gives_way_to_the_default()
 async fn an_outage_of_a_repository_that_is_called_like_a_refusal_fails_nothing() {
     let mut world = World::start().await;
     world.configure(|config| config["github"]["repositories"] = json!(["acme/redirector"]));
-    let issue = world.github.repository("acme/redirector").open_issue("Greet the reader");
+    let issue = world
+        .github
+        .repository("acme/redirector")
+        .open_issue("Greet the reader");
     issue.label("coding agent");
     let is_away = Disturbance::of("GET /acme/redirector.git/info/refs", Fault::Drops).always();
     world.github.disturb(is_away);

@@ -19,6 +19,7 @@ use crate::agent::dialogue::room;
 use crate::agent::pictures;
 use crate::agent::prompt::{self, Remarks};
 use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;

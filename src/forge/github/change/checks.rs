@@ -49,9 +49,8 @@ impl Api {
         let tells_of_failure = |status: &schema::CommitStatus| matches!(status.state.as_str(), "failure" | "error");
         let has_one_failed = runs.iter().any(has_failed) || statuses.iter().any(tells_of_failure);
         let now = self.client.clock().now().unwrap_or_else(Utc::now);
-        let is_awaited = |status: &schema::CommitStatus| {
-            status.state == "pending" && !(has_one_failed && stands_still(status, now))
-        };
+        let is_awaited =
+            |status: &schema::CommitStatus| status.state == "pending" && !(has_one_failed && stands_still(status, now));
         if runs.iter().any(is_running) || statuses.iter().any(is_awaited) {
             return Ok(Checks::Running);
         }
