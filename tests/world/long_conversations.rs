@@ -128,7 +128,10 @@ async fn without_a_summary(is_native: bool, no_summary: impl Fn(Script<'_>) -> S
 #[tokio::test]
 async fn a_summary_that_would_fill_a_small_window_is_cut_in_the_middle() {
     let world = near_the_window(false).await;
-    let numbers: String = (0..2_500).map(|number| format!("{number} ")).collect();
+    let numbers = (0..2_500)
+        .map(|number: u32| number.to_string())
+        .collect::<Vec<_>>()
+        .join(" ");
     world
         .model
         .says(&format!("Counted from 0 to 4500: {numbers}and nothing is left."))

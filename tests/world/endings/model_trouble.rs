@@ -286,7 +286,10 @@ async fn a_reply_that_is_cut_where_the_window_is_full_is_asked_for_again() {
     world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
     world.model.has_window(4_096);
     // With the prompt before it, about as long as the window.
-    let filling: String = (0..2_600).map(|number| format!("{number} ")).collect();
+    let filling = (0..2_600)
+        .map(|number: u32| number.to_string())
+        .collect::<Vec<_>>()
+        .join(" ");
     let planned = format!(r#"{{"phase": "planning", "comment": "{filling}"#);
     let step = format!(r#"{{"comment": "Writing", "tool": "bash", "args": {{"command": "echo {filling}"#);
     let script = world.model.says(&planned).cut().plans(plan());
