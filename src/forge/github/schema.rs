@@ -30,8 +30,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Returns the account of an answer of GraphQL under the name that REST gives it: GraphQL leaves
-    /// out the `[bot]` of an App's.
+    /// Returns an account of GraphQL as REST names it: there an App's has no `[bot]`.
     pub(crate) fn named_as_in_rest(mut self) -> Self {
         if self.is_program() && !self.login.ends_with("[bot]") {
             self.login.push_str("[bot]");

@@ -54,7 +54,7 @@ impl ForgeMeters {
             }
         }
         for (forge, searches) in service.forge_searches() {
-            // Both outcomes from the beginning: an increase is only seen of a figure that was there.
+            // Both from the beginning: an increase is only seen of a figure that was there.
             for (outcome, count) in [("ok", searches.good), ("failed", searches.failed)] {
                 let counter = self.searches.with_label_values(&[forge.as_str(), outcome]);
                 counter.inc_by(count.saturating_sub(counter.get()));
