@@ -246,3 +246,28 @@ async fn what_a_planner_reads_at_once_leaves_room_for_the_plan() {
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_planner_whose_task_fills_most_of_the_window_looks_once() {
+    let world = with_long_texts(6_000).await;
+    let read = json!({"path": TEXTS[0]});
+    greets(world.model.script().calls("repository/read_file", read).plans(plan()));
+    // A character has three bytes and is a token: the prompt takes two thirds of the window.
+    let long = "読者に挨拶をすること。".repeat(500);
+    let issue = world
+        .github
+        .open_issue("Greet the reader")
+        .body(&long)
+        .comment("alice", &long)
+        .label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let seen = world.model.requests()[1].last_user_message();
+    for part in ["A line of words", " left out"] {
+        assert!(seen.contains(part), "{seen}");
+    }
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}

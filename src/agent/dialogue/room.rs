@@ -11,10 +11,11 @@ use crate::llm::config::role::Role;
 pub(crate) const NEARLY_FULL: u64 = 70;
 /// Fullness above which the request for a summary no longer fits behind the whole.
 pub(crate) const FULL: u64 = 90;
-/// Fullness from which on the planner looks at nothing more. It has no summary, and its plan is
-/// still to be written.
+/// Fullness from which on a planner that has looked looks at nothing more. It has no summary, and
+/// its plan is still to be written.
 pub(crate) const LOOKED_ENOUGH: u64 = 60;
-/// Fullness up to which the outputs of one look may fill the window.
+/// Fullness up to which the outputs of one look may fill the window. From it on the planner does
+/// not look at all.
 pub(crate) const LOOKED: u64 = 75;
 
 /// Share of the newest turns, which a summary leaves as they are.

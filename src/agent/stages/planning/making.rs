@@ -121,7 +121,9 @@ async fn converse(
         let enough = if looks >= most_looks {
             Some(LOOKED_OFTEN)
         } else {
-            (chat.fullness() >= room::LOOKED_ENOUGH).then_some(WINDOW_IS_FULL)
+            // The task alone may fill as much. The outputs of a first look are cut to the rest.
+            let full = if looks == 0 { room::LOOKED } else { room::LOOKED_ENOUGH };
+            (chat.fullness() >= full).then_some(WINDOW_IS_FULL)
         };
         let may_look = enough.is_none();
         chat.hold_to(Some(form_of_step(&run.claim, if may_look { tools } else { &[] })));
