@@ -82,6 +82,7 @@ async fn a_conversation_that_nears_the_window_gives_way_to_a_summary_and_goes_on
 async fn a_summary_that_does_not_come_destroys_nothing() {
     without_a_summary(false, |script| script.says(" ")).await;
     without_a_summary(false, |script| script.says("What was decided: to cou").cut()).await;
+    without_a_summary(false, |script| script.done("All is done.")).await;
     without_a_summary(false, goes_on).await;
     without_a_summary(true, goes_on).await;
 }

@@ -61,14 +61,15 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
 }
 
 /// Returns the summary that a reply holds. There is none in a reply that was cut, nor in one that
-/// goes on with the work by a call or a whole file: it would take the place of all that was said.
+/// goes on with the work by a call or a whole file, or ends it: it would take the place of all that
+/// was said.
 fn summary_in(reply: &Reply, form: ReplyForm) -> Option<String> {
     let text = decode::without_thinking(&reply.text);
     let has_files = form == ReplyForm::Files && !files::blocks_with_paths(&text).is_empty();
     let goes_on = has_files
         || !reply.calls.is_empty()
         || !reply.broken_calls.is_empty()
-        || decode::turn(reply).is_ok_and(|turn| !turn.calls.is_empty());
+        || decode::turn(reply).is_ok_and(|turn| turn.done || !turn.calls.is_empty());
     let is_summary = !goes_on && !reply.cut && !text.is_empty() && text.len() <= LONGEST_SUMMARY;
     is_summary.then_some(text)
 }
