@@ -158,7 +158,7 @@ impl ErrorResponse {
             },
             window => LlmError::TooLong {
                 needed,
-                window: window.unwrap_or(info.window),
+                window: window.unwrap_or(info.room()),
             },
         }
     }
@@ -214,7 +214,7 @@ mod tests {
             model: "gpt".to_owned(),
             address: "http://model.test".to_owned(),
             window: 8_192,
-            longest_reply: 0,
+            longest_reply: 1_024,
             headers: HeaderMap::new(),
             key_hint: "check the key".to_owned(),
             address_hint: "check the address".to_owned(),
@@ -304,7 +304,7 @@ mod tests {
                     r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
                     true,
                 ),
-                too_long(9000, 8192),
+                too_long(9000, 7168),
             ),
             (
                 (
@@ -322,7 +322,7 @@ mod tests {
                     r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
                     false,
                 ),
-                too_long(9000, 8192),
+                too_long(9000, 7168),
             ),
             (
                 (400, None, r#"{"error":"gemma does not support tools"}"#, true),
