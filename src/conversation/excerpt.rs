@@ -6,6 +6,9 @@ const MOST_BYTES: usize = 32 * 1024;
 const FEWEST_BYTES: usize = 4 * 1024;
 /// Percentage of the window that one output may take.
 const SHARE: u64 = 10;
+/// Fewest bytes of a token: a character of Chinese or Japanese has three, and a token of other text
+/// has more.
+const BYTES_OF_TOKEN: u64 = 3;
 
 /// Returns `text` when it has at most `max_bytes`, else its head and tail with a line between them
 /// that says how much was left out and, when given, where the whole is kept. Never cuts inside a
@@ -40,6 +43,12 @@ pub fn most_bytes_of_output(window: u64, calls: usize) -> usize {
 /// Returns `percent` of a window of so many tokens as bytes of text, at four bytes a token.
 pub fn bytes_of_window(window: u64, percent: u64) -> usize {
     usize::try_from(window * 4 * percent / 100).unwrap_or(usize::MAX)
+}
+
+/// Returns how many bytes of text fit `percent` of a window of so many tokens, whatever its
+/// language: Chinese and Japanese have the fewest bytes in a token.
+pub fn bytes_that_fit(window: u64, percent: u64) -> usize {
+    usize::try_from(window * BYTES_OF_TOKEN * percent / 100).unwrap_or(usize::MAX)
 }
 
 /// Returns a cautious estimate of the number of tokens in `text`, for budgets before the provider
@@ -85,6 +94,16 @@ mod tests {
         assert_eq!(most_bytes_of_output(32_768, 8), 13_107 * 5 / 2 / 8);
         assert_eq!(most_bytes_of_output(1_000_000, 2), MOST_BYTES);
         assert_eq!(most_bytes_of_output(4_096, 1), FEWEST_BYTES);
+    }
+
+    #[test]
+    fn japanese_fits_as_well_as_other_text() {
+        for text in ["日本語の文章です。", "Some words of prose. "] {
+            let bytes = bytes_that_fit(8_192, 50);
+            let filling = text.repeat(bytes / text.len());
+            assert!(estimated_tokens(&filling) <= 8_192 / 2, "{text}");
+        }
+        assert_eq!(bytes_that_fit(8_192, 0), 0);
     }
 
     #[test]

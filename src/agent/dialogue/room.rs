@@ -29,10 +29,6 @@ const UNREAD: u64 = 5;
 /// Most bytes of a reply that cannot be read, in any window.
 const MOST_UNREAD: usize = 2 * 1024;
 
-/// Fewest bytes of a token: a character of Chinese or Japanese has three, and a token of other text
-/// has more.
-const BYTES_OF_TOKEN: u64 = 3;
-
 /// Returns `percent` of the model's window as bytes of text, at four bytes a token.
 pub(crate) fn bytes_of_window(claim: &Claim, percent: u64) -> usize {
     excerpt::bytes_of_window(claim.window(), percent)
@@ -62,6 +58,5 @@ pub(crate) fn bytes_of_unread(claim: &Claim) -> usize {
 /// model's window.
 pub(crate) fn bytes_until(claim: &Claim, chat: &Chat, percent: u64) -> usize {
     let left = percent.saturating_sub(chat.fullness());
-    let window = claim.model(chat.role()).window();
-    usize::try_from(window * BYTES_OF_TOKEN * left / 100).unwrap_or(usize::MAX)
+    excerpt::bytes_that_fit(claim.model(chat.role()).window(), left)
 }

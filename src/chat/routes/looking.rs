@@ -210,7 +210,7 @@ fn most_bytes(dialogue: &Dialogue<'_>, calls: usize) -> usize {
     if filled >= ENOUGH {
         return 0;
     }
-    let room = excerpt::bytes_of_window(window, MOST_FILLED - filled);
+    let room = excerpt::bytes_that_fit(window, MOST_FILLED - filled);
     excerpt::most_bytes_of_output(window, calls).min(room / calls.max(1))
 }
 

@@ -116,9 +116,10 @@ async fn a_worker_looks_again_until_the_limit_and_what_it_found_is_told() {
 async fn a_worker_whose_window_fills_up_looks_no_further_and_what_it_found_is_told() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
-    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(5_000));
-    world.model.has_window(5_000);
-    let large = "A line of a large file.\n".repeat(2_000);
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
+    world.model.has_window(4_096);
+    // A character has three bytes and is a token.
+    let large = "大きなファイルの一行。\n".repeat(2_000);
     let files = [("large.txt", large.as_str())];
     world.github.default_repository().commit("main", "Grow", &files);
     let reads = || {
@@ -141,6 +142,8 @@ async fn a_worker_whose_window_fills_up_looks_no_further_and_what_it_found_is_to
     let requests = world.model.requests();
     let (first, second) = (requests[1].last_user_message(), requests[2].last_user_message());
     assert_eq!(first.matches("bytes left out").count(), 8, "{first}");
+    // What was free of three quarters of the window, and the JSON around it.
+    assert!(first.len() < 9_500, "{} bytes", first.len());
     assert_eq!(second.matches("not run").count(), 8, "{second}");
     for told in [first, second] {
         assert!(
