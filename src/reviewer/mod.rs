@@ -81,6 +81,8 @@ pub struct Call {
     pub model: String,
     pub usage: Usage,
     pub took: Duration,
+    /// Whether it was no reply at all, see [`UnusedReply`].
+    pub is_unused: bool,
 }
 
 /// The reason why there is no review.
@@ -247,6 +249,7 @@ impl Reviewer {
             model,
             usage: reply.usage,
             took: begun.elapsed(),
+            is_unused: false,
         });
         reading::read(&reply, self.mode).map_err(|error| Miss::Again(NoReview::Unreadable(error.to_string())))
     }
@@ -260,7 +263,12 @@ impl Reviewer {
         chat.give_up_after(self.timeout);
         let answer = chat.get_response().await;
         for UnusedReply { model, usage, took } in chat.take_unused() {
-            paid.push(Call { model, usage, took });
+            paid.push(Call {
+                model,
+                usage,
+                took,
+                is_unused: true,
+            });
         }
         let reply = answer.map_err(|error| {
             let reason = error.to_string();

@@ -5,6 +5,7 @@ mod asked;
 mod cited;
 mod kills;
 mod local;
+mod paid;
 mod programs;
 mod results;
 mod turns;

@@ -155,7 +155,8 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
     Ok((reply, called))
 }
 
-/// Counts a call of the model that has this role; returns the fact, which is still to be noted.
+/// Counts a call of the model that has this role as a turn; returns the fact, which is still to be
+/// noted.
 pub(crate) async fn count(
     claim: &mut Claim,
     (model, role): (&str, Role),
@@ -169,8 +170,9 @@ pub(crate) async fn count(
     Ok(called)
 }
 
-/// Adds what a call used to the totals of the run and of the day; returns the fact.
-async fn book(
+/// Adds what a call used to the totals of the run and of the day; returns the fact. The call is no
+/// turn.
+pub(crate) async fn book(
     claim: &mut Claim,
     (model, role): (&str, Role),
     usage: Usage,

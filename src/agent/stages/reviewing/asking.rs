@@ -101,16 +101,15 @@ async fn ask_once(
     let judgement = async { Ok::<_, Interruption>(reviewer.review(&matter.document.text).await) };
     let judgement = claim.unless_stopped(judgement).await?;
     let facts = count(claim, reviewer, &judgement.calls).await?;
-    let answer = match judgement.review {
-        Ok(review) => Ok(redaction::clean_review(&review, &claim.services.redactor)),
-        Err(NoReview::NotLocal(reason)) => return Err(Interruption::refused_by_policy(reason)),
-        Err(NoReview::Later { until, reason }) => return Err(Interruption::Postponed { until, reason }),
-        Err(error) => Err(claim.services.redactor.clean(&error.to_string()).into_string()),
+    let kept = match answer(claim, judgement.review) {
+        Ok(answer) => keep(claim, matter, answer).await,
+        Err(interruption) => Err(interruption),
     };
-    keep(claim, matter, answer).await?;
+    // The calls are paid, whatever came of them.
     for fact in facts {
         claim.note(fact);
     }
+    kept?;
     let given = loop_of(&mut claim.record, matter.judged).rounds().last().cloned();
     match given.map(|round| round.opinion) {
         Some(Opinion::Missing(reason)) => claim.note(Fact::ReviewMissing {
@@ -141,10 +140,29 @@ async fn count(claim: &mut Claim, reviewer: &Reviewer, calls: &[Call]) -> Result
     let mut facts = Vec::new();
     if let Asked::Model(_) = reviewer.asked {
         for call in calls {
-            facts.push(ask::count(claim, (&call.model, Role::Reviewer), call.usage, call.took).await?);
+            let by = (call.model.as_str(), Role::Reviewer);
+            facts.push(if call.is_unused {
+                ask::book(claim, by, call.usage, call.took).await?
+            } else {
+                ask::count(claim, by, call.usage, call.took).await?
+            });
         }
     }
     Ok(facts)
+}
+
+/// Returns the review, or the reason why there is none, without secrets.
+///
+/// # Errors
+/// If the reviewer may not be asked, or is to be asked later.
+fn answer(claim: &Claim, review: Result<Review, NoReview>) -> Result<Result<Review, String>, Interruption> {
+    let redactor = &claim.services.redactor;
+    match review {
+        Ok(review) => Ok(Ok(redaction::clean_review(&review, redactor))),
+        Err(NoReview::NotLocal(reason)) => Err(Interruption::refused_by_policy(reason)),
+        Err(NoReview::Later { until, reason }) => Err(Interruption::Postponed { until, reason }),
+        Err(error) => Ok(Err(redactor.clean(&error.to_string()).into_string())),
+    }
 }
 
 /// Records the answer with the blockers that count, and saves it.

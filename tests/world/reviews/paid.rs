@@ -1,0 +1,41 @@
+//! What reviews cost is counted, whatever comes of them.
+
+use serde_json::Value;
+
+use super::{PLANS, Team, good_plan};
+use crate::reading::{count, facts};
+
+/// Returns the turns of the run at which its reviewer was paid.
+fn paid(team: &Team) -> Vec<Value> {
+    let mut called = facts(&team.world, "model_called");
+    called.retain(|fact| fact["role"] == "reviewer");
+    called.iter().map(|fact| fact["turn"].clone()).collect()
+}
+
+#[tokio::test]
+async fn calls_of_a_review_that_has_to_wait_are_told_and_a_refusal_is_no_turn() {
+    let team = Team::start(PLANS()).await;
+    team.planner.plans(good_plan());
+    team.reviewer
+        .says("I like this plan very much.")
+        .rate_limited(Some(7_200));
+    let issue = team.world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = team.world.run().await;
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        team.world.story()
+    );
+    // The first turn was the planner's.
+    assert_eq!(paid(&team), [2], "{}", team.world.story());
+
+    team.reviewer.declines("I do not judge plans.");
+    issue.label("coding agent");
+    let ended = team.world.run().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", team.world.story());
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    assert_eq!(count(&team.world, "review_missing"), 1);
+    assert_eq!(paid(&team), [2, 2], "{}", team.world.story());
+    team.finish().await;
+}
