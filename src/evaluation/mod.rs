@@ -30,7 +30,7 @@ use tokio::time::interval;
 use crate::review::document::Document;
 use crate::review::evidence::{self, Known};
 use crate::review::score::Score;
-use crate::reviewer::{self, Reviewer};
+use crate::reviewer::{self, Call, Reviewer};
 use answer::Evaluation;
 use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
 use history::History;
@@ -103,19 +103,13 @@ impl Evaluations {
         for (number, document) in asked.documents.iter().enumerate() {
             let target_score = asked.target_score.unwrap_or(self.target_score);
             let entry = self.history.begin(asked, number, target_score).await;
-            let review = self.review(&document.content, asked);
-            tokio::pin!(review);
-            let mut ticks = interval(PROGRESS);
-            let evaluation = loop {
-                tokio::select! {
-                    evaluation = &mut review => break evaluation,
-                    () = context.ct.cancelled() => break Err(ErrorData::internal_error("the call was cancelled", None)),
-                    _ = ticks.tick() => {
-                        let seconds = begun.elapsed().as_secs();
-                        tell(context, number, total, &format!("document {} of {total}, {seconds} s", number + 1)).await;
-                    }
-                }
-            };
+            let mut calls = Vec::new();
+            let review = Box::pin(self.review(&document.content, asked, &mut calls));
+            let evaluation = unless_cancelled(context, (number, total), begun, review).await;
+            // Paid is also what a cancelled call was answered. What a program uses nobody tells.
+            if let reviewer::Asked::Model(_) = self.reviewer.asked {
+                self.history.count(&calls).await;
+            }
             self.history.end(entry, &evaluation).await;
             evaluations.push(Evaluation {
                 name: document.name.clone(),
@@ -138,15 +132,12 @@ impl Evaluations {
         }
     }
 
-    async fn review(&self, content: &str, asked: &Asked) -> Result<Evaluation, ErrorData> {
+    /// Returns the evaluation of a document; the reviewer's calls are added to `calls`.
+    async fn review(&self, content: &str, asked: &Asked, calls: &mut Vec<Call>) -> Result<Evaluation, ErrorData> {
         let permit = self.reviews.acquire().await;
         let _permit = permit.map_err(|_| ErrorData::internal_error("the server is ending", None))?;
-        let judgement = self.reviewer.review(content).await;
-        // What a program uses nobody tells.
-        if let reviewer::Asked::Model(_) = self.reviewer.asked {
-            self.history.count(&judgement.calls).await;
-        }
-        let mut review = judgement.review.map_err(|error| answer::no_review(&error))?;
+        let review = self.reviewer.review(content, calls).await;
+        let mut review = review.map_err(|error| answer::no_review(&error))?;
         let target_score = asked.target_score.unwrap_or(self.target_score);
         let mut unproven = Vec::new();
         // Without the project there is nothing that evidence could be checked against.
@@ -166,6 +157,28 @@ impl Evaluations {
             review,
             unproven_blockers: unproven,
         })
+    }
+}
+
+/// Waits for the review of the document with this number, of so many, and reports meanwhile how
+/// long the call takes. A call that its client cancels is not waited for.
+async fn unless_cancelled(
+    context: &RequestContext<RoleServer>,
+    (number, total): (usize, usize),
+    begun: Instant,
+    review: impl Future<Output = Result<Evaluation, ErrorData>>,
+) -> Result<Evaluation, ErrorData> {
+    tokio::pin!(review);
+    let mut ticks = interval(PROGRESS);
+    loop {
+        tokio::select! {
+            evaluation = &mut review => return evaluation,
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
+            _ = ticks.tick() => {
+                let seconds = begun.elapsed().as_secs();
+                tell(context, number, total, &format!("document {} of {total}, {seconds} s", number + 1)).await;
+            }
+        }
     }
 }
 

@@ -66,14 +66,6 @@ pub struct Place {
     pub folder: PathBuf,
 }
 
-/// The outcome of a review request.
-#[derive(Debug)]
-pub struct Judgement {
-    pub review: Result<Review, NoReview>,
-    /// The calls of all attempts that were answered, by a refusal as well.
-    pub calls: Vec<Call>,
-}
-
 /// One answer, whether it could be read or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
@@ -192,9 +184,10 @@ impl Reviewer {
     }
 
     /// Asks for a judgement of `document`, and repeats an attempt that may succeed the next time.
-    pub async fn review(&self, document: &str) -> Judgement {
+    /// The calls of all attempts that were answered, by a refusal as well, are added to `calls` as
+    /// they come: whoever gives the review up has them, too.
+    pub async fn review(&self, document: &str, calls: &mut Vec<Call>) -> Result<Review, NoReview> {
         let prompt = self.prompt.replace(DOCUMENT, &kept_inside(document, &self.prompt));
-        let mut calls = Vec::new();
         let mut pauses = ExponentialBuilder::new()
             .with_min_delay(FIRST_PAUSE)
             .with_factor(4.0)
@@ -203,24 +196,13 @@ impl Reviewer {
         let mut complaint = String::new();
         loop {
             let question = self.redactor.clean(&format!("{prompt}{complaint}"));
-            let miss = match self.attempt(&question, &mut calls).await {
-                Ok(review) => {
-                    return Judgement {
-                        review: Ok(review),
-                        calls,
-                    };
-                }
-                Err(miss) => miss,
-            };
-            let (no_review, pause) = match miss {
-                Miss::Again(no_review) => (no_review, pauses.next()),
-                Miss::Final(no_review) => (no_review, None),
+            let (no_review, pause) = match self.attempt(&question, calls).await {
+                Ok(review) => return Ok(review),
+                Err(Miss::Again(no_review)) => (no_review, pauses.next()),
+                Err(Miss::Final(no_review)) => (no_review, None),
             };
             let Some(pause) = pause else {
-                return Judgement {
-                    review: Err(no_review),
-                    calls,
-                };
+                return Err(no_review);
             };
             if let NoReview::Unreadable(what) = no_review {
                 complaint = format!("\n\nYour last answer could not be used: {what}\n");

@@ -54,6 +54,12 @@ impl Client {
             .await;
     }
 
+    /// Cancels the evaluation.
+    pub async fn cancels(&mut self) {
+        self.sends(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}))
+            .await;
+    }
+
     pub async fn ends(self) {
         let Self { program, requests } = self;
         drop(requests);
@@ -150,5 +156,25 @@ async fn what_an_evaluation_uses_is_in_the_figures_and_counts_for_the_limit_of_t
         "{ended:?}\n{}",
         world.story()
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_cancelled_evaluation_was_answered_is_counted() {
+    let world = World::start().await;
+    let script = world.model.for_task("Paint the shed.");
+    let script = script.says("I like it very much.").counts(5000);
+    script.says("Nobody hears this.").holds();
+    let mut client = Client::start(&world).await;
+    client.evaluates("The shed", "Paint the shed.").await;
+    world.model.until_held(1).await;
+    client.cancels().await;
+    let is_over = async || world.command(&["evaluations"]).await.stdout.contains("failed");
+    until("the end of the evaluation", is_over).await;
+    client.ends().await;
+
+    let called = facts(&world, "model_called");
+    let paid: Vec<&Value> = called.iter().map(|fact| &fact["input"]).collect();
+    assert_eq!(paid, [5000], "{called:?}");
     world.finish().await;
 }

@@ -98,14 +98,15 @@ async fn ask_once(
         digest: digest.clone(),
         model: reviewer.name.clone(),
     });
-    let judgement = async { Ok::<_, Interruption>(reviewer.review(&matter.document.text).await) };
-    let judgement = claim.unless_stopped(judgement).await?;
-    let facts = count(claim, reviewer, &judgement.calls).await?;
-    let kept = match answer(claim, judgement.review) {
+    let mut calls = Vec::new();
+    let review = async { Ok::<_, Interruption>(reviewer.review(&matter.document.text, &mut calls).await) };
+    let review = claim.unless_stopped(review).await;
+    // The calls are paid, whatever came of them.
+    let facts = count(claim, reviewer, &calls).await?;
+    let kept = match review.and_then(|review| answer(claim, review)) {
         Ok(answer) => keep(claim, matter, answer).await,
         Err(interruption) => Err(interruption),
     };
-    // The calls are paid, whatever came of them.
     for fact in facts {
         claim.note(fact);
     }
