@@ -65,8 +65,9 @@ async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interru
     let pictures = pictures::linked(said.map(|comment| (comment.author.as_str(), comment.body.as_str())));
     let sight = pictures::sight(&run.claim, &run.reporter, &pictures, chat).await;
     let fence = prompt::fence(run.claim.lease.run);
-    let text = prompt::words(&fence, &mail.words, room::bytes_of_words(&run.claim));
-    let shown = run.claim.services.redactor.clean(&(text.clone() + &sight.words));
+    let redactor = &run.claim.services.redactor;
+    let text = prompt::words(&fence, &mail.words, redactor, room::bytes_of_words(&run.claim));
+    let shown = redactor.clean(&(text.clone() + &sight.words));
     chat.send_pictures(&shown, sight.pictures);
     // Saved together with the conversation or the task that contains them.
     let mut comments = Vec::new();

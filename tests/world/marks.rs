@@ -11,6 +11,15 @@ fn token() -> String {
     format!("ghp_{}", "Ab3dEf6hIj9lMn2p".repeat(3))
 }
 
+/// A piece of [`long_token`].
+pub const PIECE: &str = "x1200x1201";
+
+/// Returns a token that is long enough to lie where a text is cut. It is built from parts as well.
+pub fn long_token() -> String {
+    let pieces: Vec<String> = (1_000..1_250).map(|number: u32| format!("x{number}")).collect();
+    format!("ghp_{}", pieces.concat())
+}
+
 fn outputs(results: &str) -> Vec<String> {
     let results: Value = serde_json::from_str(results).unwrap();
     // One result stands alone.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::model::Plan;
+use crate::marks::{PIECE, long_token};
 use crate::processes::{self, mark};
 use crate::reading::{last_on_github, told, until_facts};
 use crate::world::World;
@@ -54,6 +55,7 @@ async fn long_comments_leave_a_small_window_room_for_the_work() {
     let mut world = World::start().await.attentive();
     world.configure(|config| config["llm"]["openai"]["context_length"] = json!(4_096));
     world.model.has_window(4_096);
+    world.model.forbids(PIECE);
     world
         .model
         .plans(plan())
@@ -65,8 +67,10 @@ async fn long_comments_leave_a_small_window_room_for_the_work() {
 
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
+    let (before, after) = ("It matters to us. ".repeat(1_000), "Very much so. ".repeat(20));
     for wish in ["Not red.", "Not green.", "Blue, please."] {
-        let long = format!("{wish} {}", "It matters to us. ".repeat(1_000));
+        // Of the token the end would stay, by which nobody recognises it.
+        let long = format!("{wish} {before}{} {after}", long_token());
         says(&world, &issue, "alice", &long).await;
     }
     world.model.release();

@@ -10,10 +10,11 @@ use crate::agent::dialogue::room;
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::redaction;
 use crate::agent::record::usage::{self, ModelCall};
 use crate::conversation::decode::Unreadable;
 use crate::conversation::repetition::Repetition;
-use crate::conversation::{Message, Reply, Turn, Usage, excerpt};
+use crate::conversation::{Message, Reply, Turn, Usage};
 use crate::journal::fact::Fact;
 use crate::journal::fact::reply::Repeated;
 use crate::llm::chat::{Chat, UnusedReply};
@@ -113,7 +114,7 @@ fn take_out_if_long(claim: &Claim, chat: &mut Chat, is_cut: bool) -> String {
     if text.len() + args <= most || !(is_useless || chat.fullness() >= room::NEARLY_FULL) {
         return String::new();
     }
-    let quoted = excerpt::middle_cut(text.trim(), most, None);
+    let quoted = redaction::clean_cut(&claim.services.redactor, text.trim(), most);
     *chat = chat.beginning(chat.messages().len() - 1);
     format!("Your last reply was too long to be kept whole:\n{quoted}\n\n")
 }

@@ -22,12 +22,14 @@ use serde::Serialize;
 
 use crate::agent::prompt::tool_lines::tool_lines;
 use crate::agent::record::message::UserMessage;
+use crate::agent::record::redaction;
 use crate::conversation::{Message, ToolSpec, excerpt, tool_name};
 use crate::egress::Policy;
 use crate::environment::{self, During, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
 use crate::markdown::visible;
 use crate::plan::Plan;
+use crate::secret::Redactor;
 use crate::task::id::RunId;
 
 const PLANNING: &str = include_str!("planning.txt");
@@ -305,15 +307,16 @@ pub(crate) fn words_in(messages: &[Message]) -> Vec<Message> {
 }
 
 /// Returns the message with comments that arrived while the model worked, in at most about
-/// `max_bytes`. Each may have two fifths of that, so that the first and the newest stay whole.
-pub fn words(fence: &str, words: &[UserMessage], max_bytes: usize) -> String {
+/// `max_bytes` and without secrets. Each may have two fifths of that, so that the first and the
+/// newest stay whole.
+pub fn words(fence: &str, words: &[UserMessage], redactor: &Redactor, max_bytes: usize) -> String {
     let longest = LONGEST_WORDS.min(max_bytes * 2 / 5);
     let mut said = String::new();
     for words in words {
         if words.is_edit {
             said.push_str("(an earlier comment, edited)\n");
         }
-        said.push_str(excerpt::middle_cut(&comment(&words.comment, None), longest, None).trim_end());
+        said.push_str(redaction::clean_cut(redactor, &comment(&words.comment, None), longest).trim_end());
         said.push('\n');
     }
     let said = excerpt::middle_cut(&said, max_bytes, None);

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Message, Origin, ToolCall, ToolResult};
+use crate::conversation::{Message, Origin, ToolCall, ToolResult, excerpt};
 use crate::plan::Plan;
 use crate::review::{Blocker, Review};
 use crate::secret::Redactor;
@@ -25,6 +25,12 @@ const WORDS: [&str; 10] = [
     "/verified/before",
     "/verified/repair",
 ];
+
+/// Returns `text` without secrets, cut in the middle to `max_bytes` at most. It is redacted first:
+/// nobody recognises the half of a secret that a cut leaves.
+pub(crate) fn clean_cut(redactor: &Redactor, text: &str, max_bytes: usize) -> String {
+    excerpt::middle_cut(redactor.clean(text).as_str(), max_bytes, None)
+}
 
 /// Redacts a record before it is saved.
 pub(crate) fn clean_record(redactor: &Redactor, record: &mut Value) {

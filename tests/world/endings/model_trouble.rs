@@ -5,6 +5,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{greeting, greets, left_on, plan, told, writes};
+use crate::marks::{PIECE, long_token};
 use crate::reading::facts;
 use crate::world::World;
 
@@ -290,7 +291,10 @@ async fn a_reply_that_is_cut_where_the_window_is_full_is_asked_for_again() {
         .map(|number: u32| number.to_string())
         .collect::<Vec<_>>()
         .join(" ");
-    let planned = format!(r#"{{"phase": "planning", "comment": "{filling}"#);
+    // Of the token the end would stay in the quotation, by which nobody recognises it.
+    let (token, end) = (long_token(), "and so on, ".repeat(9));
+    world.model.forbids(PIECE);
+    let planned = format!(r#"{{"phase": "planning", "comment": "{filling}{token} {end}"#);
     let step = format!(r#"{{"comment": "Writing", "tool": "bash", "args": {{"command": "echo {filling}"#);
     let script = world.model.says(&planned).cut().plans(plan());
     greets(script.says(&step).cut());
