@@ -15,6 +15,7 @@ use crate::fake::board::HUMAN;
 use crate::fake::github::Permission;
 use crate::fake::slack;
 use crate::fake::slack::{Fault, Slack, buttons};
+use crate::marks::{PIECE, long_token};
 use crate::reading::{count, facts, until_facts};
 use crate::web::{opened, problem};
 use crate::world::scripts::{greets, plan};
@@ -386,7 +387,11 @@ async fn commands_of_the_list_are_run_once_and_nothing_else() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
     let marks = world.folder().join("marks");
-    let script = format!("echo run >> {}; echo all is well", marks.display());
+    // Of the token the end would stay where the output is cut, by which nobody recognises it.
+    let (before, after) = ("a line ".repeat(500), "and more ".repeat(60));
+    let output = format!("all is well\n{before}{} {after}\n", long_token());
+    let output = world.keeps("output.txt", &output);
+    let script = format!("echo run >> {}; cat {output}", marks.display());
     world.configure(|config| {
         config["chat"]["ops"] = json!({ "status": { "command": ["sh", "-c", script], "description": "how it is" } });
     });
@@ -422,6 +427,7 @@ async fn commands_of_the_list_are_run_once_and_nothing_else() {
     slack.repeats_all();
     program.until(&world, slack.until(Slack::is_heard)).await;
     assert_eq!(std::fs::read_to_string(marks).unwrap(), "run\n");
+    assert!(slack.texts().iter().all(|text| !text.contains(PIECE)));
     ends(program, world, &slack).await;
 }
 

@@ -169,8 +169,8 @@ pub struct Remarks<'a> {
 }
 
 /// Returns the task for the model: title, labels, body and all comments in order, in at most about
-/// `max_bytes`. Only the visible part of people's text is included.
-pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -> String {
+/// `max_bytes`. Only the visible part of people's text is included; what is cut has no secrets.
+pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, (redactor, max_bytes): (&Redactor, usize)) -> String {
     let kind = if item.change.is_some() {
         "change request"
     } else {
@@ -188,11 +188,12 @@ pub fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, max_bytes: usize) -
         text.push_str(&branches(change));
     }
     let body = visible::markdown(&item.body);
-    let _ = writeln!(text, "\n{}", excerpt::middle_cut(body.trim(), max_bytes / 2, None));
+    let body = redaction::clean_cut(redactor, body.trim(), max_bytes / 2);
+    let _ = writeln!(text, "\n{body}");
     // The first and the newest comments count most: a long thread is cut in the middle.
     let all = |comments: &[Comment], max_bytes: usize| {
         let comments: String = comments.iter().map(|said| comment(said, remarks.since)).collect();
-        excerpt::middle_cut(&comments, max_bytes, None)
+        redaction::clean_cut(redactor, &comments, max_bytes)
     };
     if !remarks.comments.is_empty() {
         let _ = write!(

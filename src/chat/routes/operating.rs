@@ -44,7 +44,9 @@ pub(in crate::chat) async fn operate(
     let program = program(desk, command);
     let said = match program.answer(&desk.service.clean("")).await {
         Ok(output) => {
-            let output = excerpt::middle_cut(output.trim(), LONGEST_OUTPUT, None);
+            // Cleaned before it is cut: nobody recognises half of a secret.
+            let output = desk.service.clean(output.trim());
+            let output = excerpt::middle_cut(output.as_str(), LONGEST_OUTPUT, None);
             format!("`{name}`\n```\n{}\n```", output.replace("```", "ʼʼʼ"))
         }
         Err(error) => Phrase::CannotNow(&error.to_string()).in_words(is_japanese),

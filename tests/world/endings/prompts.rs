@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{greets, plan, steady};
 use crate::fake::github::Permission;
+use crate::marks::{PIECE, long_token};
 use crate::world::World;
 
 /// Runs the world and returns the first message of the planning conversation.
@@ -156,10 +157,13 @@ async fn a_huge_item_is_cut_in_the_middle_to_fit_a_small_window() {
     let mut world = World::start().await;
     world.configure(|config| config["llm"]["openai"]["context_length"] = json!(8_192));
     world.model.has_window(8_192);
+    world.model.forbids(PIECE);
+    let (before, after) = ("x ".repeat(32_000), "z ".repeat(1_300));
     let issue = world
         .github
         .open_issue("Huge")
-        .body(&format!("First words.\n{}\nLast words.", "x ".repeat(32_000)))
+        // Of the token the end would stay, by which nobody recognises it.
+        .body(&format!("First words.\n{before}{} {after}\nLast words.", long_token()))
         .label("coding agent");
     for number in 1..=200 {
         issue.comment("alice", &format!("Remark {number}. {}", "y ".repeat(200)));
@@ -172,5 +176,24 @@ async fn a_huge_item_is_cut_in_the_middle_to_fit_a_small_window() {
     }
     assert_eq!(shown.matches(" left out").count(), 2, "{shown}");
     assert!(shown.len() < 8_192 * 4 / 2, "{} bytes", shown.len());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_long_file_that_the_task_names_without_its_secrets() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["openai"]["context_length"] = json!(8_192));
+    world.model.forbids(PIECE);
+    let (before, after) = ("n ".repeat(5_000), "m ".repeat(400));
+    let notes = format!("First words.\n{before}{} {after}\nLast words.\n", long_token());
+    let files = [("notes.txt", notes.as_str())];
+    world.github.default_repository().commit("main", "Add notes", &files);
+    world.github.open_issue("Shorten notes.txt").label("coding agent");
+
+    let shown = task_shown(&world).await;
+
+    for part in ["First words.", " left out", "Last words."] {
+        assert!(shown.contains(part), "{part} is missing: {shown}");
+    }
     world.finish().await;
 }

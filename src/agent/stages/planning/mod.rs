@@ -130,11 +130,14 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     pictures.extend(pictures::linked(texts));
     run.claim.record.planned.pictures = pictures;
     let fence = prompt::fence(run.claim.lease.run);
-    let room = room::bytes_of_window(&run.claim, 40);
+    let cut = (
+        run.claim.services.redactor.as_ref(),
+        room::bytes_of_window(&run.claim, 40),
+    );
     let mut text = match (&run.claim.record.request.round, words) {
-        (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, room),
-        (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, room),
-        (Some(_) | None, _) => prompt::task(&fence, item, &remarks, room),
+        (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, cut),
+        (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, cut),
+        (Some(_) | None, _) => prompt::task(&fence, item, &remarks, cut),
     };
     text.push_str(&earlier_runs::told(&run.claim, &memory, &fence));
     let place = set_up_inputs::is_default_tip(item, &base, &source.mirror)
