@@ -1,6 +1,7 @@
 //! One conversation with a model.
 //!
-//! Guaranteed, whatever the caller does: behind the system prompt the history only grows; every
+//! Guaranteed, whatever the caller does: behind the system prompt the history only grows, but for
+//! summaries in the place of messages and where a caller goes on from a [`Chat::beginning`]; every
 //! native call is answered once before anything else is said (with "not run" where the caller gives
 //! no answer); a reply that is returned is in the history; a failed call leaves the history as it
 //! was, so it can simply be made again.
@@ -235,8 +236,9 @@ impl Chat {
         self.counted.map(|counted| counted.tokens)
     }
 
-    /// Returns a copy with only the first `messages`, for a question that does not become part of
-    /// the conversation.
+    /// Returns a copy with only the first `messages`: for a question that does not become part of
+    /// the conversation, or to go on without a reply that is not stored. All else is the same, the
+    /// size that was counted included, as far as it is that of these messages.
     #[must_use]
     pub fn beginning(&self, messages: usize) -> Self {
         let mut beginning = self.clone();
