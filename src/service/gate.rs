@@ -8,6 +8,7 @@ use chrono::Utc;
 
 use super::Service;
 use super::forges::Connected;
+use super::producer::claiming::still_asks;
 use super::producer::{AdmitError, HISTORY_COMES};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
@@ -17,7 +18,7 @@ use crate::task::id::TaskId;
 
 impl Service {
     /// Returns who asked for the work, if they may. Otherwise tells them so, once, and removes the
-    /// label.
+    /// label; of a label that is gone already nothing is told.
     pub(super) async fn let_in(
         &self,
         connected: &Connected,
@@ -25,9 +26,13 @@ impl Service {
     ) -> Result<Option<ItemEvent>, AdmitError> {
         let forge = &connected.forge;
         let Some(trigger) = forge.triggered_by(&item.task).await? else {
-            let changed_at = forge.item(&item.task).await?.updated_at;
+            let seen = forge.item(&item.task).await?;
+            // Taken off since it was found: there is nothing to ask anybody about.
+            if !still_asks(connected, &seen) {
+                return Ok(None);
+            }
             // The history may come a moment after the label.
-            if Utc::now() - changed_at < HISTORY_COMES {
+            if Utc::now() - seen.updated_at < HISTORY_COMES {
                 return Err(AdmitError::Untold);
             }
             self.turn_away(connected, item, None).await?;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
-use crate::reading::{last_on_github, last_on_gitlab, told};
+use crate::reading::{count, last_on_github, last_on_gitlab, told};
 use crate::world::World;
 use crate::world::scripts::{plan, writes};
 
@@ -121,6 +121,24 @@ async fn an_old_label_lends_nobody_its_authority_while_the_history_is_behind() {
     issue.label_by("pia", "coding agent").history_comes_late(1);
     begins_nothing(&world, || issue.labels()).await;
     assert!(last_on_gitlab(&world, &issue).starts_with("Thank you, pia."));
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_label_that_is_taken_off_between_list_and_history_is_no_fault() {
+    let world = World::start().await;
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let second_thoughts = issue.clone();
+    world
+        .github
+        .after("GET /repos/*/*/issues", move || _ = second_thoughts.unlabel("coding agent"));
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), [""; 0], "{}", world.story());
+    assert!(issue.comments_of(world.github.bot()).is_empty(), "{}", world.story());
+    assert_eq!(count(&world, "warned"), 0, "{}", world.story());
     world.finish().await;
 }
 

@@ -119,7 +119,7 @@ impl Service {
 
 /// Tells whether the item still asks for work. Another installation may have been faster from
 /// beginning to end, and lists may be older than the labels.
-pub(super) fn still_asks(connected: &Connected, item: &Item) -> bool {
+pub(in crate::service) fn still_asks(connected: &Connected, item: &Item) -> bool {
     let trigger = connected.labels.trigger.to_lowercase();
     item.is_open && item.labels.iter().any(|label| label.to_lowercase() == trigger)
 }
