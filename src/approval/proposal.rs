@@ -60,9 +60,6 @@ pub struct Denial {
     pub question: Uuid,
     pub by: String,
     pub reason: String,
-    /// Whether the run ends by it.
-    #[serde(default)]
-    pub ends: bool,
 }
 
 /// A plan that waits, as people are told of it.

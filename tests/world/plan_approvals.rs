@@ -1,5 +1,7 @@
 //! A plan waits for a person: what people are told, whose word counts, and what makes it void.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::fake::github::{Item, Permission};
@@ -205,9 +207,16 @@ async fn a_denial_that_ends_the_run_ends_it_also_where_that_is_shown_later() {
     issue.comment("alice", "/agent deny");
     runs_to(&world, &issue, WAITS).await;
 
+    // Nobody reads the comment with the denial at this moment.
+    world.github.rate_limited(0, Duration::from_hours(1));
+    let approved = world.command(&["approve", TASK]).await;
+    assert!(!approved.stdout.contains("it goes on"), "{approved:?}");
+    world.github.rate_limited(5_000, Duration::from_hours(1));
+    world.make_everything_due().await;
     runs_to(&world, &issue, STOPPED).await;
 
     assert_eq!(world.model.requests().len(), 1, "{}", world.story());
+    assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
     assert_eq!(count(&world, "approval_denied"), 1, "{}", world.story());
     let last = last_on_github(&world, &issue);
     assert!(last.starts_with("### ⏹️ Stopped"), "{last}");

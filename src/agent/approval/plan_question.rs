@@ -167,15 +167,15 @@ pub(crate) fn held(claim: &Claim) -> Option<&HeldPlan> {
     }
 }
 
-/// Returns true if the open question about a plan was answered, so that the run goes on.
+/// Returns true if the open question about a plan was answered.
 pub(crate) fn is_answered(claim: &Claim) -> bool {
-    held(claim).is_some_and(|held| is_granted(claim, held) || is_sent_back(claim, held))
+    held(claim).is_some_and(|held| is_granted(claim, held) || is_denied(claim, held))
 }
 
 /// Returns true if the planner is to make another plan.
 pub(crate) fn is_revision_wanted(claim: &Claim) -> bool {
     let is_kept = claim.record.planned.refused_revision.is_some();
-    held(claim).is_some_and(|held| !is_kept && is_sent_back(claim, held))
+    held(claim).is_some_and(|held| !is_kept && is_denied(claim, held))
 }
 
 fn is_granted(claim: &Claim, held: &HeldPlan) -> bool {
@@ -183,14 +183,9 @@ fn is_granted(claim: &Claim, held: &HeldPlan) -> bool {
     approval.is_some_and(|approval| approval.grant.id == held.question.id)
 }
 
-/// Returns true if a denial has another plan made, or the one before kept.
-fn is_sent_back(claim: &Claim, held: &HeldPlan) -> bool {
-    denial(claim, held).is_some_and(|denial| !denial.ends)
-}
-
-fn denial<'a>(claim: &'a Claim, held: &HeldPlan) -> Option<&'a Denial> {
+fn is_denied(claim: &Claim, held: &HeldPlan) -> bool {
     let mut denials = claim.record.planned.denials.iter();
-    denials.find(|denial| denial.question == held.question.id)
+    denials.any(|denial| denial.question == held.question.id)
 }
 
 /// Applies an approval; returns whether the run resumes, and the reply.
@@ -232,11 +227,8 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
     let Some(held) = held(claim).cloned() else {
         return Err(replies::NOTHING_TO_APPROVE.into());
     };
-    match denial(claim, &held) {
-        // The end that it brings about could not be shown yet.
-        Some(denial) if denial.ends => return Ok(Denied::Ends),
-        Some(_) => return Err(replies::ALREADY_DECIDED.into()),
-        None => {}
+    if is_denied(claim, &held) {
+        return Err(replies::ALREADY_DECIDED.into());
     }
     if !is_later(claim, order, &held.question) {
         return Err(replies::not_denied(Refusal::NotLater));
@@ -246,7 +238,6 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
         question: held.question.id,
         by: order.by.clone(),
         reason: reason.clone().unwrap_or_default(),
-        ends: false,
     };
     claim.note(Fact::ApprovalDenied {
         id: denial.question,
@@ -259,17 +250,11 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
     if is_granted(claim, &held) {
         claim.record.planned.approval = None;
     }
-    let denied = match reason.filter(|_| !is_last) {
-        Some(_) if !held.is_at_work => Denied::GoesOn(replies::PLAN_DENIED.into()),
-        Some(reason) if held.changed.contains(&Part::Plan) => keep_former_plan(claim, reason),
-        Some(_) | None => Denied::Ends,
-    };
-    if matches!(denied, Denied::Ends)
-        && let Some(denial) = claim.record.planned.denials.last_mut()
-    {
-        denial.ends = true;
+    match reason.filter(|_| !is_last) {
+        Some(_) if !held.is_at_work => Ok(Denied::GoesOn(replies::PLAN_DENIED.into())),
+        Some(reason) if held.changed.contains(&Part::Plan) => Ok(keep_former_plan(claim, reason)),
+        Some(_) | None => Ok(Denied::Ends),
     }
-    Ok(denied)
 }
 
 /// Has the plan stay that was carried out before a revision of it was refused; its approval is

@@ -140,7 +140,8 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
     }
 }
 
-/// Applies a denial; returns the reply if it does not count.
+/// Applies a denial; returns the reply if it does not count. It also takes an approval back on
+/// which the run did not go on yet.
 pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<(), Page> {
     if let Some(question) = open_question(claim).cloned() {
         if !is_later(claim, order, &question) {
@@ -153,6 +154,7 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
             reason: reason.unwrap_or_default().to_owned(),
         });
     }
+    claim.record.delivered.approval = None;
     claim.record.delivered.denial = reason.map(|reason| claim.services.redactor.clean(reason).into_string());
     Ok(())
 }

@@ -46,7 +46,6 @@ mod tests {
             question: Uuid::nil(),
             by: "@alice".to_owned(),
             reason: "Not red.".to_owned(),
-            ends: false,
         };
         insta::assert_snapshot!(of_planner("data-1", &plan, &denial), @r"
         You made this plan before:

@@ -9,6 +9,7 @@ use crate::forge::ForgeError;
 use crate::llm::error::LlmError;
 use crate::repository::RepositoryError;
 use crate::store::StoreError;
+use crate::task::command::Command;
 use crate::tool::ToolError;
 use crate::workspace::WORKSPACE;
 use crate::workspace::error::WorkspaceError;
@@ -89,6 +90,12 @@ impl From<Ending> for Interruption {
                 item_exists: true,
             },
             Ending::FinishedElsewhere => Self::FinishedElsewhere,
+            Ending::Stopped { command, by, origin } => {
+                let Ok(command) = command.parse::<Command>();
+                Self::Stopped {
+                    order: Order { command, by, origin },
+                }
+            }
         }
     }
 }

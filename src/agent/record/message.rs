@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::forge::{Comment, CommentKey};
 use crate::task::command::{Command, Said};
 
 /// A comment, identified together with the text it had when it was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeardComment {
     pub key: CommentKey,
     /// Digest of the text; a different one means that the comment was edited.
@@ -56,7 +57,8 @@ impl Order {
 }
 
 /// Source of an order, recorded so that it is executed only once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     Comment(HeardComment),
     /// The first line of a comment whose remaining text is still unread.

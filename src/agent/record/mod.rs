@@ -19,6 +19,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::record::hold_reason::{HoldReason, Unlisted};
+use crate::agent::record::message::{Order, Origin};
 use crate::agent::record::sections::{
     DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ReviewRecord, ThreadRecord, VerificationRecord,
     WaitingRecord, WorkRecord,
@@ -30,6 +31,7 @@ use crate::approval::proposal::HeldPlan;
 use crate::evidence::check::Checked;
 use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
+use crate::secret::Redactor;
 
 /// The saved state of a run, apart from its stage and its conversation.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -210,8 +212,8 @@ impl Failure {
     }
 }
 
-/// An end that no order and no failure brought about. It is decided once: a later process might not
-/// find its cause again.
+/// An end that no failure brought about. It is decided once: a later process might not find its
+/// cause again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -219,6 +221,23 @@ pub enum Ending {
     Withdrawn { reason: String },
     /// Another installation finished the item.
     FinishedElsewhere,
+    /// A person ended it by this order, which counts also where it can be found no more.
+    Stopped {
+        command: String,
+        by: String,
+        origin: Origin,
+    },
+}
+
+impl Ending {
+    /// Returns the end that an order brings about.
+    pub fn by(order: &Order, redactor: &Redactor) -> Self {
+        Self::Stopped {
+            command: redactor.clean(&order.command.to_string()).into_string(),
+            by: order.by.clone(),
+            origin: order.origin,
+        }
+    }
 }
 
 /// The kind of a failure, which determines the exit code.

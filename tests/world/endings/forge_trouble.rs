@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{executes, greeting, greets, left_on, plan, steady, told, writes};
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::{Item, Permission};
+use crate::reading::count;
 use crate::world::{Program, World};
 
 #[tokio::test]
@@ -350,6 +351,12 @@ async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
     assert_eq!(world.run().await.stdout, "");
     assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
 
+    // Nobody reads the comment with the denial at this moment.
+    world.github.rate_limited(0, Duration::from_hours(1));
+    let approved = world.command(&["approve", "github:acme/widgets#1"]).await;
+    assert!(!approved.stdout.contains("it goes on"), "{approved:?}");
+    world.github.rate_limited(5_000, Duration::from_hours(1));
+    world.make_everything_due().await;
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
@@ -359,6 +366,7 @@ async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
         said.contains("The result was not approved: No rules, please."),
         "{said}"
     );
+    assert_eq!(count(&world, "approval_denied"), 1, "{}", world.story());
     assert!(world.github.pulls().is_empty());
     world.finish().await;
 }
