@@ -37,13 +37,8 @@ pub async fn advance(mut run: Run) -> RunOutcome {
     }
     let _keeping = keep_item(&run);
     let _watching = run.inbox.watch();
-    if let Some(failure) = run.claim.record.failure.clone() {
-        // The run failed before, but that could not be reported.
-        return finishing::finish(run, Interruption::Failed(failure)).await;
-    }
-    if let Some(end) = run.claim.record.ending.clone() {
-        // Nor could this end.
-        return finishing::finish(run, end.into()).await;
+    if let Some(end) = Interruption::of_decided_end(&run.claim.record) {
+        return finishing::finish(run, end).await;
     }
     if run.claim.was_taken_up {
         run.inbox.listen_now().await;

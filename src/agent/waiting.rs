@@ -30,13 +30,19 @@ pub enum Visited {
 }
 
 /// Processes messages to a waiting run, and resumes or ends it. A run that is postponed until
-/// `not_before` resumes earlier only by a command. The lease is released in every case.
+/// `not_before` resumes earlier only by a command, and one whose end cannot be shown until then not
+/// at all. The lease is released in every case.
 pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited {
-    if let Some(end) = run.claim.record.ending.clone() {
-        // It was decided before, but could not be shown.
-        return Visited::Ended(finishing::finish(run, end.into()).await);
+    let until = not_before.filter(|until| *until > Utc::now());
+    if let Some(end) = Interruption::of_decided_end(&run.claim.record) {
+        if until.is_some() {
+            // Another try before that time would only use up more of the forge's limit.
+            finishing::release(&run.claim, until).await;
+            return Visited::Stays;
+        }
+        return Visited::Ended(finishing::finish(run, end).await);
     }
-    let put_back = not_before.filter(|until| *until > Utc::now() && !run.claim.state.is_set_aside());
+    let put_back = until.filter(|_| !run.claim.state.is_set_aside());
     run.inbox
         .thread_watcher
         .lock()
@@ -79,10 +85,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if let Err(interruption) = run.claim.save_assignment().await {
         tracing::warn!(task = %run.claim.lease.task, "it could not be saved who it is assigned to: {interruption:?}");
     }
-    let due = put_back.filter(|_| !goes_on);
-    if let Err(error) = run.claim.services.store.release(&run.claim.lease, due).await {
-        tracing::error!(task = %run.claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
-    }
+    finishing::release(&run.claim, put_back.filter(|_| !goes_on)).await;
     if goes_on { Visited::GoesOn } else { Visited::Stays }
 }
 

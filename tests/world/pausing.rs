@@ -253,6 +253,26 @@ async fn a_run_nobody_works_on_is_stopped_from_the_command_line_at_once() {
 }
 
 #[tokio::test]
+async fn the_stop_of_a_paused_run_is_shown_when_the_forge_takes_comments_again_and_counts_without_its_comment() {
+    let world = world().await;
+    let issue = paused(&world).await;
+    world.github.takes_no_comment();
+    issue.comment("alice", "/agent stop");
+    let order = issue.last_comment();
+    assert_eq!(world.run().await.stdout, "");
+    order.delete();
+
+    // The forge is left alone for as long as it asks.
+    assert_eq!(world.run().await.stdout, "");
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+    world.make_everything_due().await;
+    assert_eq!(world.run().await.stdout, "");
+
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_run_that_is_stopped_before_it_began_leaves_no_label_of_an_earlier_run() {
     let world = world().await;
     let issue = world.github.open_issue("Paint it").label("coding agent done");

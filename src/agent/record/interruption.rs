@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::record::message::Order;
-use crate::agent::record::{Ending, Failure, FailureKind, PausedBy};
+use crate::agent::record::{Ending, Failure, FailureKind, PausedBy, Record};
 use crate::environment::EnvironmentError;
 use crate::forge::ForgeError;
 use crate::llm::error::LlmError;
@@ -47,6 +47,12 @@ pub enum Interruption {
 }
 
 impl Interruption {
+    /// Returns the end of a run that was decided before, and could not be shown on the item yet.
+    pub fn of_decided_end(record: &Record) -> Option<Self> {
+        let failure = record.failure.clone().map(Self::Failed);
+        failure.or_else(|| record.ending.clone().map(Self::from))
+    }
+
     pub fn failed(text: impl Into<String>) -> Self {
         Self::Failed(Failure::of_task(text))
     }

@@ -23,7 +23,7 @@ use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
-use last_step::{conclude, conclude_by, save_or_log};
+use last_step::{conclude, conclude_by, decide, save_or_log};
 
 /// Maximum delay between two tries, unless the remote service names a later time.
 const LONGEST_WAIT_MINUTES: i64 = 60;
@@ -73,7 +73,8 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     ending
 }
 
-async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
+/// Gives the run back, to be claimed again not before `until`.
+pub(crate) async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
     if let Err(error) = claim.services.store.release(&claim.lease, until).await {
         tracing::error!(task = %claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
     }
@@ -254,9 +255,10 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
             && let Some(until) = until_shown(run, &interruption)
         {
-            // The order stays open, so the next claim hears it again, and pushes what this one has
-            // taken out. If it is withdrawn by then, the run goes on from all of its work.
-            rescue::keep_work(run).await;
+            // The next claim pushes what this one has taken out, and tells people. The order, which
+            // may be gone by then, counts all the same: half of its end may be shown.
+            run.claim.record.ending = Some(Ending::by(order, &run.claim.services.redactor));
+            save_or_log(run).await;
             return RunOutcome::Postponed(until);
         }
     }
@@ -309,23 +311,6 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
         }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
-}
-
-/// Records an end that no order brought about, before anything of it is shown.
-async fn decide(run: &mut Run, end: Ending, reason: &str) {
-    if run.claim.record.ending.as_ref() != Some(&end) {
-        run.claim.note(Fact::Warned {
-            text: format!("stopped: {reason}"),
-        });
-        run.claim.record.ending = Some(end);
-        if let Err(interruption) = run.claim.save().await {
-            tracing::error!(task = %run.claim.lease.task, "the end could not be saved: {interruption:?}");
-        }
-    }
-    if run.claim.record.planned.fork.is_some() {
-        // The fork's mirror has the only copy, and is removed with the run.
-        rescue::rescue(run).await;
-    }
 }
 
 async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interruption> {

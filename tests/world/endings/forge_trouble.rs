@@ -330,9 +330,41 @@ async fn the_work_of_a_run_that_is_stopped_while_the_forge_is_limited_is_handed_
     stop.kill().await;
     assert_eq!(issue.labels(), ["coding agent processing"]);
 
+    world.make_everything_due().await;
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    expect_the_work_on_a_branch(&world, &issue);
+    world.model.release();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_stop_that_people_were_told_of_counts_also_when_its_comment_is_deleted() {
+    let world = World::start().await.attentive();
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.done("This is never heard.").holds();
+    let issue = greeting(&world);
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world.github.limits("POST /repos/*/*/issues/*/labels");
+    issue.comment("alice", "/agent stop");
+    let order = issue.last_comment();
+    let ended = running.ended().await;
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent processing"], "{}", world.story());
+    order.delete();
+
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     expect_the_work_on_a_branch(&world, &issue);
     world.model.release();
@@ -348,8 +380,10 @@ async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
     assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
     world.github.takes_no_comment();
     issue.comment("alice", "/agent deny No rules, please.");
-    assert_eq!(world.run().await.stdout, "");
-    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    for _ in 0..2 {
+        assert_eq!(world.run().await.stdout, "");
+        assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    }
 
     // Nobody reads the comment with the denial at this moment.
     world.github.rate_limited(0, Duration::from_hours(1));
@@ -384,8 +418,11 @@ async fn a_withdrawal_is_shown_when_the_forge_takes_comments_again_and_the_work_
     world.model.release();
     let ended = running.ended().await;
     assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    // The forge is left alone for as long as it asks.
+    assert_eq!(world.run().await.stdout, "");
     assert_eq!(issue.labels(), [""; 0], "{}", world.story());
 
+    world.make_everything_due().await;
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());

@@ -2,10 +2,13 @@
 
 use crate::agent::commands;
 use crate::agent::dialogue;
+use crate::agent::record::Ending;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::run::Run;
+use crate::agent::stages::rescue;
+use crate::journal::fact::Fact;
 use crate::task::state::Signal;
 
 /// Takes the last step of a run because of an order. What is noted of the order is saved with the
@@ -35,6 +38,23 @@ pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) 
                 _ => RunOutcome::Disowned,
             }
         }
+    }
+}
+
+/// Records an end that no order brought about, before anything of it is shown.
+pub(super) async fn decide(run: &mut Run, end: Ending, reason: &str) {
+    if run.claim.record.ending.as_ref() != Some(&end) {
+        run.claim.note(Fact::Warned {
+            text: format!("stopped: {reason}"),
+        });
+        run.claim.record.ending = Some(end);
+        if let Err(interruption) = run.claim.save().await {
+            tracing::error!(task = %run.claim.lease.task, "the end could not be saved: {interruption:?}");
+        }
+    }
+    if run.claim.record.planned.fork.is_some() {
+        // The fork's mirror has the only copy, and is removed with the run.
+        rescue::rescue(run).await;
     }
 }
 

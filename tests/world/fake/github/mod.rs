@@ -397,9 +397,14 @@ impl GitHub {
     /// Refuses the next comment, because too much was written, and wants to be left alone for an
     /// hour; everything else is done.
     pub fn takes_no_comment(&self) {
+        self.limits("POST /repos/*/*/issues/*/comments");
+    }
+
+    /// The same for the next request to a route.
+    pub fn limits(&self, route: &str) {
         let says = r#"{"message":"You have exceeded a secondary rate limit and have been temporarily blocked from content creation. Please retry your request again later."}"#;
         let refuses = Fault::RefusesWith(403, says, ("retry-after", "3600"));
-        self.disturb(Disturbance::of("POST /repos/*/*/issues/*/comments", refuses));
+        self.disturb(Disturbance::of(route, refuses));
     }
 
     fn account(&self) -> String {
