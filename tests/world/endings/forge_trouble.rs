@@ -419,19 +419,36 @@ async fn a_withdrawal_is_shown_when_the_forge_takes_comments_again_and_the_work_
     let ended = running.ended().await;
     assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
     // The forge is left alone for as long as it asks.
+    issue.label("coding agent");
     assert_eq!(world.run().await.stdout, "");
-    assert_eq!(issue.labels(), [""; 0], "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent"], "{}", world.story());
 
     world.make_everything_due().await;
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    assert_eq!(
+        issue.labels(),
+        ["coding agent", "coding agent stopped"],
+        "{}",
+        world.story()
+    );
     let said = issue.comments_of(world.github.bot()).pop().unwrap();
     assert!(
         said.contains("The run was ended because the label `coding agent processing` was taken off."),
         "{said}"
     );
     assert!(world.github.pulls().is_empty());
+
+    // Whoever asked for the work before that was shown asked for another run.
+    greets(world.model.plans(plan()));
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
 }
