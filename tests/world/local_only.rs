@@ -1,7 +1,7 @@
 //! Confidential work stays near: nothing of it is sent to a model elsewhere, and people are told
 //! why.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fake::model::{Model, Plan};
 use crate::world::scripts::{plan, writes};
@@ -86,6 +86,44 @@ async fn the_pull_request_of_an_issue_that_becomes_confidential_is_worked_on_nea
     pull.comment("alice", "Louder, please.");
     runs_with(&world, &world.model, "HELLO\n", PULL_DONE).await;
 
+    assert_eq!(far.requests().len(), asked, "{}", far.dump());
+    far.finish();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn of_the_work_on_an_issue_each_run_counts_and_what_cannot_be_read_counts_as_confidential() {
+    let mut world = World::start().await;
+    let far = near_and_far(&mut world).await;
+    let issue = world
+        .github
+        .open_issue("Greet")
+        .label("confidential")
+        .label("coding agent");
+    runs_with(&world, &world.model, "Hello\n", ISSUE_DONE).await;
+    let pull = world.github.pull_request_for(&issue).await;
+    issue.unlabel("confidential").label("coding agent");
+    runs_with(&world, &far, "HELLO\n", ISSUE_DONE).await;
+    let asked = far.requests().len();
+
+    // Earlier versions noted nothing on the request.
+    let forgets = |notes: &mut Value| _ = notes.as_object_mut().unwrap().remove("local_only");
+    world.rewrite_notes(forgets).await;
+    pull.label("coding agent");
+    runs_with(&world, &world.model, "Hello!\n", PULL_DONE).await;
+    assert_eq!(far.requests().len(), asked, "{}", far.dump());
+    far.finish();
+    world.finish().await;
+
+    let mut world = World::start().await;
+    let far = near_and_far(&mut world).await;
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    runs_with(&world, &far, "Hello\n", ISSUE_DONE).await;
+    let asked = far.requests().len();
+    // As a newer version of the program writes it.
+    world.rewrite_records(|record| record["version"] = json!(1_000)).await;
+    world.github.pull_request_for(&issue).await.label("coding agent");
+    runs_with(&world, &world.model, "HELLO\n", PULL_DONE).await;
     assert_eq!(far.requests().len(), asked, "{}", far.dump());
     far.finish();
     world.finish().await;

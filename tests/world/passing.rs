@@ -90,10 +90,15 @@ impl World {
                 notes["checks"][time] = json!("2026-01-01T00:00:00Z");
             }
         };
+        self.rewrite_notes(age).await;
+    }
+
+    /// Changes the notes on all followed changes.
+    pub async fn rewrite_notes(&self, change: impl Fn(&mut Value)) {
         self.rewrite(
             "SELECT task, notes FROM followed",
             "UPDATE followed SET notes = $2 WHERE task = $1",
-            age,
+            change,
         )
         .await;
     }

@@ -10,6 +10,9 @@ use crate::service::Service;
 use crate::service::forges::Connected;
 use crate::task::id::TaskId;
 
+/// Number of the newest runs on the issue that are looked at.
+const MOST_RUNS: u32 = 20;
+
 /// What is taken over.
 #[derive(Debug, Default)]
 pub(super) struct TakenOver {
@@ -28,13 +31,29 @@ impl Service {
         };
         let mut notes: Notes = serde_json::from_value(followed.notes).map_err(AdmitError::record)?;
         // Earlier versions noted neither, and a later run on the issue that delivered nothing has
-        // noted nothing.
-        if let Some(newest) = store.runs(Some(&notes.origin), 1).await?.pop() {
-            let request = Record::read(&newest)?.request;
-            notes.made_under(request.local_only.as_deref(), request.model.as_deref());
+        // noted nothing. Oldest first, because of the models the last one counts.
+        let runs = store.runs(Some(&notes.origin), MOST_RUNS).await?;
+        let mut is_known = true;
+        for run in runs.iter().rev() {
+            match Record::read(run) {
+                Ok(record) => {
+                    let request = record.request;
+                    notes.made_under(request.local_only.as_deref(), request.model.as_deref());
+                }
+                Err(error) => {
+                    tracing::warn!(%task, "not all is known of the work on {}: {error}", notes.origin);
+                    is_known = false;
+                }
+            }
         }
+        // What cannot be read may have been confidential, wherever only a part of all work is.
+        let is_unsure = !is_known && self.services.models.confidential_part().is_some();
         let local_only = match notes.local_only {
             Some(rule) => Some(rule),
+            None if is_unsure => Some(format!(
+                "it cannot be read whether earlier work on {} was confidential",
+                notes.origin
+            )),
             None => self.rule_of_labels(connected, &notes.origin).await?,
         };
         Ok(TakenOver {
