@@ -48,28 +48,31 @@ struct Wish {
 }
 
 impl Service {
-    /// Looks at the items of a forge that something happened to since the last look.
-    pub(super) async fn look_for_wishes(&self, connected: &Connected, harvest: &mut Harvest) {
+    /// Looks at the items of a forge that something happened to since the last look; returns whether
+    /// they could be asked for.
+    pub(super) async fn look_for_wishes(&self, connected: &Connected, harvest: &mut Harvest) -> bool {
         if !connected.forge.trigger().is_more_than_label() {
-            return;
+            return true;
         }
-        if let Err(error) = self.look_at_touched(connected, harvest).await {
+        self.look_at_touched(connected, harvest).await.unwrap_or_else(|error| {
             harvest.faults.push(error.to_string());
-        }
+            false
+        })
     }
 
-    async fn look_at_touched(&self, connected: &Connected, harvest: &mut Harvest) -> Result<(), AdmitError> {
+    async fn look_at_touched(&self, connected: &Connected, harvest: &mut Harvest) -> Result<bool, AdmitError> {
         let store = &self.services.store;
         let began = Utc::now();
         let mut looked = Looked::recall(connected, store).await?;
         let since = looked.since(began);
         let search = connected.forge.touched_since(since).await;
-        let mut is_whole = search.errors.is_empty();
+        let is_read = search.errors.is_empty();
+        let mut is_whole = is_read;
         harvest.faults.extend(search.errors.iter().map(ToString::to_string));
         let followed = self.followed_now().await?;
         for item in search.items {
             if self.stop.asked.is_cancelled() {
-                return Ok(());
+                return Ok(is_read);
             }
             // What people say there is heard by those who follow it.
             if looked.is_known(&item) || followed.contains(&item.task) {
@@ -90,7 +93,7 @@ impl Service {
         }
         looked.end(began, is_whole);
         looked.keep(connected, store).await?;
-        Ok(())
+        Ok(is_read)
     }
 
     /// Forgets what was acted on of these tasks.

@@ -13,6 +13,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use self::claiming::Entrance;
+use self::searches::Searched;
 use super::forges::Connected;
 use super::{Broken, Service, isolated};
 use crate::agent::claim::on_forge::ClaimError;
@@ -73,14 +74,19 @@ impl Service {
                     continue;
                 }
             };
+            let forge = connected.forge.name();
             let faults_before = harvest.faults.len();
-            if let Err(broken) = isolated(self.search_one(connected, &mut harvest)).await {
-                harvest
-                    .faults
-                    .push(format!("searching {}: {broken}", connected.forge.name()));
-            }
-            let faults = harvest.faults.len() - faults_before;
-            self.searches.ended(connected.forge.name(), faults);
+            let searched = isolated(self.search_one(connected, &mut harvest)).await;
+            let is_read = searched.unwrap_or_else(|broken| {
+                harvest.faults.push(format!("searching {forge}: {broken}"));
+                false
+            });
+            let searched = match (is_read, harvest.faults.len() > faults_before) {
+                (false, _) => Searched::InVain,
+                (true, true) => Searched::Incompletely,
+                (true, false) => Searched::Well,
+            };
+            self.searches.ended(forge, searched);
             let followed = Box::pin(self.follow_up(connected, turn.as_ref())).await;
             harvest.admitted.extend(followed);
             self.end_search(turn).await;
@@ -97,13 +103,15 @@ impl Service {
         harvest
     }
 
-    async fn search_one(&self, connected: &Connected, harvest: &mut Harvest) {
+    /// Searches one forge, and admits what is found; returns whether all could be read.
+    async fn search_one(&self, connected: &Connected, harvest: &mut Harvest) -> bool {
         let search = connected.forge.triggered().await;
+        let is_read = search.errors.is_empty();
         connected.remember(&self.services.store).await;
         harvest.faults.extend(search.errors.iter().map(ToString::to_string));
         for item in search.items {
             if self.stop.asked.is_cancelled() {
-                return;
+                return is_read;
             }
             let admitted = isolated(self.admit(connected, &item)).await;
             match admitted.unwrap_or_else(|broken| Err(broken.into())) {
@@ -112,7 +120,7 @@ impl Service {
                 Err(reason) => harvest.faults.push(format!("{}: {reason}", item.task)),
             }
         }
-        Box::pin(self.look_for_wishes(connected, harvest)).await;
+        Box::pin(self.look_for_wishes(connected, harvest)).await && is_read
     }
 
     /// Takes the turn to search a forge and to follow what was opened there, of which one machine

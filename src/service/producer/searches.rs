@@ -13,10 +13,21 @@ use crate::task::id::HostName;
 pub struct Searches {
     /// Searches in which all was read, and all that was found was dealt with.
     pub good: u64,
-    /// Searches in which something could not be read or dealt with; the next one tries it again.
+    /// Searches in which all was read, and something that was found could not be dealt with; the
+    /// next one tries it again.
+    pub incomplete: u64,
+    /// Searches in which something could not be read.
     pub failed: u64,
-    /// Time at which the last good one ended.
+    /// Time at which the last one ended in which all was read.
     pub last_good: Option<DateTime<Utc>>,
+}
+
+/// The outcome of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::service) enum Searched {
+    Well,
+    Incompletely,
+    InVain,
 }
 
 /// Counts the searches of all forges.
@@ -26,15 +37,18 @@ pub(in crate::service) struct SearchMeter {
 }
 
 impl SearchMeter {
-    /// Counts a search of a forge that ended now, with so many faults.
-    pub(in crate::service) fn ended(&self, forge: &HostName, faults: usize) {
+    /// Counts a search of a forge that ended now.
+    pub(in crate::service) fn ended(&self, forge: &HostName, searched: Searched) {
         let mut all = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
         let searches = all.entry(forge.clone()).or_default();
-        if faults > 0 {
-            searches.failed += 1;
-            return;
+        match searched {
+            Searched::Well => searches.good += 1,
+            Searched::Incompletely => searches.incomplete += 1,
+            Searched::InVain => {
+                searches.failed += 1;
+                return;
+            }
         }
-        searches.good += 1;
         searches.last_good = Some(Utc::now());
     }
 

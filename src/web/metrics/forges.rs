@@ -54,8 +54,13 @@ impl ForgeMeters {
             }
         }
         for (forge, searches) in service.forge_searches() {
-            // Both from the beginning: an increase is only seen of a figure that was there.
-            for (outcome, count) in [("ok", searches.good), ("failed", searches.failed)] {
+            // All from the beginning: an increase is only seen of a figure that was there.
+            let outcomes = [
+                ("ok", searches.good),
+                ("incomplete", searches.incomplete),
+                ("failed", searches.failed),
+            ];
+            for (outcome, count) in outcomes {
                 let counter = self.searches.with_label_values(&[forge.as_str(), outcome]);
                 counter.inc_by(count.saturating_sub(counter.get()));
             }

@@ -1,9 +1,11 @@
 //! Figures for Prometheus of what no run tells people.
 
 use super::{Door, ends, opened, until, with_users};
+use crate::fake::fault::{Disturbance, Fault};
 use crate::world::World;
 
 const GOOD: &str = "coding_agent_forge_searches_total{forge=\"github\",outcome=\"ok\"}";
+const INCOMPLETE: &str = "coding_agent_forge_searches_total{forge=\"github\",outcome=\"incomplete\"}";
 const FAILED: &str = "coding_agent_forge_searches_total{forge=\"github\",outcome=\"failed\"}";
 const LAST_GOOD: &str = "coding_agent_forge_last_good_search_timestamp_seconds{forge=\"github\"}";
 
@@ -21,15 +23,20 @@ async fn a_forge_that_refuses_the_token_shows_in_the_figures() {
     let begun = chrono::Utc::now().timestamp();
     let (program, door) = opened(&world, &["serve"]).await;
     until("a good search", async || figure(&door, GOOD).await >= Some(1)).await;
+    // An item that cannot be dealt with is none that cannot be found.
+    let history = Disturbance::of("GET /repos/*/*/issues/*/events", Fault::Fails(403));
+    world.github.disturb(history.always());
+    world.github.open_issue("Greet").label("coding agent");
+    until("an item left", async || figure(&door, INCOMPLETE).await >= Some(1)).await;
     assert_eq!(figure(&door, FAILED).await, Some(0));
 
     world.github.revokes_tokens();
     until("a search that fails", async || figure(&door, FAILED).await >= Some(1)).await;
-    let before = [figure(&door, GOOD).await, figure(&door, LAST_GOOD).await];
+    let before = [figure(&door, INCOMPLETE).await, figure(&door, LAST_GOOD).await];
     assert!(before[1] >= u64::try_from(begun).ok(), "{before:?}");
     until("more of them", async || figure(&door, FAILED).await >= Some(3)).await;
 
-    let after = [figure(&door, GOOD).await, figure(&door, LAST_GOOD).await];
+    let after = [figure(&door, INCOMPLETE).await, figure(&door, LAST_GOOD).await];
     assert_eq!(after, before, "a search that failed counts as a good one");
     // The process itself is well.
     assert_eq!(door.get("/ready").await.status(), reqwest::StatusCode::OK);
