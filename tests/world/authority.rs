@@ -128,10 +128,10 @@ async fn an_old_label_lends_nobody_its_authority_while_the_history_is_behind() {
 async fn a_label_that_is_taken_off_between_list_and_history_is_no_fault() {
     let world = World::start().await;
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
-    let second_thoughts = issue.clone();
+    let taken = issue.clone();
     world
         .github
-        .after("GET /repos/*/*/issues", move || _ = second_thoughts.unlabel("coding agent"));
+        .after("GET /repos/*/*/issues", move || _ = taken.unlabel("coding agent"));
 
     let ended = world.run().await;
 

@@ -289,6 +289,9 @@ async fn a_run_that_is_stopped_before_it_began_leaves_no_label_of_an_earlier_run
         "{stopped:?}"
     );
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    // The trigger, and the two that were there.
+    let taken_off = world.github.count("DELETE /repos/*/*/issues/*/labels/*");
+    assert_eq!(taken_off, 3, "{}", world.story());
     world.finish().await;
 }
 

@@ -178,11 +178,16 @@ impl Reporter {
         let task = &claim.lease.task;
         let wanted = labels.showing(state);
         let shown = claim.record.thread.shown.clone();
+        // Until the run has set a label, the item may have any that an earlier run left.
+        let read = match carried {
+            Carried::Unread if shown.is_none() => Some(forge.item(task).await?.labels),
+            Carried::Unread | Carried::Read(_) => None,
+        };
+        let carried = read.as_deref().map_or(carried, Carried::Read);
         let is_there = match carried {
             Carried::Read(found) => found.iter().any(|label| label == wanted),
             Carried::Unread => shown.as_deref() == Some(wanted),
         };
-        let may_be_left = matches!(carried, Carried::Unread) && shown.is_none();
         // Added first: between the two requests the item has two labels rather than none.
         if !is_there {
             forge.add_label(task, wanted).await?;
@@ -205,10 +210,8 @@ impl Reporter {
                 // The producer set the one, and the latest may not have been saved.
                 Carried::Unread => *label == labels.processing || shown.as_ref() == Some(label),
             };
-            if is_known || may_be_left {
-                forge.remove_label(task, label).await?;
-            }
             if is_known {
+                forge.remove_label(task, label).await?;
                 claim.note(Fact::LabelChanged {
                     added: None,
                     removed: Some(label.clone()),
@@ -254,7 +257,7 @@ pub(crate) enum Carried<'a> {
     /// The labels of the item, as just read.
     Read(&'a [String]),
     /// The item was not read. Of the program's labels it has the one that the run set last; until
-    /// the run has set one, it may have any of them beside `processing`, left by an earlier run.
+    /// the run has set one, it is read.
     Unread,
 }
 
