@@ -38,10 +38,10 @@ pub(in crate::service) struct SearchMeter {
 
 impl SearchMeter {
     /// Counts a search of a forge that ended now.
-    pub(in crate::service) fn ended(&self, forge: &HostName, searched: Searched) {
+    pub(in crate::service) fn ended(&self, forge: &HostName, outcome: Searched) {
         let mut all = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
         let searches = all.entry(forge.clone()).or_default();
-        match searched {
+        match outcome {
             Searched::Well => searches.good += 1,
             Searched::Incompletely => searches.incomplete += 1,
             Searched::InVain => {
