@@ -7,7 +7,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rustix::fs::Mode;
@@ -69,24 +69,24 @@ pub fn is_open_to_others(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.mode() & 0o044 != 0)
 }
 
-/// Returns the user to whom belongs what lies at `path`, or where it would be made, if this process
-/// is root and the user is another: neither could write what the other makes there. The user is
-/// named as `sudo -u` takes it.
-pub fn owner_besides_root(path: &Path) -> Option<String> {
-    let owner = owner(path)?;
+/// Returns what lies at `path`, or the nearest folder above it where nothing does, and its owner,
+/// if this process is root and the owner is another: neither could write what the other makes
+/// there. The owner is named as `sudo -u` takes it.
+pub fn owner_besides_root(path: &Path) -> Option<(PathBuf, String)> {
+    let (place, owner) = owner(path)?;
     if !geteuid().is_root() || owner == 0 {
         return None;
     }
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = name_of(owner, &users).map(str::to_owned);
-    Some(name.unwrap_or_else(|| format!("'#{owner}'")))
+    Some((place, name.unwrap_or_else(|| format!("'#{owner}'"))))
 }
 
-/// Returns the owner of the nearest file or folder that exists.
-fn owner(path: &Path) -> Option<u32> {
+/// Returns the nearest file or folder that exists, and its owner.
+fn owner(path: &Path) -> Option<(PathBuf, u32)> {
     let path = std::path::absolute(path).ok()?;
-    let nearest = path.ancestors().find_map(|place| place.metadata().ok())?;
-    Some(nearest.uid())
+    path.ancestors()
+        .find_map(|place| Some((place.to_owned(), place.metadata().ok()?.uid())))
 }
 
 /// Returns the name of a user in the text of `/etc/passwd`.
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn what_is_not_there_yet_belongs_to_the_owner_of_the_folder_above() {
         let folder = tempfile::tempdir().unwrap();
-        let own = Some(geteuid().as_raw());
+        let own = Some((folder.path().to_owned(), geteuid().as_raw()));
         assert_eq!(owner(folder.path()), own);
         assert_eq!(owner(&folder.path().join("a/b")), own);
-        assert_eq!(owner(Path::new("/proc/1/nothing")), Some(0));
+        assert_eq!(owner(Path::new("/proc/1/nothing")), Some(("/proc/1".into(), 0)));
     }
 
     #[test]

@@ -155,16 +155,18 @@ pub fn configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
 /// Reads the configuration file if there is one, else takes the defaults that `run --task` works
 /// with: for commands that show what such a run did, or check what it needs.
 pub fn configuration_or_defaults(path: Option<&Path>) -> Result<Config, ExitCode> {
-    let config = match Config::find(path, &environment) {
-        Some(path) => configuration(Some(&path))?,
+    let file = Config::find(path, &environment);
+    let config = match &file {
+        Some(file) => configuration(Some(file))?,
         None => Config::from_environment(&environment).map_err(|faults| refuse(&faults))?,
     };
-    not_of_another_user(config)
+    not_of_another_user(config, file.as_deref())
 }
 
 /// Reads the configuration file for a command that works for a forge.
 pub fn forge_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
-    let config = not_of_another_user(configuration(path)?)?;
+    let file = Config::find(path, &environment);
+    let config = not_of_another_user(configuration(file.as_deref())?, file.as_deref())?;
     if let Some(missing) = config.missing_source() {
         complain(missing);
         return Err(exit::CONFIGURATION.into());
@@ -173,8 +175,9 @@ pub fn forge_configuration(path: Option<&Path>) -> Result<Config, ExitCode> {
 }
 
 /// Refuses to let root write into the installation of another user, whose worker could not use what
-/// root made there: a new day's log, a lock, a folder.
-pub fn not_of_another_user(config: Config) -> Result<Config, ExitCode> {
+/// root made there: a new day's log, a lock, a folder. The configuration comes from `file`, if from
+/// any.
+pub fn not_of_another_user(config: Config, file: Option<&Path>) -> Result<Config, ExitCode> {
     let store = config.state_dir.join("coding-agent.db");
     // Whoever made the store works with all the rest, whosever folder that lies in.
     let places = if store.exists() {
@@ -183,16 +186,41 @@ pub fn not_of_another_user(config: Config) -> Result<Config, ExitCode> {
         vec![&config.state_dir, &config.logs.directory]
     };
     for place in places {
-        if let Some(user) = private::owner_besides_root(place) {
+        if let Some((owned, user)) = private::owner_besides_root(place) {
+            let owned = owned.display();
+            let about = if place.exists() {
+                format!("{owned} belongs")
+            } else {
+                let wanted = std::path::absolute(place).unwrap_or_else(|_| place.clone());
+                format!("{owned}, below which {} would be made, belongs", wanted.display())
+            };
             complain(format_args!(
-                "{} belongs to {user}, who could not use what root writes there: run \
-                 `sudo -u {user} coding-agent ...`, or name folders of root's in state_dir and logs.directory",
-                place.display()
+                "{about} to {user}, who could not use what root writes there: run `sudo -u {user} coding-agent{} ...`, \
+                 make it root's (chown), or name folders of root's in state_dir and logs.directory",
+                option_for(file)
             ));
             return Err(exit::CONFIGURATION.into());
         }
     }
     Ok(config)
+}
+
+/// Returns the option that names `file` from any folder, as a shell takes it: without it another
+/// user's call may find another configuration, and so another state folder.
+fn option_for(file: Option<&Path>) -> String {
+    let Some(file) = file else {
+        return String::new();
+    };
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let file = file.display().to_string();
+    let is_plain = file
+        .chars()
+        .all(|letter| letter.is_alphanumeric() || "/._-+,:@%".contains(letter));
+    if is_plain {
+        format!(" --config {file}")
+    } else {
+        format!(" --config '{}'", file.replace('\'', r"'\''"))
+    }
 }
 
 /// Prints each fault of a configuration, and returns the exit code.

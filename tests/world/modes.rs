@@ -9,7 +9,7 @@ use rustix::fs::Mode;
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::world::World;
+use crate::world::{Program, World};
 
 /// Gives this process, and so the program, the mask that most systems begin with.
 fn with_the_usual_mask() {
@@ -141,9 +141,19 @@ async fn root_leaves_the_installation_of_another_user_alone() {
     ] {
         let said = refused(line).await;
         insta::allow_duplicates! {
-            insta::assert_snapshot!(said, @"coding-agent: FOLDER/state belongs to '#4711', who could not use what root writes there: run `sudo -u '#4711' coding-agent ...`, or name folders of root's in state_dir and logs.directory");
+            insta::assert_snapshot!(said, @"coding-agent: FOLDER, below which FOLDER/state would be made, belongs to '#4711', who could not use what root writes there: run `sudo -u '#4711' coding-agent --config FOLDER/config.yaml ...`, make it root's (chown), or name folders of root's in state_dir and logs.directory");
         }
     }
+    // The file of the current folder is named so that it is found from another one, too.
+    let mut program = world.program();
+    program.arg("status");
+    let here = Program::start(program).ended().await;
+    assert_eq!(here.code, Some(78), "{here:?}");
+    let said = world.settled(&here.stderr);
+    assert!(
+        said.contains("FOLDER/state would be made") && said.contains("--config FOLDER/config.yaml ..."),
+        "{said}"
+    );
     assert!(!state.exists() && !logs.exists());
 
     // Root's own installation in somebody's folder.
@@ -152,11 +162,15 @@ async fn root_leaves_the_installation_of_another_user_alone() {
     assert_eq!(world.command(&["status"]).await.code, Some(0));
     chown(&logs, Some(SOMEBODY), None).unwrap();
     let store = state.join("coding-agent.db");
+    let mut owned = "FOLDER/logs";
     if store.exists() {
         assert_eq!(world.command(&["status"]).await.code, Some(0));
         chown(&store, Some(SOMEBODY), None).unwrap();
+        owned = "FOLDER/state/coding-agent.db";
     }
-    refused(&["status"]).await;
+    let said = refused(&["status"]).await;
+    let begins = format!("coding-agent: {owned} belongs to '#4711', who");
+    assert!(said.starts_with(&begins), "{said}");
     world.finish().await;
 }
 

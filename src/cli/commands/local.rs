@@ -81,7 +81,7 @@ fn prepare(config: Option<&Path>, task: Task) -> Result<(Config, LocalTask), Exi
             )));
         }
     };
-    let config = not_of_another_user(local_configuration(config, &folder)?)?;
+    let config = local_configuration(config, &folder)?;
     for (key, path) in [
         ("state_dir", &config.state_dir),
         ("logs.directory", &config.logs.directory),
@@ -152,10 +152,12 @@ fn conclude(outcome: &LocalOutcome) -> ExitCode {
 /// A file in the folder that is worked on is part of the work: a stranger's `config.yaml` may
 /// belong to something else, or name programs to be started here. It counts only if it was named.
 fn local_configuration(path: Option<&Path>, folder: &Path) -> Result<Config, ExitCode> {
-    if let Some(path) = Config::find_outside(path, folder, &environment) {
-        return configuration(Some(&path));
-    }
-    Config::from_environment(&environment).map_err(|faults| refuse(&faults))
+    let file = Config::find_outside(path, folder, &environment);
+    let config = match &file {
+        Some(file) => configuration(Some(file))?,
+        None => Config::from_environment(&environment).map_err(|faults| refuse(&faults))?,
+    };
+    not_of_another_user(config, file.as_deref())
 }
 
 /// Tells whether `path`, which need not exist, lies in `folder`.
