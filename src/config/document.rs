@@ -1,7 +1,9 @@
-//! Parses the YAML text into a tree, without any knowledge of what it should hold.
+//! Reads the file and parses its YAML text into a tree, without knowing what it should hold.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde::Deserializer;
@@ -13,7 +15,26 @@ use serde::de::Visitor;
 use serde_json::Map;
 use serde_json::Value;
 
-use super::fault::Place;
+use super::fault::{self, Place};
+
+const LARGEST_FILE: u64 = 1024 * 1024;
+const CLOSED: &str =
+    "is in a folder that this user may not enter; call the program in another one, or name a file with --config";
+
+/// Returns the text of the file, or why it cannot be read.
+pub(super) fn read(path: &Path) -> Result<String, String> {
+    let found = path.metadata().map_err(|error| {
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            CLOSED.to_owned()
+        } else {
+            fault::unreadable(&error)
+        }
+    })?;
+    if found.len() > LARGEST_FILE {
+        return Err("is larger than 1 MiB; this is not a configuration file".to_owned());
+    }
+    std::fs::read_to_string(path).map_err(|error| fault::unreadable(&error))
+}
 
 /// Parses the text; an empty one is an empty mapping.
 pub(super) fn parse(text: &str) -> Result<Value, (Option<Place>, String)> {

@@ -1,6 +1,7 @@
 //! A fault in a configuration: a sentence that says what is wrong, where, and how to fix it.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -56,6 +57,15 @@ impl fmt::Display for Fault {
             write!(formatter, ": {}", self.key)?;
         }
         write!(formatter, ": {}", self.reason)
+    }
+}
+
+/// Returns why a file could not be read, to stand behind its name.
+pub(super) fn unreadable(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::InvalidData {
+        "is not UTF-8; save it as UTF-8".to_owned()
+    } else {
+        format!("cannot be read: {error}")
     }
 }
 

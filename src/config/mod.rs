@@ -20,6 +20,7 @@ mod usual_variable;
 mod variable;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -155,20 +156,28 @@ pub struct Producer {
 /// Looks up an environment variable.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-const LARGEST_FILE: u64 = 1024 * 1024;
+/// The configuration of the current folder.
+const HERE: &str = "config.yaml";
+/// The configuration of the machine; users who may not enter its folder work without one.
+const OF_MACHINE: &str = "/etc/coding-agent/config.yaml";
 
 impl Config {
     /// Returns the file to load: the one that was asked for, else `CODING_AGENT_CONFIG`, else
     /// `./config.yaml`, else `/etc/coding-agent/config.yaml`. `None` if none was asked for and
-    /// neither of the last two is there.
+    /// neither of the last two is there. A folder that may not be entered counts as one with a
+    /// `./config.yaml`: reading it says so, where another file would be another installation.
     pub fn find(asked_for: Option<&Path>, environment: Variables<'_>) -> Option<PathBuf> {
         let from_environment = || environment("CODING_AGENT_CONFIG").filter(|path| !path.is_empty());
         asked_for
             .map(Path::to_owned)
             .or_else(|| from_environment().map(PathBuf::from))
             .or_else(|| {
-                let usual = ["config.yaml", "/etc/coding-agent/config.yaml"].map(PathBuf::from);
-                usual.into_iter().find(|path| path.is_file())
+                let is_there = match Path::new(HERE).metadata() {
+                    Ok(found) => found.is_file(),
+                    Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+                };
+                let usual = if is_there { HERE } else { OF_MACHINE };
+                Some(PathBuf::from(usual)).filter(|path| is_there || path.is_file())
             })
     }
 
@@ -183,7 +192,7 @@ impl Config {
 
     /// Reads the file. Relative paths in it start at its folder.
     pub fn load(path: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
-        let text = read(path).map_err(|reason| vec![Fault::of_file(path, reason)])?;
+        let text = document::read(path).map_err(|reason| vec![Fault::of_file(path, reason)])?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, &Origin::File(path.to_owned()), folder, environment)
     }
@@ -370,12 +379,4 @@ impl Default for Producer {
     fn default() -> Self {
         Self { interval_seconds: 60 }
     }
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
-    if size.len() > LARGEST_FILE {
-        return Err("is larger than 1 MiB; this is not a configuration file".to_owned());
-    }
-    std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
 }

@@ -8,8 +8,7 @@ use serde_json::Map;
 use serde_json::Value;
 
 use super::Config;
-use super::fault::Faults;
-use super::fault::KeyPath;
+use super::fault::{self, Faults, KeyPath};
 use super::variable::{Replaced, unused_sources};
 
 /// Section and key of every secret. The variables of programs have names that the user chooses.
@@ -251,7 +250,7 @@ fn read(map: &mut Map<String, Value>, key: &str, section: &[String], folder: &Pa
 }
 
 fn content(file: &Path) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let unreadable = |error: std::io::Error| fault::unreadable(&error);
     if std::fs::metadata(file).map_err(unreadable)?.len() > LARGEST_FILE {
         return Err("is larger than 64 KiB; this is not a secret".to_owned());
     }

@@ -91,6 +91,19 @@ fn a_file_that_is_not_there_is_one_sentence() {
 }
 
 #[test]
+fn a_file_in_another_encoding_is_told_as_that() {
+    let utf_16 = b"\xff\xfec\0o\0n\0";
+    let given = Given::file("");
+    std::fs::write(given.folder.path().join("config.yaml"), utf_16).unwrap();
+    insta::assert_snapshot!(given.faults(), @"config.yaml: is not UTF-8; save it as UTF-8");
+
+    let given = with_github("llm: {system_prompt_file: prompt.txt}\n");
+    let latin_1 = b"Gr\xfc\xdfe";
+    std::fs::write(given.folder.path().join("prompt.txt"), latin_1).unwrap();
+    insta::assert_snapshot!(given.faults(), @"config.yaml:3:7: llm.system_prompt_file: the file prompt.txt is not UTF-8; save it as UTF-8");
+}
+
+#[test]
 fn a_variable_in_the_section_of_a_source_that_is_not_used_need_not_be_set() {
     let other = "github: {token: '${NO_SUCH_TOKEN}', repositories: [a/b]}\n";
     let used = "gitlab: {token: '${TOKEN}', projects: [a/b]}\n";

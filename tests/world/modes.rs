@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 use serde_json::json;
+use tokio::process::Command;
 
 use crate::fake::model::Plan;
 use crate::world::{Program, World};
@@ -107,6 +108,32 @@ async fn what_a_local_task_writes_into_the_users_folder_has_the_modes_of_the_use
     let modes = ["a.txt", "bin", "bin/go.sh", "bin/x"].map(|name| mode(&folder.join(name)));
     assert_eq!(modes.map(|mode| format!("{mode:o}")), ["644", "755", "755", "644"]);
     assert_eq!(open_to_others(&[world.state_dir()]), [""; 0]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_looked_at_is_not_passed_over() {
+    let world = World::start().await;
+    let closed = world.folder().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::copy(world.writes_its_configuration(), closed.join("config.yaml")).unwrap();
+    // Root enters every folder unless these capabilities are taken from it.
+    let kept_out = if rustix::process::geteuid().is_root() {
+        "setpriv --bounding-set=-dac_override,-dac_read_search"
+    } else {
+        ""
+    };
+    let line = format!("chmod 0 . && exec {kept_out} \"$0\" status");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line, env!("CARGO_BIN_EXE_coding-agent")]);
+    let mut shell = world.prepared(shell);
+    shell.current_dir(&closed);
+
+    let ended = Program::start(shell).ended().await;
+
+    std::fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(78), ""), "{ended:?}");
+    insta::assert_snapshot!(ended.stderr, @"coding-agent: config.yaml: is in a folder that this user may not enter; call the program in another one, or name a file with --config");
     world.finish().await;
 }
 

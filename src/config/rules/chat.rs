@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{check_address, check_given, check_positive};
 use crate::config::Config;
-use crate::config::fault::Faults;
+use crate::config::fault::{self, Faults};
 use crate::messenger::config::Accounts;
 use crate::routing::rules::Rules;
 
@@ -173,7 +173,7 @@ pub(in crate::config) fn rules(config: &Config, folder: &Path, faults: &mut Faul
 }
 
 fn read(file: &Path) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("the file {} cannot be read: {error}", file.display());
+    let unreadable = |error: std::io::Error| format!("the file {} {}", file.display(), fault::unreadable(&error));
     if std::fs::metadata(file).map_err(unreadable)?.len() > LARGEST {
         return Err(format!("{} is larger than {} KiB", file.display(), LARGEST / 1024));
     }

@@ -20,7 +20,7 @@ use url::Host;
 use url::Url;
 
 use super::Config;
-use super::fault::Faults;
+use super::fault::{self, Faults};
 use crate::agent::prompt::system_prompt;
 use crate::private;
 pub(super) use chat::{persona, rules as dictionary};
@@ -43,7 +43,7 @@ pub(super) fn system_prompt(config: &Config, folder: &Path, faults: &mut Faults)
     let file = folder.join(config.llm.system_prompt_file.as_ref()?);
     let read = std::fs::metadata(&file)
         .and_then(|metadata| Ok((metadata.len(), std::fs::read_to_string(&file)?)))
-        .map_err(|error| format!("the file {} cannot be read: {error}", file.display()));
+        .map_err(|error| format!("the file {} {}", file.display(), fault::unreadable(&error)));
     let checked = read.and_then(|(size, text)| {
         if size > system_prompt::LARGEST {
             return Err(format!(
