@@ -369,14 +369,14 @@ pub struct MoveStore {
 /// Wrong usage, in the numbering of sysexits.h.
 pub const WRONG_USAGE: u8 = 64;
 
-/// Parses the command line. If it asks for help or is wrong, prints the answer and returns the exit
-/// code.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, u8> {
-    Arguments::try_parse_from(arguments).map_err(|error| {
-        // The exit code stays the same where the message cannot be printed (closed terminal).
-        let _ = error.print();
-        if error.use_stderr() { WRONG_USAGE } else { 0 }
-    })
+/// Parses the command line. Help, the version and what is wrong are errors that print themselves.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    Arguments::try_parse_from(arguments)
+}
+
+/// Returns the exit code of a command line that was not parsed.
+pub fn exit_code(error: &clap::Error) -> u8 {
+    if error.use_stderr() { WRONG_USAGE } else { 0 }
 }
 
 #[cfg(test)]
@@ -385,7 +385,7 @@ mod tests {
     use clap::CommandFactory;
 
     fn read(line: &str) -> Result<Arguments, u8> {
-        parse(line.split_whitespace().map(OsString::from))
+        parse(line.split_whitespace().map(OsString::from)).map_err(|error| exit_code(&error))
     }
 
     fn command(line: &str) -> Command {

@@ -22,7 +22,7 @@ use crate::task::command::Command as Order;
 pub fn main() -> ExitCode {
     match arguments::parse(std::env::args_os()) {
         Ok(arguments) => session::printed(run(arguments)),
-        Err(code) => code.into(),
+        Err(error) => session::printed(session::answer(&error)),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::exit;
+use super::{arguments, exit};
 use crate::agent::record::stop::Stop;
 use crate::config::Config;
 use crate::environment::EngineAccess;
@@ -89,6 +89,17 @@ pub fn mention(config: &Config, text: &str) -> ExitCode {
             exit::CONFIGURATION.into()
         }
     }
+}
+
+/// Prints the answer to a command line that asks for help or the version, or is wrong, and returns
+/// the exit code. A failure to write help is a failure to write a result.
+pub fn answer(error: &clap::Error) -> ExitCode {
+    let written = error.print().and_then(|()| io::stdout().flush());
+    // What is wrong goes to stderr; nobody is left who could be told that this failed.
+    if let (Err(failure), false) = (written, error.use_stderr()) {
+        let _ = UNPRINTED.set(failure);
+    }
+    arguments::exit_code(error).into()
 }
 
 /// Tells whether nothing that is printed arrives any more.

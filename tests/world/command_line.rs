@@ -374,6 +374,9 @@ async fn a_reader_that_stops_early_is_no_fault_and_a_full_disk_is_told() {
         &["config", "check"],
         &["status"],
         &["completions", "bash"],
+        &["help"],
+        &["run", "--help"],
+        &["--version"],
     ] {
         let unheard = world.unheard(line).await;
         assert_eq!((unheard.code, unheard.stderr.as_str()), (Some(0), ""), "{line:?}");
