@@ -392,3 +392,17 @@ impl Session {
         code
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_named_as_a_shell_takes_it() {
+        let option = |file: &str| option_for(Some(Path::new(file)));
+        assert_eq!(option_for(None), "");
+        assert_eq!(option("/etc/coding-agent/config.yaml"), " --config /etc/coding-agent/config.yaml");
+        assert_eq!(option("/a b/it's.yaml"), r" --config '/a b/it'\''s.yaml'");
+        assert!(option("config.yaml").starts_with(" --config /"));
+    }
+}
