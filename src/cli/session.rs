@@ -401,8 +401,8 @@ mod tests {
     fn a_configuration_is_named_as_a_shell_takes_it() {
         let option = |file: &str| option_for(Some(Path::new(file)));
         assert_eq!(option_for(None), "");
-        assert_eq!(option("/etc/coding-agent/config.yaml"), " --config /etc/coding-agent/config.yaml");
-        assert_eq!(option("/a b/it's.yaml"), r" --config '/a b/it'\''s.yaml'");
+        assert_eq!(option("/etc/a.yaml"), " --config /etc/a.yaml");
+        assert_eq!(option("/a b/it's"), r" --config '/a b/it'\''s'");
         assert!(option("config.yaml").starts_with(" --config /"));
     }
 }

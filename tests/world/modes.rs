@@ -116,7 +116,8 @@ async fn a_configuration_that_cannot_be_looked_at_is_not_passed_over() {
     let world = World::start().await;
     let closed = world.folder().join("closed");
     std::fs::create_dir(&closed).unwrap();
-    std::fs::copy(world.writes_its_configuration(), closed.join("config.yaml")).unwrap();
+    let config = world.writes_its_configuration();
+    std::fs::copy(config, closed.join("config.yaml")).unwrap();
     // Root enters every folder unless these capabilities are taken from it.
     let kept_out = if rustix::process::geteuid().is_root() {
         "setpriv --bounding-set=-dac_override,-dac_read_search"
