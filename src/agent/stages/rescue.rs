@@ -109,23 +109,33 @@ async fn copy_work(run: &mut Run) {
 /// Pushes the work so far to a branch of the program's own, so that an end before delivery loses
 /// nothing. Work on a fork is written to a file instead.
 pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
-    let rescued = async {
-        take_result(run).await;
-        // Saved before the forge is asked for anything. Where it has to be waited for, the next
-        // claim finds no container, and pushes from the mirror.
-        if let Err(interruption) = run.claim.save().await {
-            if matches!(interruption, Interruption::Disowned(_)) {
-                return None;
-            }
-            tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
-        }
+    // Saved before the forge is asked for anything. Where it has to be waited for, the next claim
+    // finds no container. On this machine it pushes from the mirror, on another from the copy.
+    let is_noted = tokio::time::timeout(RESCUE_TIME, note_result(run)).await;
+    if is_noted != Ok(true) {
+        return None;
+    }
+    copy_work(run).await;
+    let shown = async {
         if run.claim.record.planned.fork.is_some() {
             return put_into_file(&mut run.claim).await;
         }
         let head = run.claim.record.delivered.head.clone()?;
         show_work(run, &head).await
     };
-    tokio::time::timeout(RESCUE_TIME, rescued).await.ok().flatten()
+    tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
+}
+
+/// Takes the work out and saves that; returns false if another worker has the run.
+async fn note_result(run: &mut Run) -> bool {
+    take_result(run).await;
+    if let Err(interruption) = run.claim.save().await {
+        if matches!(interruption, Interruption::Disowned(_)) {
+            return false;
+        }
+        tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
+    }
+    true
 }
 
 /// Fetches the commits from the workspace unless that was done before; where they cannot be had,

@@ -277,11 +277,13 @@ async fn limited_while_the_model_thinks(world: &World) -> (Item, Program) {
     (issue, running)
 }
 
-/// Expects the run to wait for the forge without a container, and renews the allowance.
+/// Expects the run to wait for the forge without a container, and renews the allowance. The mirror
+/// is gone then, as on another machine, which only has the store.
 async fn waits_for_the_forge(world: &World, running: Program) {
     let ended = running.ended().await;
     assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
     assert_eq!(world.containers().await, [""; 0]);
+    std::fs::remove_dir_all(world.state_dir().join("mirrors")).unwrap();
     world.github.rate_limited(5_000, Duration::from_hours(1));
 }
 
