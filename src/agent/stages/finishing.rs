@@ -232,6 +232,9 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
 /// Ends a run that a person stopped; its work is pushed to a branch.
 async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     if run.claim.record.request.local.is_none() {
+        // Saved with the work, before anything is shown: the order may be gone after a crash, or
+        // when the forge can be written to again.
+        run.claim.record.ending = Some(Ending::by(order, &run.claim.services.redactor));
         let shown_before = run
             .claim
             .record
@@ -255,9 +258,8 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
             && let Some(until) = until_shown(run, &interruption)
         {
-            // The next claim pushes what this one has taken out, and tells people. The order, which
-            // may be gone by then, counts all the same: half of its end may be shown.
-            run.claim.record.ending = Some(Ending::by(order, &run.claim.services.redactor));
+            // The next claim pushes what this one has taken out, and tells people: the comment may
+            // be posted, and the label not yet set.
             save_or_log(run).await;
             return RunOutcome::Postponed(until);
         }

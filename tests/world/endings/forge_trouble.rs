@@ -374,6 +374,37 @@ async fn a_stop_that_people_were_told_of_counts_also_when_its_comment_is_deleted
 }
 
 #[tokio::test]
+async fn a_stop_counts_after_a_crash_though_its_comment_is_deleted() {
+    let world = World::start().await.attentive();
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.done("This is never heard.").holds();
+    let issue = greeting(&world);
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world
+        .github
+        .disturb(Disturbance::of("POST /repos/*/*/issues/*/labels", Fault::Hangs));
+    issue.comment("alice", "/agent stop");
+    let order = issue.last_comment();
+    running.until(&world, world.github.until_one_hangs()).await;
+    running.kill().await;
+    order.delete();
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    expect_the_work_on_a_branch(&world, &issue);
+    world.model.release();
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
     let world = World::start().await;
     executes(world.model.plans(plan()), "echo brief > AGENTS.md").done("There are rules now.");
