@@ -26,7 +26,23 @@ pub enum Visited {
     Stays,
     /// The run is due now.
     GoesOn,
+    /// Its end was decided before, and is shown on the item at this time.
+    EndsAt(DateTime<Utc>),
     Ended(RunOutcome),
+}
+
+impl std::fmt::Display for Visited {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stays => formatter.write_str("it waits"),
+            Self::GoesOn => formatter.write_str("it goes on with the next free worker"),
+            Self::EndsAt(shown) => {
+                let shown = shown.format("%Y-%m-%d %H:%M UTC");
+                write!(formatter, "it has ended already, which is shown on the item at {shown}")
+            }
+            Self::Ended(ending) => write!(formatter, "{ending}"),
+        }
+    }
 }
 
 /// Processes messages to a waiting run, and resumes or ends it. A run that is postponed until
@@ -35,10 +51,10 @@ pub enum Visited {
 pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited {
     let until = not_before.filter(|until| *until > Utc::now());
     if let Some(end) = Interruption::of_decided_end(&run.claim.record) {
-        if until.is_some() {
+        if let Some(shown) = until {
             // Another try before that time would only use up more of the forge's limit.
             finishing::release(&run.claim, until).await;
-            return Visited::Stays;
+            return Visited::EndsAt(shown);
         }
         return Visited::Ended(finishing::finish(run, end).await);
     }

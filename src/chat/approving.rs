@@ -167,7 +167,7 @@ pub(super) async fn carry_out(
     let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
     let done = taken.in_words(is_japanese);
     Ok(Some(match came {
-        Told::NoRun => Phrase::NothingWaits.in_words(is_japanese),
+        Told::NoRun | Told::Here(Visited::EndsAt(_)) => Phrase::NothingWaits.in_words(is_japanese),
         Told::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
         Told::Here(Visited::Stays) => format!("{done} {}", Phrase::Waiting.in_words(is_japanese)),
         Told::Here(_) => done,

@@ -7,7 +7,6 @@ use chrono::TimeDelta;
 use super::Web;
 use super::access::Visitor;
 use super::problem::Problem;
-use crate::agent::waiting::Visited;
 use crate::approval::digest::Beginning;
 use crate::journal::fact::{Fact, Subject};
 use crate::service::attending::Told;
@@ -92,9 +91,7 @@ impl Web {
         match self.service.tell(&run.task, &command, Some(&visitor.name)).await? {
             Told::NoRun => Err(Problem::new(StatusCode::CONFLICT, "the run has ended meanwhile")),
             Told::Worker(_) => Ok("the worker was told, and does so at its next safe point".to_owned()),
-            Told::Here(Visited::Stays) => Ok("it waits".to_owned()),
-            Told::Here(Visited::GoesOn) => Ok("it goes on with the next free worker".to_owned()),
-            Told::Here(Visited::Ended(ending)) => Ok(ending.to_string()),
+            Told::Here(visited) => Ok(visited.to_string()),
         }
     }
 

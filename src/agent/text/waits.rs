@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{PausedBy, Record};
 use crate::task::state::State;
 
@@ -24,9 +25,12 @@ pub struct Wait {
     pub digest: Option<String>,
 }
 
-/// Returns what a run in `state` waits for; `None` if it waits for nobody. It is closed after
-/// `expire_days`.
+/// Returns what a run in `state` waits for; `None` if it waits for nobody, as one whose end is
+/// decided and only has to be shown. It is closed after `expire_days`.
 pub fn wait_of(state: State, record: &Record, expire_days: u32) -> Option<Wait> {
+    if Interruption::of_decided_end(record).is_some() {
+        return None;
+    }
     let paused = record.waiting.paused.as_ref().filter(|_| state.is_set_aside())?;
     let question = match &paused.by {
         PausedBy::Plan(held) => Some(&held.question),

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::agent::waiting::Visited;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::Service;
@@ -42,8 +41,8 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
                     ));
                     exit::FAILED.into()
                 }
-                Ok(Told::Here(attended)) => {
-                    print(format_args!("{task}: {}", here(&attended)));
+                Ok(Told::Here(visited)) => {
+                    print(format_args!("{task}: {visited}"));
                     exit::SUCCESS.into()
                 }
                 Ok(Told::Worker(run)) => {
@@ -60,14 +59,6 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
             }
         })
         .await
-}
-
-fn here(attended: &Visited) -> String {
-    match attended {
-        Visited::Stays => "it waits".to_owned(),
-        Visited::GoesOn => "it goes on with the next free worker".to_owned(),
-        Visited::Ended(ending) => ending.to_string(),
-    }
 }
 
 /// Waits until the worker has handled the request, and returns the effect on the run.

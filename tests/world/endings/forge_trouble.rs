@@ -421,7 +421,10 @@ async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
     // Nobody reads the comment with the denial at this moment.
     world.github.rate_limited(0, Duration::from_hours(1));
     let approved = world.command(&["approve", "github:acme/widgets#1"]).await;
-    assert!(!approved.stdout.contains("it goes on"), "{approved:?}");
+    let words = "github:acme/widgets#1: it has ended already, which is shown on the item at ";
+    assert!(approved.stdout.starts_with(words), "{approved:?}");
+    let status = world.command(&["status"]).await;
+    assert!(!status.stdout.contains("approval of its result"), "{status:?}");
     world.github.rate_limited(5_000, Duration::from_hours(1));
     world.make_everything_due().await;
     let ended = world.run().await;
