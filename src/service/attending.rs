@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 
 use super::{Service, isolated};
+use crate::agent::record::Record;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::waiting::{self, Visited};
 use crate::store::{Run as StoredRun, StoreError};
@@ -15,7 +17,7 @@ use crate::task::id::{RunId, TaskId};
 /// Long enough to read the forge, push and comment.
 const LEASE: Duration = Duration::from_mins(5);
 
-/// A round over all waiting runs ends with the first run after this time.
+/// A round over runs ends with the first run after this time.
 const LONGEST_ROUND: Duration = Duration::from_mins(1);
 
 /// The effect of a command from the command line.
@@ -42,10 +44,26 @@ impl Service {
     /// consumers for those that continue.
     pub async fn attend_all(&self) -> Result<(), StoreError> {
         let store = &self.services.store;
-        let begun = Instant::now();
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
-        for run in turned(waiting, Utc::now().timestamp_subsec_micros()) {
+        self.attend_each(waiting).await
+    }
+
+    /// Shows the ends that were decided before and are due to be shown. They wait neither for a free
+    /// consumer nor for the end of a pause of all runs.
+    pub async fn show_due_ends(&self) -> Result<(), StoreError> {
+        let due = self.services.store.due_again(Utc::now()).await?;
+        let has_ended = |run: &&StoredRun| {
+            let record = Record::read(run);
+            record.is_ok_and(|record| Interruption::of_decided_end(&record).is_some())
+        };
+        let ended = due.iter().filter(has_ended).map(|run| run.id).collect();
+        self.attend_each(ended).await
+    }
+
+    async fn attend_each(&self, runs: Vec<RunId>) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        for run in turned(runs, Utc::now().timestamp_subsec_micros()) {
             // If the forge does not answer, each run may take long; the rest is left for the next
             // round.
             if self.stop.asked.is_cancelled() || begun.elapsed() > LONGEST_ROUND {

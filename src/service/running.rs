@@ -46,8 +46,12 @@ impl Service {
         };
         let consuming = async {
             if work.consumes {
+                let attend = async || {
+                    self.attend_or_log().await;
+                    self.show_ends_or_log().await;
+                };
                 tokio::join!(
-                    Box::pin(self.every(pause, shutdown, async || self.attend_or_log().await)),
+                    Box::pin(self.every(pause, shutdown, attend)),
                     self.clean_up_again_and_again(pause, shutdown),
                     self.keep_warm(),
                     self.hear_the_store(shutdown),
@@ -84,6 +88,8 @@ impl Service {
         let has_faults = self.search(report).await;
         self.attend_or_log().await;
         let outcomes = self.work_until_idle().await;
+        // Only those that a pause of all runs keeps from being claimed.
+        self.show_ends_or_log().await;
         Box::pin(self.keep_retention()).await;
         Cycle { outcomes, has_faults }
     }
@@ -101,6 +107,13 @@ impl Service {
     async fn attend_or_log(&self) {
         if let Err(error) = self.attend_all().await {
             tracing::error!("the runs that wait for people could not be looked after: {error}");
+        }
+    }
+
+    /// Shows the ends that are due to be shown; a failure is logged.
+    async fn show_ends_or_log(&self) {
+        if let Err(error) = self.show_due_ends().await {
+            tracing::error!("the ends that could not be shown before could not be looked for: {error}");
         }
     }
 

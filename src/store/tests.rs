@@ -289,6 +289,9 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
     assert_eq!(store.set_aside().await.unwrap(), []);
     assert_eq!(store.parked(Utc::now()).await.unwrap(), [run]);
     assert_eq!(store.parked(due).await.unwrap(), []);
+    assert_eq!(store.due_again(Utc::now()).await.unwrap(), []);
+    let due_then: Vec<_> = store.due_again(due).await.unwrap().iter().map(|run| run.id).collect();
+    assert_eq!(due_then, [run]);
     let parked = store.unfinished_of(&issue(1)).await.unwrap().unwrap();
     assert_eq!(
         parked.not_before.map(|due| due.timestamp_micros()),

@@ -23,10 +23,10 @@ macro_rules! in_store {
 }
 
 impl World {
-    /// Makes the runs that were put back due now.
+    /// Makes the runs that were put back due.
     pub async fn make_everything_due(&self) {
         in_store!(self, pool => {
-            let update = sqlx::query("UPDATE runs SET not_before = NULL").execute(&pool);
+            let update = sqlx::query("UPDATE runs SET not_before = 0 WHERE not_before IS NOT NULL").execute(&pool);
             update.await.unwrap();
         });
     }

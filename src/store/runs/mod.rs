@@ -164,6 +164,20 @@ impl Store {
         run_ids(&self.fetch(query.with(now)).await?)
     }
 
+    /// Returns the runs that were postponed until `now` or before and that nobody has claimed since,
+    /// oldest first.
+    pub async fn due_again(&self, now: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
+        let query = Statement::new(concat!(
+            select_runs!(
+                "WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
+                 AND not_before <= $1 AND NOT "
+            ),
+            set_aside!(),
+            " ORDER BY id"
+        ));
+        self.fetch(query.with(now)).await?.iter().map(Run::read).collect()
+    }
+
     /// Returns the newest unfinished run of a task.
     pub async fn unfinished_of(&self, task: &TaskId) -> Result<Option<Run>, StoreError> {
         let query = Statement::new(select_runs!("WHERE task = $1 AND finished_at IS NULL")).with(task);

@@ -146,6 +146,7 @@ async fn steps_of_a_round(store: &Store, steps: &AtomicU64, number: u64) -> Vec<
     note("release");
     store.set_aside().await.unwrap();
     store.parked(now).await.unwrap();
+    store.due_again(now).await.unwrap();
     note("what waits");
     let (lease, _) = store.claim_run(run, TTL).await.unwrap().unwrap();
     note("claim this one");
