@@ -12,7 +12,7 @@ use crate::agent::dialogue::Dialogue;
 use crate::agent::inbox::Inbox;
 use crate::agent::inbox::control_watcher::ControlWatcher;
 use crate::agent::inbox::mailbox::Mailbox;
-use crate::agent::inbox::thread_watcher::ThreadWatcher;
+use crate::agent::inbox::thread_watcher::{ThreadWatcher, meant_since};
 use crate::agent::open_workspace::RunWorkspace;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::record::sections::{RequestRecord, StartedBy};
@@ -67,10 +67,11 @@ impl Run {
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
         let began_assigned = record.request.started_by == StartedBy::Assignment;
         let was_assigned = Arc::new(AtomicBool::new(record.thread.was_assigned || began_assigned));
+        let asked_at = record.request.trigger.as_ref().map(|trigger| trigger.at);
         let mut thread_watcher = ThreadWatcher::new(
             Arc::clone(&services),
             &lease,
-            stored.created_at,
+            meant_since(stored.created_at, asked_at),
             thread.clone(),
             Arc::clone(&mailbox),
             Arc::clone(&was_assigned),

@@ -58,12 +58,13 @@ pub struct ThreadWatcher {
 }
 
 impl ThreadWatcher {
-    /// Creates a watcher that is not open yet. `created_at` is the time at which the run was
-    /// admitted; `was_assigned` is set once the item is seen assigned to the bot's account.
+    /// Creates a watcher that is not open yet. Commands in comments before `since` are not meant for
+    /// the run (see [`meant_since`]); `was_assigned` is set once the item is seen assigned to the
+    /// bot's account.
     pub fn new(
         services: Arc<Services>,
         lease: &Lease,
-        created_at: DateTime<Utc>,
+        since: DateTime<Utc>,
         thread: ReportTarget,
         mailbox: Arc<Mailbox>,
         was_assigned: Arc<AtomicBool>,
@@ -72,7 +73,7 @@ impl ThreadWatcher {
             services,
             task: lease.task.clone(),
             run: lease.run,
-            since: created_at - CLOCKS_DIFFER,
+            since,
             thread,
             mailbox,
             heard: None,
@@ -99,7 +100,7 @@ impl ThreadWatcher {
     }
 
     /// Returns true if a command in the comment can be meant for this run: it was written or edited
-    /// since the run was admitted. The time of the last change is no criterion, because on GitLab a
+    /// since the run was asked for. The time of the last change is no criterion, because on GitLab a
     /// reaction updates it.
     fn is_meant(&self, comment: &Comment, was_heard_before: bool) -> bool {
         was_heard_before || comment.created_at >= self.since
@@ -327,5 +328,28 @@ impl ThreadWatcher {
             run: Some(self.run),
         };
         self.services.journal.record(&subject, fact);
+    }
+}
+
+/// Returns the time from which on commands can be meant for a run: that at which it was asked for,
+/// which is a time of the forge as those of comments are. Where that is not known, or long ago, it
+/// is when the run was admitted, by the clock of this machine. An earlier command was meant for an
+/// earlier run, whose end may have to be shown yet.
+pub fn meant_since(admitted_at: DateTime<Utc>, asked_at: Option<DateTime<Utc>>) -> DateTime<Utc> {
+    let admitted = admitted_at - CLOCKS_DIFFER;
+    asked_at.map_or(admitted, |asked| asked.max(admitted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_before_a_run_was_asked_for_is_not_meant_for_it() {
+        let admitted = DateTime::UNIX_EPOCH + TimeDelta::hours(1);
+        let before = |minutes| admitted - TimeDelta::minutes(minutes);
+        assert_eq!(meant_since(admitted, Some(before(2))), before(2));
+        assert_eq!(meant_since(admitted, Some(before(60))), before(5));
+        assert_eq!(meant_since(admitted, None), before(5));
     }
 }
