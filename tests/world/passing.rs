@@ -31,6 +31,14 @@ impl World {
         });
     }
 
+    /// Breaks what is remembered of the looks for mentions and assignments.
+    pub async fn break_memory_of_wishes(&self) {
+        in_store!(self, pool => {
+            let update = sqlx::query("UPDATE remembered SET value = '?' WHERE name LIKE 'wishes of %'").execute(&pool);
+            update.await.unwrap();
+        });
+    }
+
     /// Changes the saved records of all runs.
     pub async fn rewrite_records(&self, change: impl Fn(&mut Value)) {
         self.rewrite(

@@ -56,7 +56,8 @@ impl Service {
         }
         self.look_at_touched(connected, harvest).await.unwrap_or_else(|error| {
             harvest.faults.push(error.to_string());
-            false
+            // A fault of this machine, such as a full disk, says nothing about the forge.
+            !matches!(error, AdmitError::Forge(_))
         })
     }
 

@@ -1,5 +1,7 @@
 //! Figures for Prometheus of what no run tells people.
 
+use serde_json::json;
+
 use super::{Door, ends, opened, until, with_users};
 use crate::fake::fault::{Disturbance, Fault};
 use crate::world::World;
@@ -20,6 +22,7 @@ async fn figure(door: &Door, name: &str) -> Option<u64> {
 async fn a_forge_that_refuses_the_token_shows_in_the_figures() {
     let mut world = World::start().await;
     with_users(&mut world);
+    world.configure(|config| config["github"]["trigger"] = json!({ "mention": true }));
     let begun = chrono::Utc::now().timestamp();
     let (program, door) = opened(&world, &["serve"]).await;
     until("a good search", async || figure(&door, GOOD).await >= Some(1)).await;
@@ -28,6 +31,11 @@ async fn a_forge_that_refuses_the_token_shows_in_the_figures() {
     world.github.disturb(history.always());
     world.github.open_issue("Greet").label("coding agent");
     until("an item left", async || figure(&door, INCOMPLETE).await >= Some(1)).await;
+    assert_eq!(figure(&door, FAILED).await, Some(0));
+    // Nor is a fault of the store one of the forge.
+    world.break_memory_of_wishes().await;
+    let later = figure(&door, INCOMPLETE).await.map(|count| count + 2);
+    until("two more searches", async || figure(&door, INCOMPLETE).await >= later).await;
     assert_eq!(figure(&door, FAILED).await, Some(0));
 
     world.github.revokes_tokens();
