@@ -82,9 +82,9 @@ impl Service {
                 false
             });
             let searched = match (is_read, harvest.faults.len() > faults_before) {
-                (false, _) => Searched::InVain,
-                (true, true) => Searched::Incompletely,
-                (true, false) => Searched::Well,
+                (false, _) => Searched::Failed,
+                (true, true) => Searched::Incomplete,
+                (true, false) => Searched::Complete,
             };
             self.searches.ended(forge, searched);
             let followed = Box::pin(self.follow_up(connected, turn.as_ref())).await;

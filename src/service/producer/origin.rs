@@ -30,8 +30,8 @@ impl Service {
             return Ok(TakenOver::default());
         };
         let mut notes: Notes = serde_json::from_value(followed.notes).map_err(AdmitError::record)?;
-        // Earlier versions noted neither, and a later run on the issue that delivered nothing has
-        // noted nothing. Oldest first, because of the models the last one counts.
+        // Earlier versions did not note `local_only` and `model`, and a later run on the issue that
+        // delivered nothing has noted nothing. Oldest first, because the last named model counts.
         let runs = store.runs(Some(&notes.origin), MOST_RUNS).await?;
         let mut is_known = true;
         for run in runs.iter().rev() {
@@ -46,7 +46,8 @@ impl Service {
                 }
             }
         }
-        // What cannot be read may have been confidential, wherever only a part of all work is.
+        // Where confidentiality rules cover only part of the work, what cannot be read may have been
+        // under them.
         let is_unsure = !is_known && self.services.models.confidential_part().is_some();
         let local_only = match notes.local_only {
             Some(rule) => Some(rule),

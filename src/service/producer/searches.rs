@@ -12,22 +12,22 @@ use crate::task::id::HostName;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Searches {
     /// Searches in which all was read, and all that was found was dealt with.
-    pub good: u64,
-    /// Searches in which all was read, and something that was found could not be dealt with; the
-    /// next one tries it again.
+    pub complete: u64,
+    /// Searches that the forge answered, in which something could not be dealt with; the next one
+    /// tries it again.
     pub incomplete: u64,
-    /// Searches in which something could not be read.
+    /// Searches in which something could not be read from the forge.
     pub failed: u64,
-    /// Time at which the last one ended in which all was read.
+    /// Time at which the last one ended that did not fail.
     pub last_good: Option<DateTime<Utc>>,
 }
 
 /// The outcome of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::service) enum Searched {
-    Well,
-    Incompletely,
-    InVain,
+    Complete,
+    Incomplete,
+    Failed,
 }
 
 /// Counts the searches of all forges.
@@ -42,9 +42,9 @@ impl SearchMeter {
         let mut all = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
         let searches = all.entry(forge.clone()).or_default();
         match outcome {
-            Searched::Well => searches.good += 1,
-            Searched::Incompletely => searches.incomplete += 1,
-            Searched::InVain => {
+            Searched::Complete => searches.complete += 1,
+            Searched::Incomplete => searches.incomplete += 1,
+            Searched::Failed => {
                 searches.failed += 1;
                 return;
             }

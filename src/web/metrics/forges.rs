@@ -56,7 +56,7 @@ impl ForgeMeters {
         for (forge, searches) in service.forge_searches() {
             // All from the beginning: an increase is only seen of a figure that was there.
             let outcomes = [
-                ("ok", searches.good),
+                ("ok", searches.complete),
                 ("incomplete", searches.incomplete),
                 ("failed", searches.failed),
             ];
