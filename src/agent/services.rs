@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::agent::record::budget::Budget;
@@ -19,7 +20,7 @@ use crate::llm::models::Models;
 use crate::repository;
 use crate::reviewer::{self, Place};
 use crate::secret::Redactor;
-use crate::store::Store;
+use crate::store::{Lease, Store};
 use crate::tool::McpServerConfig;
 use crate::workspace::containers::Containers;
 
@@ -35,6 +36,15 @@ pub struct Services {
     pub containers: Arc<Containers>,
     /// Held while the server of a model is restarted.
     pub restarting: tokio::sync::Mutex<()>,
+}
+
+impl Services {
+    /// Gives a run back, to be claimed again not before `until`.
+    pub async fn release(&self, lease: &Lease, until: Option<DateTime<Utc>>) {
+        if let Err(error) = self.store.release(lease, until).await {
+            tracing::error!(task = %lease.task, "the lease could not be given back, it runs out by itself: {error}");
+        }
+    }
 }
 
 /// How plans and results are reviewed.

@@ -53,7 +53,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if let Some(end) = Interruption::of_decided_end(&run.claim.record) {
         if let Some(shown) = until {
             // Another try before that time would only use up more of the forge's limit.
-            finishing::release(&run.claim, until).await;
+            run.claim.services.release(&run.claim.lease, until).await;
             return Visited::EndsAt(shown);
         }
         return Visited::Ended(finishing::finish(run, end).await);
@@ -101,7 +101,8 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if let Err(interruption) = run.claim.save_assignment().await {
         tracing::warn!(task = %run.claim.lease.task, "it could not be saved who it is assigned to: {interruption:?}");
     }
-    finishing::release(&run.claim, put_back.filter(|_| !goes_on)).await;
+    let put_back = put_back.filter(|_| !goes_on);
+    run.claim.services.release(&run.claim.lease, put_back).await;
     if goes_on { Visited::GoesOn } else { Visited::Stays }
 }
 

@@ -115,7 +115,7 @@ impl Service {
         let Some(thread) = self.forges.thread(&stored.task) else {
             let until = Utc::now() + TimeDelta::hours(1);
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
-            self.release(&lease, Some(until)).await;
+            self.services.release(&lease, Some(until)).await;
             let ending = RunOutcome::Postponed(until);
             return Some(Outcome { task, ending });
         };
@@ -167,15 +167,9 @@ impl Service {
             Err(panic) => {
                 let until = Utc::now() + TimeDelta::minutes(10);
                 tracing::error!(task = %lease.task, "and it could not be ended: {panic}");
-                self.release(lease, Some(until)).await;
+                self.services.release(lease, Some(until)).await;
                 RunOutcome::Postponed(until)
             }
-        }
-    }
-
-    async fn release(&self, lease: &Lease, until: Option<chrono::DateTime<Utc>>) {
-        if let Err(error) = self.services.store.release(lease, until).await {
-            tracing::error!(task = %lease.task, "the lease could not be given back, it runs out by itself: {error}");
         }
     }
 }

@@ -4,7 +4,6 @@ mod last_step; // the last step of a run in this process, and what is saved befo
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::agent::claim::Claim;
 use crate::agent::commands;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
@@ -69,15 +68,8 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
         RunOutcome::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
         _ => None,
     };
-    release(&run.claim, until).await;
+    run.claim.services.release(&run.claim.lease, until).await;
     ending
-}
-
-/// Gives the run back, to be claimed again not before `until`.
-pub(crate) async fn release(claim: &Claim, until: Option<DateTime<Utc>>) {
-    if let Err(error) = claim.services.store.release(&claim.lease, until).await {
-        tracing::error!(task = %claim.lease.task, "the lease could not be given back, it runs out by itself: {error}");
-    }
 }
 
 /// Leaves a run whose state could not be saved. Its container is ahead of the store, so it stays
@@ -202,7 +194,7 @@ pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
     }
     show_set_aside(&mut run).await;
     closing::leave(&mut run).await;
-    release(&run.claim, None).await;
+    run.claim.services.release(&run.claim.lease, None).await;
     RunOutcome::Waiting
 }
 
