@@ -319,7 +319,7 @@ impl Service {
             return Ok(false);
         }
         let fresh = connected.forge.item(&item.task).await?;
-        Ok(!fresh.is_open || !fresh.labels.contains(&connected.labels.trigger))
+        Ok(!claiming::still_asks(connected, &fresh))
     }
 }
 
