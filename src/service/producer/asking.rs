@@ -48,8 +48,8 @@ struct Wish {
 }
 
 impl Service {
-    /// Looks at the items of a forge that something happened to since the last look; returns whether
-    /// they could be asked for.
+    /// Looks at the items of a forge that something happened to since the last look. Returns
+    /// whether they could be asked for.
     pub(super) async fn look_for_wishes(&self, connected: &Connected, harvest: &mut Harvest) -> bool {
         if !connected.forge.trigger().is_more_than_label() {
             return true;
