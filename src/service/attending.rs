@@ -49,8 +49,8 @@ impl Service {
         self.attend_each(waiting).await
     }
 
-    /// Shows the ends that were decided before and are due to be shown. They wait neither for a free
-    /// consumer nor for the end of a pause of all runs.
+    /// Shows the ends that were decided before and are due to be shown. They wait neither for a
+    /// free consumer nor for the end of a pause of all runs.
     pub async fn show_due_ends(&self) -> Result<(), StoreError> {
         let due = self.services.store.due_again(Utc::now()).await?;
         let has_ended = |run: &&StoredRun| {

@@ -58,9 +58,9 @@ pub struct ThreadWatcher {
 }
 
 impl ThreadWatcher {
-    /// Creates a watcher that is not open yet. Commands in comments before `since` are not meant for
-    /// the run (see [`meant_since`]); `was_assigned` is set once the item is seen assigned to the
-    /// bot's account.
+    /// Creates a watcher that is not open yet. Commands in comments before `since` are not meant
+    /// for the run (see [`meant_since`]); `was_assigned` is set once the item is seen assigned to
+    /// the bot's account.
     pub fn new(
         services: Arc<Services>,
         lease: &Lease,
@@ -100,8 +100,8 @@ impl ThreadWatcher {
     }
 
     /// Returns true if a command in the comment can be meant for this run: it was written or edited
-    /// since the run was asked for. The time of the last change is no criterion, because on GitLab a
-    /// reaction updates it.
+    /// since the run was asked for. The time of the last change is no criterion, because on GitLab
+    /// a reaction updates it.
     fn is_meant(&self, comment: &Comment, was_heard_before: bool) -> bool {
         was_heard_before || comment.created_at >= self.since
     }

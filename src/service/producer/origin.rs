@@ -46,8 +46,8 @@ impl Service {
                 }
             }
         }
-        // Where confidentiality rules cover only part of the work, what cannot be read may have been
-        // under them.
+        // Where confidentiality rules cover only part of the work, what cannot be read may have
+        // been under them.
         let is_unsure = !is_known && self.services.models.confidential_part().is_some();
         let local_only = match notes.local_only {
             Some(rule) => Some(rule),

@@ -164,8 +164,8 @@ impl Store {
         run_ids(&self.fetch(query.with(now)).await?)
     }
 
-    /// Returns the runs that were postponed until `now` or before and that nobody has claimed since,
-    /// oldest first.
+    /// Returns the runs that were postponed until `now` or before and that nobody has claimed
+    /// since, oldest first.
     pub async fn due_again(&self, now: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
         let query = Statement::new(concat!(
             select_runs!(

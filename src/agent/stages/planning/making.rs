@@ -121,8 +121,8 @@ async fn converse(
         let enough = if looks >= most_looks {
             Some(LOOKED_OFTEN)
         } else {
-            // The task alone may fill 60 % of the window. The outputs of a first look are cut to what
-            // is left of 75 %.
+            // The task alone may fill 60 % of the window. The outputs of a first look are cut to
+            // what is left of 75 %.
             let full = if looks == 0 { room::LOOKED } else { room::LOOKED_ENOUGH };
             (chat.fullness() >= full).then_some(WINDOW_IS_FULL)
         };
