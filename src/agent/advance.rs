@@ -31,8 +31,8 @@ const RENEW_EVERY: Duration = Duration::from_mins(5);
 /// Works on the run until it ends, waits for somebody, or the program stops. The lease is released
 /// in every case.
 pub async fn advance(mut run: Run) -> RunOutcome {
-    // Before anything is shown: another installation may have the item by now.
-    if let Err(interruption) = Box::pin(claim_item(&run.claim)).await {
+    // Before anything is shown.
+    if let Err(interruption) = Box::pin(run.claim.begin_item()).await {
         return finishing::finish(run, interruption).await;
     }
     let _keeping = keep_item(&run);
@@ -74,18 +74,6 @@ pub async fn advance(mut run: Run) -> RunOutcome {
         }
     };
     finishing::finish(run, interruption).await
-}
-
-/// Claims the run's item on its forge, for installations that do not share the store.
-async fn claim_item(claim: &Claim) -> Result<(), Interruption> {
-    match &claim.on_forge {
-        Some(on_forge) => {
-            // Of a run that was worked on before, the claim has changed since it was written down.
-            let known = claim.record.request.claimed.as_ref();
-            on_forge.begin(known.filter(|_| !claim.was_taken_up)).await
-        }
-        None => Ok(()),
-    }
 }
 
 /// Renews the claim on the item at intervals, and interrupts the run if it is lost.

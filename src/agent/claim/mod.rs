@@ -112,6 +112,20 @@ impl Claim {
         }
     }
 
+    /// Claims the run's item on its forge, for installations that do not share the store: another
+    /// one may have it by now.
+    pub(crate) async fn begin_item(&self) -> Result<(), Interruption> {
+        match &self.on_forge {
+            Some(on_forge) => {
+                // Of a run that was worked on before, the claim has changed since it was written
+                // down.
+                let known = self.record.request.claimed.as_ref();
+                on_forge.begin(known.filter(|_| !self.was_taken_up)).await
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Tells other installations that the work on the item has ended, if it has.
     pub(crate) async fn end_item(&self) {
         if let Some(on_forge) = self.on_forge.as_ref().filter(|_| self.state.is_final()) {

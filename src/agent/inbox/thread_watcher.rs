@@ -32,6 +32,9 @@ const REACTION_TIME: Duration = Duration::from_secs(10);
 
 /// Tolerance for a forge's clock that is behind this machine's.
 const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
+/// Time within which a command and the request for the run are one deed: GitLab stores a comment
+/// with quick actions before it carries them out.
+const AT_ONCE: TimeDelta = TimeDelta::seconds(5);
 
 /// Polls the item of one run for comments, and for signs that the run is no longer wanted.
 pub struct ThreadWatcher {
@@ -332,12 +335,13 @@ impl ThreadWatcher {
 }
 
 /// Returns the time from which on commands can be meant for a run: that at which it was asked for,
-/// which is a time of the forge as those of comments are. Where that is not known, or long ago, it
-/// is when the run was admitted, by the clock of this machine. An earlier command was meant for an
-/// earlier run, whose end may have to be shown yet.
+/// which is a time of the forge as those of comments are, or a moment before, for a comment that
+/// sets the label with it. Where that is not known, or long ago, it is when the run was admitted,
+/// by the clock of this machine. An earlier command was meant for an earlier run, whose end may
+/// have to be shown yet.
 pub fn meant_since(admitted_at: DateTime<Utc>, asked_at: Option<DateTime<Utc>>) -> DateTime<Utc> {
     let admitted = admitted_at - CLOCKS_DIFFER;
-    asked_at.map_or(admitted, |asked| asked.max(admitted))
+    asked_at.map_or(admitted, |asked| (asked - AT_ONCE).max(admitted))
 }
 
 #[cfg(test)]
@@ -348,7 +352,7 @@ mod tests {
     fn a_command_before_a_run_was_asked_for_is_not_meant_for_it() {
         let admitted = DateTime::UNIX_EPOCH + TimeDelta::hours(1);
         let before = |minutes| admitted - TimeDelta::minutes(minutes);
-        assert_eq!(meant_since(admitted, Some(before(2))), before(2));
+        assert_eq!(meant_since(admitted, Some(before(2))), before(2) - AT_ONCE);
         assert_eq!(meant_since(admitted, Some(before(60))), before(5));
         assert_eq!(meant_since(admitted, None), before(5));
     }

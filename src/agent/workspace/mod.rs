@@ -2,8 +2,8 @@
 
 pub(crate) mod branch_name; // name of the branch for the result
 pub mod confidentiality; // items that fewer people may read than the repository
-pub(crate) mod unfinished_work; // the copy in the store, for other machines
 pub(crate) mod fetching; // fetches the mirror, and tells of it
+pub(crate) mod unfinished_work; // the copy in the store, for other machines
 pub(crate) mod source; // the mirror, and the base commit of the work
 pub(crate) mod large_files; // contents of Git LFS, and what the model is told of them
 pub(crate) mod submodules; // folders that belong to other repositories

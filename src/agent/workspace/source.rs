@@ -70,7 +70,7 @@ async fn source_unless(run: &mut Run, item: Option<&Item>, on_stop: OnStop) -> R
         }
     };
     if run.workspace.mirror.is_none() && remote.is_some() {
-        unfinished_work::restore(&run.claim, &mirror).await?;
+        unfinished_work::restore(&run.claim, &mirror, on_stop).await?;
     }
     run.workspace.mirror = Some(mirror.clone());
     Ok(Source { mirror, remote })

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::workspace::fetching::OnStop;
 use crate::approval::digest::{Digest, Hashing};
 use crate::repository::mirror::Mirror;
 use crate::repository::unfinished::UnfinishedWork;
@@ -148,7 +149,7 @@ impl WorkCopy {
 }
 
 /// Restores the run's work from the store, if the mirror does not have it.
-pub(crate) async fn restore(claim: &Claim, mirror: &Mirror) -> Result<(), Interruption> {
+pub(crate) async fn restore(claim: &Claim, mirror: &Mirror, on_stop: OnStop) -> Result<(), Interruption> {
     let Some(base) = &claim.record.planned.base else {
         return Ok(());
     };
@@ -180,15 +181,18 @@ pub(crate) async fn restore(claim: &Claim, mirror: &Mirror) -> Result<(), Interr
     let is_damaged = Arc::new(AtomicBool::new(false));
     let parts = parts(store.clone(), stored, digest, Arc::clone(&is_damaged));
     let pack = StreamReader::new(Box::pin(parts));
-    let restoring = claim.unless_stopped(async {
+    let restoring = async {
         match mirror.restore(&run, &base.commit, &work, pack).await {
             Ok(()) => Ok(()),
             Err(_) if is_damaged.load(Ordering::Relaxed) => Err(lost("the copy is damaged".to_owned())),
             Err(error @ RepositoryError::Unavailable { .. }) => Err(error.into()),
             Err(error) => Err(lost(error.to_string())),
         }
-    });
-    restoring.await?;
+    };
+    match on_stop {
+        OnStop::GiveUp => claim.unless_stopped(restoring).await?,
+        OnStop::Finish => restoring.await?,
+    }
     tracing::info!(task = %claim.lease.task, "the work so far was taken from the store");
     Ok(())
 }

@@ -164,13 +164,13 @@ impl Store {
         run_ids(&self.fetch(query.with(now)).await?)
     }
 
-    /// Returns the runs that were postponed until `now` or before and that nobody has claimed
-    /// since, oldest first.
+    /// Returns the runs that were begun and may go on now, since they were postponed until `now` or
+    /// before, or lost their process; without those that wait for people. Oldest first.
     pub async fn due_again(&self, now: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
         let query = Statement::new(concat!(
             select_runs!(
                 "WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
-                 AND not_before <= $1 AND NOT "
+                 AND (not_before <= $1 OR not_before IS NULL AND state <> 'queued') AND NOT "
             ),
             set_aside!(),
             " ORDER BY id"
