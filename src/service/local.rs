@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::agent::record::outcome::RunOutcome;
+use crate::agent::record::redaction;
 use crate::agent::record::sections::RequestRecord;
 use crate::agent::record::{LocalTask, Record};
 use crate::agent::reporter::destination::ReportTarget;
@@ -112,5 +113,10 @@ impl Service {
     /// Returns `text` with secrets redacted.
     pub fn clean(&self, text: &str) -> Clean {
         self.services.redactor.clean(text)
+    }
+
+    /// Returns `text` without secrets, cut in the middle to `max_bytes` at most.
+    pub fn clean_cut(&self, text: &str, max_bytes: usize) -> String {
+        redaction::clean_cut(&self.services.redactor, text, max_bytes)
     }
 }

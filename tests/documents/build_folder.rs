@@ -246,7 +246,8 @@ fn a_model_that_is_missing_is_said_before_anything_is_set_up() {
     }
 }
 
-/// Whoever was put into the group docker in the middle of a command does not know it there.
+/// A user who is put into the group docker in the middle of a command has its rights only in the
+/// next one.
 #[test]
 fn whatever_needs_the_engine_has_it_set_up_before() {
     let (makefile, setup) = (read("Makefile"), read("scripts/setup"));

@@ -70,7 +70,7 @@ fn the_service_of_the_compose_file_is_the_program_as_it_is() {
     assert_eq!(file["read_only"], true);
 }
 
-/// What the documents have people put beside the compose file, in a checkout.
+/// The files that the documents have people put beside the compose file, in a checkout.
 #[test]
 fn what_is_one_s_own_beside_the_compose_file_gets_into_no_commit_and_no_image() {
     let (for_git, for_images) = (read(".gitignore"), read(".dockerignore"));

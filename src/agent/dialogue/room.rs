@@ -1,5 +1,5 @@
-//! What fits the window of a model: from which fullness on a conversation is made shorter, and how
-//! much text may still be added. Shares are percentages of the window.
+//! Limits that keep a conversation within its model's window: the fullness from which on it is made
+//! shorter, and the bytes that may still be added. Shares are percentages of the window.
 
 use crate::agent::claim::Claim;
 use crate::conversation::excerpt;

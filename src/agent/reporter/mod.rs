@@ -251,7 +251,7 @@ fn is_finished_elsewhere(claim: &Claim, item: &Item, labels: &Labels) -> bool {
     began && labels.show_an_end(&item.labels) && !thread.comments.contains_key(&claim.marker("final"))
 }
 
-/// What is known of the labels that an item carries.
+/// The labels that an item carries, as far as they are known.
 #[derive(Clone, Copy)]
 pub(crate) enum Carried<'a> {
     /// The labels of the item, as just read.

@@ -15,11 +15,11 @@ use crate::llm::model::Model;
 use crate::picture::Picture;
 use crate::secret::Clean;
 
-/// What a conversation begins with.
+/// The beginning of a conversation, before its first message to the model.
 #[derive(Default)]
 pub(super) struct Beginning {
     pub(super) system: String,
-    /// What was said before.
+    /// Earlier messages.
     pub(super) said: Vec<Message>,
     pub(super) tools: Tools,
 }

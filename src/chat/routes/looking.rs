@@ -229,11 +229,9 @@ async fn run(desk: &Desk, view: &View, calls: Vec<ToolCall>, most: usize) -> Res
             Err(error @ ToolError::Forbidden { .. }) => (error.to_string(), true),
             Err(error) => return Err(error.to_string()),
         };
-        // Cleaned before it is cut: nobody recognises half of a secret.
-        let text = desk.service.clean(&text);
         results.push(ToolResult {
             call,
-            output: excerpt::middle_cut(text.as_str(), most, None),
+            output: desk.service.clean_cut(&text, most),
             is_error,
         });
     }

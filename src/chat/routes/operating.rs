@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
 use crate::config::chat::OpsCommand;
-use crate::conversation::excerpt;
 use crate::messenger::place::Incoming;
 use crate::store::StoreError;
 use crate::tool::program::Program;
@@ -44,9 +43,7 @@ pub(in crate::chat) async fn operate(
     let program = program(desk, command);
     let said = match program.answer(&desk.service.clean("")).await {
         Ok(output) => {
-            // Cleaned before it is cut: nobody recognises half of a secret.
-            let output = desk.service.clean(output.trim());
-            let output = excerpt::middle_cut(output.as_str(), LONGEST_OUTPUT, None);
+            let output = desk.service.clean_cut(output.trim(), LONGEST_OUTPUT);
             format!("`{name}`\n```\n{}\n```", output.replace("```", "ʼʼʼ"))
         }
         Err(error) => Phrase::CannotNow(&error.to_string()).in_words(is_japanese),

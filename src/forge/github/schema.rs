@@ -21,7 +21,7 @@ pub(crate) struct Found<T> {
 #[derive(Deserialize)]
 pub(crate) struct User {
     pub(crate) login: String,
-    /// What GraphQL calls the `id` is another one.
+    /// The account's number. GraphQL calls it `databaseId`; its `id` is another one.
     #[serde(alias = "databaseId")]
     pub(crate) id: Option<u64>,
     /// `User`, `Bot`, ...

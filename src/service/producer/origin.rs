@@ -1,6 +1,6 @@
-//! What the work on a pull/merge request that the program opened takes over from the work that
-//! opened it. The request itself has neither the labels of its issue nor the model that was named
-//! for that.
+//! Takes restrictions and the named model over from an issue to the work on the pull/merge request
+//! that the program opened for it. The request itself has neither the labels of its issue nor the
+//! model that was named for that.
 
 use super::AdmitError;
 use crate::agent::record::Record;
@@ -13,7 +13,7 @@ use crate::task::id::TaskId;
 /// Number of the newest runs on the issue that are looked at.
 const MOST_RUNS: u32 = 20;
 
-/// What is taken over.
+/// Restrictions and choices that a run on a request takes over from the work that opened it.
 #[derive(Debug, Default)]
 pub(super) struct TakenOver {
     /// Rule that restricts the work to local models.

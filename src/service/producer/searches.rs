@@ -1,5 +1,5 @@
-//! What came of the searches of each forge, so that whoever watches this process sees that one is
-//! not read any more.
+//! Counts the searches of each forge by their outcome, so that whoever watches this process sees
+//! that one is not read any more.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What reviews cost is counted, whatever comes of them.
+//! The cost of reviews is counted, whatever comes of them.
 
 use serde_json::{Value, json};
 
