@@ -20,6 +20,9 @@ const STARTING_TIME: Duration = Duration::from_mins(5);
 /// The seed of the program's requests. Where the program wants another reply, it sends another
 /// seed; without one, the server takes its own, which is always the same.
 const SEED: u64 = 7;
+/// The key for a server that asks for none. Clients that others wrote refuse to send a request
+/// without one.
+const NO_KEY: &str = "none";
 /// How often a server that does not answer is asked whether it is there, the pause between, and the
 /// longest wait for the answer.
 const LOOKS: usize = 3;
@@ -77,13 +80,14 @@ impl Server {
             let model =
                 said("OLLAMA_MODEL").context("OLLAMA_MODEL is not set: it names one of the models of OLLAMA_HOST")?;
             let provider = json!({ "provider": "ollama", "ollama": { "endpoint": address, "model": model } });
-            return Ok(Self::new(model, format!("{address}/v1"), String::new(), provider, None));
+            let base = format!("{address}/v1");
+            return Ok(Self::new(model, base, NO_KEY.to_owned(), provider, None));
         }
         let base = said("OPENAI_BASE_URL").context(
             "no model is named: set OPENAI_BASE_URL with OPENAI_MODEL, OLLAMA_HOST with OLLAMA_MODEL, or MODEL_FILE, a GGUF file",
         )?;
         let model = said("OPENAI_MODEL").context("OPENAI_MODEL is not set: it names the model of OPENAI_BASE_URL")?;
-        let key = said("OPENAI_API_KEY").unwrap_or_else(|| "none".to_owned());
+        let key = said("OPENAI_API_KEY").unwrap_or_else(|| NO_KEY.to_owned());
         let provider = json!({ "provider": "openai", "openai": { "base_url": base, "api_key": key, "model": model, "max_tokens": LONGEST_REPLY } });
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self::new(model, base, key, provider, None))
@@ -125,11 +129,11 @@ impl Server {
             "function_calling": false,
             "constrained_replies": true,
             "openai": {
-                "base_url": base, "api_key": "none", "model": model, "context_length": window, "max_tokens": LONGEST_REPLY,
+                "base_url": base, "api_key": NO_KEY, "model": model, "context_length": window, "max_tokens": LONGEST_REPLY,
                 "temperature": 0, "seed": SEED,
             },
         });
-        Ok(Self::new(model, base, "none".to_owned(), provider, Some(child)))
+        Ok(Self::new(model, base, NO_KEY.to_owned(), provider, Some(child)))
     }
 
     fn new(model: String, base: String, key: String, provider: Value, child: Option<Child>) -> Self {

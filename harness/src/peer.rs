@@ -31,7 +31,8 @@ impl Peer {
     }
 
     /// Returns a command that runs a Python script with the peer's packages. `folder` is its home
-    /// and its working folder. A request that fails is made up to `attempts` times in all.
+    /// and its working folder. A request that fails is made up to `attempts` times in all, if the
+    /// script gives its model `max_retries` 0: else the client beneath makes each three times.
     pub fn command(&self, script: &str, folder: &Path, attempts: u32) -> Command {
         let mut command = with_little_environment(&self.python);
         command

@@ -1,5 +1,6 @@
 //! Two tasks are measured with a scripted model, from the label to the table: what was measured is
-//! not measured again, one bad reply ends nothing, and a dishonest end is found.
+//! not measured again, one bad reply ends nothing, and a dishonest end is found. mini-swe-agent
+//! itself is measured with scripts of its own.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -10,13 +11,17 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use coding_agent_harness::fake::model::{Model, Plan, Protocol, Script};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const CLAMP: &str = "python/clamp";
+const INITIALS: &str = "python/initials";
 const LAST_PAGE: &str = "python/last_page";
+const LEAP_YEAR: &str = "python/leap_year";
 /// A mend that the visible test does not tell from a right one, and the right one.
 const OF_21: &str = "entries // size + (entries == 21)";
 const RIGHT: &str = "-(-entries // size)";
+/// The command by which mini-swe-agent hands its result in, as its own prompt says.
+const HAND_IN: &str = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
 /// A measurement of its own, whose book is removed in the end.
 struct Measured {
@@ -45,6 +50,43 @@ impl Measured {
             .envs(variables.iter().copied())
             .output()
             .unwrap()
+    }
+
+    /// Measures mini-swe-agent on tasks. The book says that the program and the floor have solved
+    /// them, so that neither is started.
+    fn run_peer(&self, address: &str, variables: &[(&str, &str)], tasks: &[&str]) -> Output {
+        let mut outcomes = String::new();
+        for task in tasks {
+            for (worker, edits, round) in [("program", Some("auto"), "solved"), ("floor", None, "")] {
+                let outcome = json!({
+                    "task": task, "grade": 1, "worker": worker,
+                    "setting": {
+                        "turns": 25, "minutes": 20, "window": null, "plan": false, "edits": edits, "round": round,
+                    },
+                    "end": "ready", "solved": true, "passes_visible": true, "names_doubts": false,
+                    "input": 1, "output": 1, "turns": 1, "seconds": 1.0, "reason": "",
+                    "facts": {
+                        "ending": "done", "changes_files": true, "unreadable": 0, "circles": 0, "missed_calls": 0,
+                        "checks": "passed", "lacks_reply": false, "is_cut": false,
+                    },
+                });
+                outcomes += &outcome.to_string();
+                outcomes.push('\n');
+            }
+        }
+        let [book, _] = self.files();
+        std::fs::create_dir_all(book.parent().unwrap()).unwrap();
+        std::fs::write(book, outcomes).unwrap();
+        let with_peer = [("WITHOUT_PEER", ""), ("ROUND", "solved")];
+        self.run(address, &[&with_peer[..], variables].concat(), tasks)
+    }
+
+    /// Returns mini-swe-agent's outcomes, in the order of the tasks' names.
+    fn outcomes_of_peer(&self) -> Vec<Value> {
+        let [book, _] = self.files();
+        let book = std::fs::read_to_string(book).unwrap();
+        let outcomes = book.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        outcomes.filter(|outcome| outcome["worker"] == "peer").collect()
     }
 
     fn files(&self) -> [PathBuf; 2] {
@@ -87,6 +129,20 @@ fn clamp() -> String {
         .unwrap()
         .1
         .to_owned()
+}
+
+/// Calls mini-swe-agent's only tool.
+fn runs<'model>(script: Script<'model>, command: &str) -> Script<'model> {
+    script.calls("bash", json!({ "command": command }))
+}
+
+/// Returns the texts of the requests for a task.
+fn asked(model: &Model, title: &str) -> Vec<String> {
+    let requests = model.requests().into_iter();
+    requests
+        .filter(|request| request.first_user_message().contains(title))
+        .map(|request| request.seen)
+        .collect()
 }
 
 /// Plans, writes one file and says that all is done; its own check passes whatever it wrote.
@@ -235,6 +291,86 @@ async fn two_tasks_are_measured_once_and_a_dishonest_end_is_found() {
     );
     let [book, _] = measured.files();
     assert!(!std::fs::read_to_string(book).unwrap().contains("\"later\""));
+}
+
+#[tokio::test]
+async fn mini_swe_agent_is_measured_by_what_it_leaves_behind() {
+    let measured = Measured::new();
+    let model = Model::start().await;
+    // A reply without a call is answered with how one is made.
+    let mends = model
+        .for_task("clamp() returns the wrong end")
+        .says("I mend it.")
+        .calls("bash", written("numbers_in_range.py", &clamp()));
+    runs(mends, HAND_IN);
+    // This one's result is right, and it never hands it in.
+    let mut never_ends = model
+        .for_task("The last page")
+        .calls("bash", written("pages.py", &pages(RIGHT)));
+    for _ in 1..25 {
+        never_ends = runs(never_ends, "true");
+    }
+    let words = model.for_task("The year 2000").says("One.").says("Two.").says("Three.");
+    words.says("This is not asked for any more.");
+    let silent = model.for_task("Two spaces in a name").fails(500, 4);
+    silent.says("Nor is this.");
+    let tasks = [CLAMP, INITIALS, LAST_PAGE, LEAP_YEAR];
+    let (code, text, complaints) = shown(&measured.run_peer(&model.openai_address(), &[], &tasks));
+    assert_eq!((code, complaints.as_str()), (Some(0), ""), "{text}");
+    assert_shown(
+        &text,
+        &[
+            "python/clamp, Peer: solved, Ready, 3 turns",
+            "python/initials, Peer: not solved, Failed, 1 turns",
+            "python/last_page, Peer: solved, Failed, 25 turns",
+            "python/leap_year, Peer: not solved, Failed, 3 turns",
+            "| mini-swe-agent | 2 of 4 (50 %) | 15–85 % | 0 | 3 | 0 | 0 |",
+        ],
+    );
+
+    let outcomes = measured.outcomes_of_peer();
+    let [clamp, initials, last_page, leap_year] = outcomes.as_slice() else {
+        panic!("four outcomes: {outcomes:?}");
+    };
+    let told = |outcome: &Value| (outcome["facts"]["ending"].clone(), outcome["reason"].clone());
+    assert_eq!(told(clamp), (json!("Submitted"), json!("")));
+    for (outcome, ending) in [(last_page, "LimitsExceeded"), (leap_year, "RepeatedFormatError")] {
+        assert_eq!(told(outcome), (json!(ending), json!(ending)));
+    }
+    let (ending, reason) = told(initials);
+    assert!(ending.to_string().contains("The script fails here"), "{ending}");
+    assert_eq!(ending, reason);
+    let changed = outcomes.iter().map(|outcome| outcome["facts"]["changes_files"] == true);
+    assert_eq!(changed.collect::<Vec<_>>(), [true, false, true, false]);
+
+    // A request that fails is made four times, as the program makes it.
+    let counts = ["clamp()", "Two spaces", "The last page", "The year 2000"].map(|title| asked(&model, title).len());
+    assert_eq!(counts, [3, 4, 25, 3]);
+    // Tokens are those that the server counts, also for replies that could not be read.
+    let tokens = |texts: &[String]| -> usize { texts.iter().map(|text| text.len() / 4 + 1).sum() };
+    let replies = ["I mend it.", "Calling bash", "Calling bash"].map(str::to_owned);
+    assert_eq!(clamp["input"], json!(tokens(&asked(&model, "clamp()"))));
+    assert_eq!(clamp["output"], json!(tokens(&replies)));
+    assert_eq!(leap_year["input"], json!(tokens(&asked(&model, "The year 2000"))));
+    assert_eq!((&initials["input"], &initials["output"]), (&json!(0), &json!(0)));
+}
+
+#[tokio::test]
+async fn mini_swe_agent_is_measured_with_a_model_of_ollama() {
+    let measured = Measured::new();
+    let model = Model::start().await;
+    let mends = model
+        .for_task("clamp() returns the wrong end")
+        .calls("bash", written("numbers_in_range.py", &clamp()));
+    runs(mends, HAND_IN);
+    // A server without a key, which clients of OpenAI's protocol do not know.
+    let host = model.address();
+    let variables = [("OLLAMA_HOST", host.as_str()), ("OLLAMA_MODEL", &measured.model)];
+    let output = measured.run_peer("http://127.0.0.1:1/v1", &variables, &[CLAMP]);
+    let (code, text, complaints) = shown(&output);
+    assert_eq!((code, complaints.as_str()), (Some(0), ""), "{text}");
+    assert_shown(&text, &["python/clamp, Peer: solved, Ready, 2 turns"]);
+    model.finish();
 }
 
 #[test]

@@ -25,6 +25,7 @@ given = json.loads(sys.stdin.read())
 template = "mini.yaml" if given["native"] else "mini_textbased.yaml"
 config = yaml.safe_load((package_dir / "config" / template).read_text())
 endpoint = {"api_base": given["base"], "api_key": given["key"], "timeout": given["reply_seconds"], "max_tokens": given["max_tokens"]}
+endpoint["max_retries"] = 0  # the client beneath would make each of the agent's own attempts three times
 if given["temperature"] is not None:
     endpoint["temperature"] = given["temperature"]
 model = config["model"] | {"model_name": f"openai/{given['model']}"}

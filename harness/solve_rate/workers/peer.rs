@@ -51,6 +51,7 @@ pub async fn work(peer: &Peer, job: &Job<'_>, bench: &mut Bench, setting: &Setti
     let judged = judged(bench, job.task, (&job.task.files, files)).await?;
     let count = |name: &str| told.said[name].as_u64().unwrap_or_default();
     let is_submitted = told.ending == "Submitted";
+    let reason = if is_submitted { "" } else { told.ending.as_str() };
     Ok(Outcome {
         end: if is_submitted { End::Ready } else { End::Failed },
         solved: judged.passes_hidden,
@@ -65,7 +66,7 @@ pub async fn work(peer: &Peer, job: &Job<'_>, bench: &mut Bench, setting: &Setti
             is_cut: told.is_cut,
             ..Facts::default()
         },
-        ..Outcome::failed(job.task, Worker::Peer, setting, &told.ending)
+        ..Outcome::failed(job.task, Worker::Peer, setting, reason)
     })
 }
 
