@@ -118,6 +118,17 @@ fn kind(schema: &Value, node: &Value) -> String {
     types.join(" or ")
 }
 
+/// Returns a text as code within a line. One with backticks of its own stands between pairs of
+/// them: single ones would end at the first, and the rest be read as Markdown and HTML.
+fn code(text: &str) -> String {
+    assert!(!text.contains("``"), "{text:?} wants more backticks around it");
+    if text.contains('`') {
+        format!("`` {text} ``")
+    } else {
+        format!("`{text}`")
+    }
+}
+
 /// A text as one cell of a table.
 fn cell(text: &str) -> String {
     text.split_whitespace()
@@ -146,7 +157,7 @@ fn may_be_empty(node: &Value) -> bool {
 /// out, which happens where its type cannot be serialized.
 fn default(node: &Value, path: &str, is_required: bool) -> String {
     match node.get("default") {
-        Some(value) if !value.is_null() => format!("`{value}`"),
+        Some(value) if !value.is_null() => code(&value.to_string()),
         _ if is_required => "*required*".to_owned(),
         _ => {
             assert!(may_be_empty(node), "the schema does not say the default of {path}");
