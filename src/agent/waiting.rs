@@ -11,7 +11,7 @@ use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{Ending, PausedBy, Record};
+use crate::agent::record::{EndWithoutFailure, PausedBy, Record};
 use crate::agent::reporter::{Carried, Reporter};
 use crate::agent::run::Run;
 use crate::agent::stages::finishing;
@@ -161,7 +161,7 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
         Effect::Deny(reason) => match answers::hear_denial(claim, order, reason) {
             Ok(Denied::Ends) => {
                 // Where it cannot be shown yet, nobody can approve what was denied meanwhile.
-                claim.record.ending = Some(Ending::by(order, &claim.services.redactor));
+                claim.record.ending = Some(EndWithoutFailure::by(order, &claim.services.redactor));
                 return Err(stopped());
             }
             Ok(Denied::GoesOn(answer)) => (true, answer),

@@ -35,6 +35,6 @@ pub use driver::{KeepResult, ListedContainer, StartImages, StartRequest, WantedS
 pub use engine::Engine;
 pub use error::EnvironmentError;
 pub use executor::{Architecture, find_executor};
-pub use processes::{EXECUTOR, Ending, Streams};
+pub use processes::{EXECUTOR, ProcessExit, Streams};
 pub use rights::Rights;
 pub use services::ServiceContainers;

@@ -23,12 +23,12 @@ pub(crate) struct Process {
     pub(crate) stdin: Box<dyn AsyncWrite + Send + Unpin>,
     pub(crate) stdout: Box<dyn AsyncRead + Send + Unpin>,
     /// Resolves once stdout was read to its end; `None` if the process still runs then.
-    pub(crate) ending: BoxFuture<'static, Result<Option<Ending>, Failure>>,
+    pub(crate) ending: BoxFuture<'static, Result<Option<ProcessExit>, Failure>>,
 }
 
-/// The ending of a process in the container.
+/// How a process in the container ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending {
+pub struct ProcessExit {
     pub exit_code: i64,
     /// The last 64 KiB.
     pub stderr: String,

@@ -26,9 +26,9 @@ use crate::process::{adopt_orphans, reap_any_child};
 /// Time between TERM and KILL.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// The ending of a command, sent as one line over the socket.
+/// How a command ended, sent as one line over the socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum CommandEnd {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
@@ -51,20 +51,20 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     let executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let shell = match std::env::set_current_dir(folder).and_then(|()| start(command)) {
         Ok(shell) => shell,
-        Err(error) => return say(&executor, &Ending::NotStarted(error.to_string())),
+        Err(error) => return say(&executor, &CommandEnd::NotStarted(error.to_string())),
     };
     end_with_the_executor(executor.try_clone()?);
     while let Some((child, status)) = reap_any_child()? {
         if child == shell {
             // If the executor is gone, there is nobody to tell.
-            let _ = say(&executor, &Ending::from(status));
+            let _ = say(&executor, &CommandEnd::from(status));
         }
     }
     Ok(())
 }
 
 /// Reports an ending in one write, so that the executor wakes once.
-fn say(mut executor: &UnixStream, ending: &Ending) -> io::Result<()> {
+fn say(mut executor: &UnixStream, ending: &CommandEnd) -> io::Result<()> {
     executor.write_all(format!("{ending}\n").as_bytes())
 }
 
@@ -98,7 +98,7 @@ fn end_with_the_executor(mut executor: UnixStream) {
     });
 }
 
-impl From<ExitStatus> for Ending {
+impl From<ExitStatus> for CommandEnd {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Exited(code),
@@ -108,7 +108,7 @@ impl From<ExitStatus> for Ending {
     }
 }
 
-impl std::fmt::Display for Ending {
+impl std::fmt::Display for CommandEnd {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Exited(code) => write!(formatter, "exited {code}"),
@@ -118,7 +118,7 @@ impl std::fmt::Display for Ending {
     }
 }
 
-impl FromStr for Ending {
+impl FromStr for CommandEnd {
     type Err = anyhow::Error;
 
     fn from_str(line: &str) -> anyhow::Result<Self> {
@@ -138,13 +138,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for ending in [
-            Ending::Exited(0),
-            Ending::Exited(255),
-            Ending::Signalled(9),
-            Ending::NotStarted("no such file".to_owned()),
+            CommandEnd::Exited(0),
+            CommandEnd::Exited(255),
+            CommandEnd::Signalled(9),
+            CommandEnd::NotStarted("no such file".to_owned()),
         ] {
-            assert_eq!(format!("{ending}\n").parse::<Ending>().unwrap(), ending);
+            assert_eq!(format!("{ending}\n").parse::<CommandEnd>().unwrap(), ending);
         }
-        assert!("".parse::<Ending>().is_err());
+        assert!("".parse::<CommandEnd>().is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Mutex;
 
-use crate::environment::{self, Attached, Container, EXECUTOR, Ending, EnvironmentError};
+use crate::environment::{self, Attached, Container, EXECUTOR, EnvironmentError, ProcessExit};
 use crate::gateway::gate::HeldOpen;
 use crate::repository::incoming::accepting::{Acceptance, Accepted};
 use crate::repository::incoming::receiving::Incoming;
@@ -299,7 +299,7 @@ impl Project {
         text: &str,
         arguments: &[&str],
         max_output: usize,
-    ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
+    ) -> Result<(Vec<u8>, ProcessExit), EnvironmentError> {
         let process = self
             .container
             .attach(&script(text, arguments), &scripts::ENVIRONMENT)
@@ -383,7 +383,7 @@ fn last_commit(printed: &str) -> Result<CommitId, WorkspaceError> {
         .map_err(|error: NotACommitId| RepositoryError::Unacceptable(error.to_string()).into())
 }
 
-fn succeeded(what: &str, ending: &Ending) -> Result<(), WorkspaceError> {
+fn succeeded(what: &str, ending: &ProcessExit) -> Result<(), WorkspaceError> {
     if ending.exit_code == 0 {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use bollard::query_parameters::KillContainerOptions;
 use coding_agent::environment::{
-    Config, Ending, Engine, EngineAccess, EnvironmentError, NetworkMode, Purpose, StartRequest,
+    Config, Engine, EngineAccess, EnvironmentError, NetworkMode, ProcessExit, Purpose, StartRequest,
 };
 use coding_agent::task::id::RunId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -100,7 +100,7 @@ async fn three_megabytes_go_in_and_come_back() {
         assert!(back == sent, "{} bytes came back", back.len());
         assert_eq!(
             ending,
-            Ending {
+            ProcessExit {
                 exit_code: 0,
                 stderr: String::new()
             }

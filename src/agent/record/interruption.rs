@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::record::message::Order;
-use crate::agent::record::{Ending, Failure, FailureKind, PausedBy, Record};
+use crate::agent::record::{EndWithoutFailure, Failure, FailureKind, PausedBy, Record};
 use crate::environment::EnvironmentError;
 use crate::forge::ForgeError;
 use crate::llm::error::LlmError;
@@ -88,15 +88,15 @@ impl Interruption {
     }
 }
 
-impl From<Ending> for Interruption {
-    fn from(end: Ending) -> Self {
+impl From<EndWithoutFailure> for Interruption {
+    fn from(end: EndWithoutFailure) -> Self {
         match end {
-            Ending::Withdrawn { reason } => Self::Withdrawn {
+            EndWithoutFailure::Withdrawn { reason } => Self::Withdrawn {
                 reason,
                 item_exists: true,
             },
-            Ending::FinishedElsewhere => Self::FinishedElsewhere,
-            Ending::Stopped { command, by, origin } => {
+            EndWithoutFailure::FinishedElsewhere => Self::FinishedElsewhere,
+            EndWithoutFailure::Stopped { command, by, origin } => {
                 let Ok(command) = command.parse::<Command>();
                 Self::Stopped {
                     order: Order { command, by, origin },

@@ -49,7 +49,7 @@ pub struct Record {
     pub failure: Option<Failure>,
     /// Saved before it is shown on the item, which may have to wait for the forge.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ending: Option<Ending>,
+    pub ending: Option<EndWithoutFailure>,
 }
 
 impl Record {
@@ -216,7 +216,7 @@ impl Failure {
 /// cause again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum EndWithoutFailure {
     /// The item was closed or withdrawn, or the run's wait expired.
     Withdrawn { reason: String },
     /// Another installation finished the item.
@@ -229,7 +229,7 @@ pub enum Ending {
     },
 }
 
-impl Ending {
+impl EndWithoutFailure {
     /// Returns the end that an order brings about.
     pub fn by(order: &Order, redactor: &Redactor) -> Self {
         Self::Stopped {

@@ -8,7 +8,7 @@ use crate::agent::commands;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{Ending, Failure, Parked, Paused, PausedBy, SavedWork};
+use crate::agent::record::{EndWithoutFailure, Failure, Parked, Paused, PausedBy, SavedWork};
 use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -226,7 +226,7 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     if run.claim.record.request.local.is_none() {
         // Saved with the work, before anything is shown: the order may be gone after a crash, or
         // when the forge can be written to again.
-        run.claim.record.ending = Some(Ending::by(order, &run.claim.services.redactor));
+        run.claim.record.ending = Some(EndWithoutFailure::by(order, &run.claim.services.redactor));
         let shown_before = run
             .claim
             .record
@@ -262,7 +262,7 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
 /// Ends a run whose item was closed, deleted or withdrawn, or whose wait expired. Nothing is
 /// pushed, and only work on a fork is written to a file.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome {
-    let end = Ending::Withdrawn {
+    let end = EndWithoutFailure::Withdrawn {
         reason: reason.to_owned(),
     };
     decide(run, end, reason).await;
@@ -291,7 +291,8 @@ async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
 
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
-    decide(run, Ending::FinishedElsewhere, "another installation finished the item").await;
+    let end = EndWithoutFailure::FinishedElsewhere;
+    decide(run, end, "another installation finished the item").await;
     if let ReportTarget::Item { .. } = &run.reporter.destination {
         let text = comments::finished_elsewhere();
         let told = async {

@@ -1,7 +1,7 @@
 //! A running container and its attached processes.
 //!
-//! A failed process is an [`Ending`]. A container that died is [`EnvironmentError::ContainerLost`],
-//! and a new one can replace it.
+//! A failed process is a [`ProcessExit`]. A container that died is
+//! [`EnvironmentError::ContainerLost`], and a new one can replace it.
 
 pub(super) mod user; // the user of a container
 pub(super) mod way_out; // proxy variables
@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::sleep;
 
 use crate::environment::error::EnvironmentError;
-use crate::environment::processes::{ContainerState, Ending, Failure, Processes, Streams};
+use crate::environment::processes::{ContainerState, Failure, ProcessExit, Processes, Streams};
 
 /// Time limit between the end of a process and the end of a container that died with it.
 const DYING_LIMIT: Duration = Duration::from_millis(500);
@@ -68,7 +68,7 @@ pub struct Attached {
     /// Must be read while writing, or both sides deadlock.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
     /// Resolves to the exit code and the end of stderr; await it after stdout has ended.
-    pub ending: BoxFuture<'static, Result<Ending, EnvironmentError>>,
+    pub ending: BoxFuture<'static, Result<ProcessExit, EnvironmentError>>,
 }
 
 impl Container {
@@ -166,7 +166,7 @@ impl Container {
         command: &[&str],
         input: impl AsyncRead + Send + Unpin,
         max_output: usize,
-    ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
+    ) -> Result<(Vec<u8>, ProcessExit), EnvironmentError> {
         let process = self.attach(command, &[]).await?;
         self.talk(&format!("'{}'", command.join(" ")), process, input, max_output)
             .await
@@ -179,7 +179,7 @@ impl Container {
         process: Attached,
         input: impl AsyncRead + Send + Unpin,
         max_output: usize,
-    ) -> Result<(Vec<u8>, Ending), EnvironmentError> {
+    ) -> Result<(Vec<u8>, ProcessExit), EnvironmentError> {
         let Attached { stdin, stdout, ending } = process;
         let moved = AtomicU64::new(0);
         let mut feeding = pin!(Self::feed(input, stdin, &moved));
@@ -258,8 +258,8 @@ impl Container {
 
     async fn ending(
         self,
-        ending: impl Future<Output = Result<Option<Ending>, Failure>>,
-    ) -> Result<Ending, EnvironmentError> {
+        ending: impl Future<Output = Result<Option<ProcessExit>, Failure>>,
+    ) -> Result<ProcessExit, EnvironmentError> {
         let what = "asking how a command in the container ended";
         let Some(ending) = self.ask(what, ending).await? else {
             self.require_alive().await?;

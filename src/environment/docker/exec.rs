@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Client;
 use super::stream::{Output, StderrTail};
-use crate::environment::processes::{Ending, Failure, Process, Streams};
+use crate::environment::processes::{Failure, Process, ProcessExit, Streams};
 
 /// Read buffer of an attached process. The client clears the buffer before each poll, which with 64
 /// KiB took a tenth of the program's time in a turn; larger parts are still read whole.
@@ -71,13 +71,13 @@ impl Client {
 
     /// Polls for the exit code: the streams end before the engine knows it, and no event reports
     /// it. `None` if the process still runs after [`ENDING_LIMIT`].
-    async fn ending(self, process: String, stderr: Arc<Mutex<StderrTail>>) -> Result<Option<Ending>, Failure> {
+    async fn ending(self, process: String, stderr: Arc<Mutex<StderrTail>>) -> Result<Option<ProcessExit>, Failure> {
         let deadline = Instant::now() + ENDING_LIMIT;
         let mut pause = Duration::from_millis(1);
         loop {
             if let Some(exit_code) = self.exit_code(&process).await? {
                 let stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
-                return Ok(Some(Ending { exit_code, stderr }));
+                return Ok(Some(ProcessExit { exit_code, stderr }));
             }
             if Instant::now() >= deadline {
                 return Ok(None);

@@ -14,7 +14,7 @@ use super::failure;
 use super::lives::{REMOVAL_LIMIT, away, lost};
 use super::names::{self, BRINGER, Holder};
 use super::pod::{self, Names, PodRequest};
-use super::standing::{self, Ending, Standing, Wait};
+use super::standing::{self, PodEnd, Standing, Wait};
 use super::stream::{BUFFER, STREAM_LIMIT, refusal};
 use crate::environment::container::name::LABEL_RUN;
 use crate::environment::container::{Container, certificates};
@@ -155,7 +155,7 @@ impl Cluster {
                 Wait::Container(words) => {
                     let since = *no_start_since.get_or_insert_with(Instant::now);
                     if since.elapsed() > START_PATIENCE.min(limit) {
-                        return Err(self.never_ran(name, Ending::Other(words.clone()), ""));
+                        return Err(self.never_ran(name, PodEnd::Other(words.clone()), ""));
                     }
                 }
                 Wait::Usual(_) | Wait::Place(_) => (no_image_since, no_start_since) = (None, None),
@@ -248,16 +248,16 @@ impl Cluster {
         listed.is_ok_and(|list| list.items.iter().any(|pod| pod.metadata.deletion_timestamp.is_some()))
     }
 
-    fn never_ran(&self, name: &str, ending: Ending, said: &str) -> EnvironmentError {
+    fn never_ran(&self, name: &str, ending: PodEnd, said: &str) -> EnvironmentError {
         match ending {
-            Ending::NoRoom(words) => self.unavailable(format!(
+            PodEnd::NoRoom(words) => self.unavailable(format!(
                 "the pod {name} {words}; the run is tried again, and finds room when others have ended or a node is added"
             )),
-            Ending::Image { image, reason } => no_image(&image, &reason),
-            Ending::NotBrought(words) => self.unavailable(format!(
+            PodEnd::Image { image, reason } => no_image(&image, &reason),
+            PodEnd::NotBrought(words) => self.unavailable(format!(
                 "the executor did not get into the pod {name}, which {words}; the run is tried again"
             )),
-            Ending::Other(words) => EnvironmentError::Unexpected {
+            PodEnd::Other(words) => EnvironmentError::Unexpected {
                 what: "starting a pod".to_owned(),
                 reason: format!("the pod {name} {words}{said}"),
             },

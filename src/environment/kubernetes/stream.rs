@@ -20,7 +20,7 @@ use tokio::task::coop::cooperative;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::environment::processes::Ending;
+use crate::environment::processes::ProcessExit;
 use crate::process::framed::{self, ENDING, Ended, HEADER, INPUT, INPUT_END, OUTPUT, SEEN, START, Started};
 
 /// Bytes of one frame of input, and of the buffers on this side.
@@ -133,9 +133,9 @@ pub(super) fn carry(attached: AttachedProcess, started: &Started) -> io::Result<
 }
 
 impl HeldEnding {
-    pub(super) async fn come(self) -> Result<Ending, Cut> {
+    pub(super) async fn come(self) -> Result<ProcessExit, Cut> {
         let ended = self.ending.await.unwrap_or(Err(Cut::Stream))?;
-        Ok(Ending {
+        Ok(ProcessExit {
             exit_code: ended.exit_code,
             stderr: ended.stderr,
         })

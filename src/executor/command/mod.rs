@@ -23,7 +23,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Options;
-use crate::executor::supervisor::{Ending, GRACE};
+use crate::executor::supervisor::{CommandEnd, GRACE};
 use crate::process::descent::descendants;
 use crate::process::ending::end_descendants;
 use capture::Capture;
@@ -119,10 +119,10 @@ impl Running {
             () = read_into(capture, &mut self.output) => reading.await,
         };
         said.context("the command's supervisor cannot be read from")?;
-        Ok(match line.parse::<Ending>()? {
-            Ending::Exited(code) => How::Exited(code),
-            Ending::Signalled(signal) => How::Signalled(signal),
-            Ending::NotStarted(reason) => How::NotStarted(reason),
+        Ok(match line.parse::<CommandEnd>()? {
+            CommandEnd::Exited(code) => How::Exited(code),
+            CommandEnd::Signalled(signal) => How::Signalled(signal),
+            CommandEnd::NotStarted(reason) => How::NotStarted(reason),
         })
     }
 

@@ -4,7 +4,7 @@ use super::shell::{Chain, Command, Joint, Pipeline, Script};
 
 /// The ways in which a check can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum PossibleEnds {
     /// It passes or fails.
     Open,
     /// It passes, and there is nothing in it that could fail.
@@ -23,9 +23,9 @@ const FILTERS: [&str; 13] = [
 ];
 
 /// Returns how a check can end that expects this exit code.
-pub(super) fn of(script: &Script, expected: i32) -> Ending {
+pub(super) fn of(script: &Script, expected: i32) -> PossibleEnds {
     if decides_earlier(script) || script_status(script) != Some(expected == 0) {
-        return Ending::Open;
+        return PossibleEnds::Open;
     }
     // What fails in only one way is known only as a failure: `exit 3` is looked at no further.
     let is_bare = script.0.iter().all(|chain| {
@@ -37,7 +37,7 @@ pub(super) fn of(script: &Script, expected: i32) -> Ending {
                 .all(|command| command_status(command).is_some())
         })
     });
-    if is_bare { Ending::Trivial } else { Ending::Masked }
+    if is_bare { PossibleEnds::Trivial } else { PossibleEnds::Masked }
 }
 
 /// Tells whether another command than the last may decide: `set -e` and `pipefail` make every one

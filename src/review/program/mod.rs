@@ -135,9 +135,9 @@ fn check_verification(plan: &Plan, add: &mut impl FnMut(Kind, String)) {
             continue;
         };
         match ending::of(&script, check.expect_exit) {
-            ending::Ending::Open => can_fail = true,
-            ending::Ending::Trivial => trivial.push(check),
-            ending::Ending::Masked => add(
+            ending::PossibleEnds::Open => can_fail = true,
+            ending::PossibleEnds::Trivial => trivial.push(check),
+            ending::PossibleEnds::Masked => add(
                 Kind::CannotFail,
                 format!(
                     "the check `{}` passes whatever its commands find: its last command decides, and cannot fail",

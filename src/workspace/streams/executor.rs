@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use crate::environment::{self, Container, EXECUTOR, Ending, EnvironmentError};
+use crate::environment::{self, Container, EXECUTOR, EnvironmentError, ProcessExit};
 use crate::executor::Channel;
 use crate::tool::connect::{Away, Connect, Connection};
 use crate::workspace::scripts::PROJECT;
@@ -156,7 +156,8 @@ impl Connect for ExecutorStream {
             // The executor ends itself and everything it started when its stdin closes.
             end: Box::new(|| {
                 Box::pin(async move {
-                    let _: Result<Result<Ending, EnvironmentError>, _> = tokio::time::timeout(ENDING, ending).await;
+                    let _: Result<Result<ProcessExit, EnvironmentError>, _> =
+                        tokio::time::timeout(ENDING, ending).await;
                 })
             }),
         })

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_util::compat::{Compat, FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::environment::{Attached, Container, EXECUTOR, Ending, EnvironmentError, Streams};
+use crate::environment::{Attached, Container, EXECUTOR, EnvironmentError, ProcessExit, Streams};
 use crate::executor::{Channel, GREETING, ScriptEnding};
 use crate::link::LinkEnd;
 use crate::link::session::SessionKey;
@@ -180,7 +180,7 @@ impl Unopened {
         let ending = async move {
             let answer = std::mem::take(&mut *answer.lock().unwrap_or_else(PoisonError::into_inner));
             match serde_json::from_slice::<ScriptEnding>(&answer) {
-                Ok(ended) => Ok(Ending {
+                Ok(ended) => Ok(ProcessExit {
                     exit_code: ended.exit_code,
                     stderr: ended.stderr,
                 }),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptions};
 use coding_agent::environment::{
-    Build, Config, Container, Ending, Engine, EngineAccess, Environment, EnvironmentError, Purpose, StartRequest,
+    Build, Config, Container, Engine, EngineAccess, Environment, EnvironmentError, ProcessExit, Purpose, StartRequest,
 };
 use coding_agent::task::id::{RunId, TaskId};
 use futures_util::FutureExt;
@@ -132,7 +132,7 @@ pub(super) fn task() -> TaskId {
     "github:owner/repository#12".parse().unwrap()
 }
 
-pub(super) async fn shell(container: &Container, script: &str) -> (String, Ending) {
+pub(super) async fn shell(container: &Container, script: &str) -> (String, ProcessExit) {
     let (stdout, ending) = container
         .run(&["sh", "-c", script], tokio::io::empty(), 1024 * 1024)
         .await

@@ -2,7 +2,7 @@
 
 use crate::agent::commands;
 use crate::agent::dialogue;
-use crate::agent::record::Ending;
+use crate::agent::record::EndWithoutFailure;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
@@ -42,7 +42,7 @@ pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) 
 }
 
 /// Records an end that no order brought about, before anything of it is shown.
-pub(super) async fn decide(run: &mut Run, end: Ending, reason: &str) {
+pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) {
     if run.claim.record.ending.as_ref() != Some(&end) {
         run.claim.note(Fact::Warned {
             text: format!("stopped: {reason}"),

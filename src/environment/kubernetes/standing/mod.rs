@@ -15,7 +15,7 @@ pub(super) enum Standing {
     /// back, and the cluster decides when it does not.
     Away(String),
     /// It does not run any more, or never will; the words follow `it`.
-    Ended(Ending),
+    Ended(PodEnd),
 }
 
 /// The reason why a pod waits.
@@ -33,7 +33,7 @@ pub(super) enum Wait {
 
 /// Why a pod does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum PodEnd {
     /// The node had no room for it, or needed its room for others.
     NoRoom(String),
     /// An image that can never be pulled.
@@ -44,7 +44,7 @@ pub(super) enum Ending {
     Other(String),
 }
 
-impl Ending {
+impl PodEnd {
     /// Returns the words that say why, which follow `the pod`.
     pub(super) fn words(&self) -> String {
         match self {
@@ -163,11 +163,11 @@ pub(super) fn judge_one(pod: &Pod, bringer: &str, name: &str) -> Standing {
 }
 
 fn other(words: &str) -> Standing {
-    Standing::Ended(Ending::Other(words.to_owned()))
+    Standing::Ended(PodEnd::Other(words.to_owned()))
 }
 
 /// Returns how a container ended. An init container that did its work has not.
-fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Option<Ending> {
+fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Option<PodEnd> {
     let ended = container.state.as_ref()?.terminated.as_ref()?;
     let is_init = status
         .init_container_statuses
@@ -183,7 +183,7 @@ fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Opti
     }
     if ended.reason.as_deref() == Some("OOMKilled") {
         let words = format!("ran out of memory in its container {}", container.name);
-        return Some(Ending::Other(words));
+        return Some(PodEnd::Other(words));
     }
     let said = ended.message.as_deref().map(str::trim).filter(|said| !said.is_empty());
     let mut words = format!(
@@ -198,19 +198,19 @@ fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Opti
     let has_no_shell = CANNOT_RUN.contains(&ended.exit_code)
         || matches!(ended.reason.as_deref(), Some("StartError" | "ContainerCannotRun"));
     Some(if container.name == bringer && has_no_shell {
-        Ending::Other(format!(
+        PodEnd::Other(format!(
             "{words}; the image needs /bin/sh with head, tail, wc, cat, cp, mv and chmod, with which the executor is brought: use \
              another image, or name environment.kubernetes.executor_image"
         ))
     } else if container.name == bringer {
-        Ending::NotBrought(words)
+        PodEnd::NotBrought(words)
     } else {
-        Ending::Other(words)
+        PodEnd::Other(words)
     })
 }
 
 /// Returns how a pod ended as a whole.
-fn of_pod(status: &PodStatus) -> Ending {
+fn of_pod(status: &PodStatus) -> PodEnd {
     let reason = status.reason.as_deref().unwrap_or_default();
     let message = status.message.as_deref().unwrap_or_default().trim();
     let words = match (reason, message) {
@@ -221,9 +221,9 @@ fn of_pod(status: &PodStatus) -> Ending {
         (reason, message) => format!("has failed: {reason}: {message}"),
     };
     if NO_ROOM.contains(&reason) || reason.starts_with(OUT_OF) {
-        Ending::NoRoom(words)
+        PodEnd::NoRoom(words)
     } else {
-        Ending::Other(words)
+        PodEnd::Other(words)
     }
 }
 
@@ -234,7 +234,7 @@ fn trouble(container: &ContainerStatus) -> Option<Standing> {
     let message = waiting.message.as_deref().unwrap_or(reason).trim().to_owned();
     let image = container.image.clone();
     if NEVER.contains(&reason) {
-        return Some(Standing::Ended(Ending::Image { image, reason: message }));
+        return Some(Standing::Ended(PodEnd::Image { image, reason: message }));
     }
     if NOT_YET.contains(&reason) {
         return Some(Standing::Waiting(Wait::Image { image, reason: message }));

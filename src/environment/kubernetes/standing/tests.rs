@@ -56,7 +56,7 @@ fn condition(kind: &str, status: &str, message: &str) -> Value {
 }
 
 fn other(words: &str) -> Standing {
-    Standing::Ended(Ending::Other(words.to_owned()))
+    Standing::Ended(PodEnd::Other(words.to_owned()))
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_image_that_does_not_come_is_told_from_one_that_never_will() {
     ));
     assert_eq!(
         with("ErrImageNeverPull", "is not present with pull policy of Never"),
-        Standing::Ended(Ending::Image {
+        Standing::Ended(PodEnd::Image {
             image: image(),
             reason: "is not present with pull policy of Never".to_owned()
         })
@@ -155,7 +155,7 @@ fn why_a_pod_ended_is_said_by_whoever_knows_best() {
     });
     assert_eq!(
         standing(&evicted),
-        Standing::Ended(Ending::NoRoom(
+        Standing::Ended(PodEnd::NoRoom(
             "was thrown out by its node: Pod ephemeral local storage usage exceeds the total limit of containers 1Gi."
                 .to_owned()
         ))
@@ -164,7 +164,7 @@ fn why_a_pod_ended_is_said_by_whoever_knows_best() {
         "phase": "Failed", "reason": "OutOfcpu",
         "message": "Pod Node didn't have enough resource: cpu, requested: 2000, used: 1500, capacity: 2000",
     });
-    assert!(matches!(standing(&refused), Standing::Ended(Ending::NoRoom(_))));
+    assert!(matches!(standing(&refused), Standing::Ended(PodEnd::NoRoom(_))));
     let old = json!({ "phase": "Failed", "reason": "DeadlineExceeded", "message": "Pod was active on the node longer than the specified deadline" });
     assert_eq!(standing(&old), other("was older than a pod may become"));
     let memory = json!({ "phase": "Failed", "containerStatuses": [work(&ended("OOMKilled", 137))] });
@@ -176,7 +176,7 @@ fn why_a_pod_ended_is_said_by_whoever_knows_best() {
     );
     let cut = json!({ "phase": "Failed", "initContainerStatuses": [bringer(&ended("Error", 1))] });
     let words = "has ended: its container executor with exit code 1".to_owned();
-    assert_eq!(standing(&cut), Standing::Ended(Ending::NotBrought(words)));
+    assert_eq!(standing(&cut), Standing::Ended(PodEnd::NotBrought(words)));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn an_image_without_a_shell_is_no_stream_that_was_cut() {
             "phase": "Pending",
             "initContainerStatuses": [bringer(&ended(reason, exit_code))],
         });
-        let Standing::Ended(Ending::Other(words)) = standing(&status) else {
+        let Standing::Ended(PodEnd::Other(words)) = standing(&status) else {
             panic!("{reason}");
         };
         assert!(words.contains("the image needs /bin/sh"), "{words}");
