@@ -9,6 +9,7 @@ use crate::agent::record::Record;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::redaction::CleanExcerpts;
 use crate::agent::record::sections::LinkedPicture;
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
@@ -66,7 +67,11 @@ async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interru
     let sight = pictures::sight(&run.claim, &run.reporter, &pictures, chat).await;
     let fence = prompt::fence(run.claim.lease.run);
     let redactor = &run.claim.services.redactor;
-    let text = prompt::words(&fence, &mail.words, redactor, room::bytes_of_words(&run.claim));
+    let excerpts = CleanExcerpts {
+        redactor,
+        max_bytes: room::bytes_of_words(&run.claim),
+    };
+    let text = prompt::words(&fence, &mail.words, excerpts);
     let shown = redactor.clean(&(text.clone() + &sight.words));
     chat.send_pictures(&shown, sight.pictures);
     // Saved together with the conversation or the task that contains them.

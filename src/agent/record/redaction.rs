@@ -32,6 +32,36 @@ pub(crate) fn clean_cut(redactor: &Redactor, text: &str, max_bytes: usize) -> St
     excerpt::middle_cut(redactor.clean(text).as_str(), max_bytes, None)
 }
 
+/// Makes excerpts of texts by others, each without secrets and of at most `max_bytes`. Whoever is
+/// given it cannot cut first and redact then.
+#[derive(Clone, Copy)]
+pub(crate) struct CleanExcerpts<'a> {
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) max_bytes: usize,
+}
+
+impl CleanExcerpts<'_> {
+    /// Returns the maker of excerpts that share the room of one: each is one of `parts`.
+    pub(crate) fn shared_by(self, parts: usize) -> Self {
+        Self {
+            max_bytes: self.max_bytes / parts.max(1),
+            ..self
+        }
+    }
+
+    /// Returns an excerpt of `text`, cut in the middle.
+    pub(crate) fn of(self, text: &str) -> String {
+        clean_cut(self.redactor, text, self.max_bytes)
+    }
+
+    /// Returns the end of `text`.
+    pub(crate) fn of_end(self, text: &str) -> String {
+        let text = self.redactor.clean(text).into_string();
+        let start = text.ceil_char_boundary(text.len().saturating_sub(self.max_bytes));
+        text[start..].to_owned()
+    }
+}
+
 /// Redacts a record before it is saved.
 pub(crate) fn clean_record(redactor: &Redactor, record: &mut Value) {
     for part in WORDS {

@@ -8,14 +8,13 @@ use crate::agent::prompt;
 use crate::agent::record::follow_up::{Kind, Notes, Round};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message;
-use crate::agent::record::redaction;
+use crate::agent::record::redaction::CleanExcerpts;
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::forge::item::checks::FailedCheck;
 use crate::forge::{Comment, Item};
 use crate::markdown::{owned, visible};
-use crate::secret::Redactor;
 
 /// Returns the comments of authorized people since the last run: those that started the round, and
 /// later ones. `None` if the run is not a follow-up.
@@ -70,15 +69,8 @@ pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Re
     Ok(store.follow(&change, &claim.lease.task, &notes).await?)
 }
 
-/// Returns the task of a round for the model, limited to about `max_bytes`. What is cut has no
-/// secrets.
-pub(crate) fn task(
-    fence: &str,
-    item: &Item,
-    round: &Round,
-    words: &[Comment],
-    (redactor, max_bytes): (&Redactor, usize),
-) -> String {
+/// Returns the task of a round for the model, in little more than the room of one of `excerpts`.
+pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], excerpts: CleanExcerpts<'_>) -> String {
     let wish = match round.kind {
         Kind::Review => {
             "People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment"
@@ -94,16 +86,15 @@ pub(crate) fn task(
         text.push_str(&prompt::branches(change));
     }
     let body = visible::markdown(&owned::unmarked(&item.body));
-    let body = redaction::clean_cut(redactor, body.trim(), max_bytes / 4);
-    let _ = writeln!(text, "\n{body}");
+    let _ = writeln!(text, "\n{}", excerpts.shared_by(4).of(body.trim()));
     if !words.is_empty() {
         let words: String = words.iter().map(|comment| prompt::comment(comment, None)).collect();
-        let words = redaction::clean_cut(redactor, &words, max_bytes / 2);
+        let words = excerpts.shared_by(2).of(&words);
         let _ = write!(text, "\nWhat people said, oldest first:\n{words}");
     }
+    let excerpts_of_checks = excerpts.shared_by(4).shared_by(round.failed.len());
     for check in &round.failed {
-        let room = max_bytes / 4 / round.failed.len().max(1);
-        let _ = write!(text, "\n{}", failed(check, redactor, room));
+        let _ = write!(text, "\n{}", failed(check, excerpts_of_checks));
     }
     let _ = writeln!(text, "</{fence}>");
     text
@@ -111,18 +102,16 @@ pub(crate) fn task(
 
 /// Returns a failed check for the model. Its log is cut at the front, since the cause is at the
 /// end.
-fn failed(check: &FailedCheck, redactor: &Redactor, max_bytes: usize) -> String {
+fn failed(check: &FailedCheck, excerpts: CleanExcerpts<'_>) -> String {
     let Some(log) = &check.log else {
         return format!(
             "The check `{}` failed; its log cannot be read.\n",
             visible::line(&check.name)
         );
     };
-    let log = redactor.clean(&visible::plain(log)).into_string();
-    let start = log.ceil_char_boundary(log.len().saturating_sub(max_bytes));
     format!(
         "The check `{}` failed; the end of its log:\n{}\n",
         visible::line(&check.name),
-        log[start..].trim()
+        excerpts.of_end(&visible::plain(log)).trim()
     )
 }

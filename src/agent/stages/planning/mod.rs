@@ -19,6 +19,7 @@ use crate::agent::dialogue::room;
 use crate::agent::pictures;
 use crate::agent::prompt::{self, Remarks};
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::redaction::CleanExcerpts;
 use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -130,14 +131,14 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     pictures.extend(pictures::linked(texts));
     run.claim.record.planned.pictures = pictures;
     let fence = prompt::fence(run.claim.lease.run);
-    let cut = (
-        run.claim.services.redactor.as_ref(),
-        room::bytes_of_window(&run.claim, 40),
-    );
+    let excerpts = CleanExcerpts {
+        redactor: &run.claim.services.redactor,
+        max_bytes: room::bytes_of_window(&run.claim, 40),
+    };
     let mut text = match (&run.claim.record.request.round, words) {
-        (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, cut),
-        (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, cut),
-        (Some(_) | None, _) => prompt::task(&fence, item, &remarks, cut),
+        (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, excerpts),
+        (Some(round), Some(words)) => follow_up::task(&fence, &without_words(item), round, &words, excerpts),
+        (Some(_) | None, _) => prompt::task(&fence, item, &remarks, excerpts),
     };
     text.push_str(&earlier_runs::told(&run.claim, &memory, &fence));
     let place = set_up_inputs::is_default_tip(item, &base, &source.mirror)
