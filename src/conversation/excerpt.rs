@@ -1,6 +1,12 @@
 //! Cuts long text in the middle, where a line says so, estimates its tokens, and says how much of
 //! a window the outputs of tools may take.
 
+/// Percentage of the window from which on whoever has looked at a repository looks at nothing more:
+/// neither a planner nor a chat's worker has a summary, and the answer is still to be written.
+pub const LOOKED_ENOUGH: u64 = 60;
+/// Percentage of the window up to which the outputs of one look may fill it.
+pub const LOOKED: u64 = 75;
+
 /// Maximum bytes of one output of a tool in a conversation, whatever the window.
 const MOST_BYTES: usize = 32 * 1024;
 const FEWEST_BYTES: usize = 4 * 1024;
@@ -49,6 +55,12 @@ pub fn bytes_of_window(window: u64, percent: u64) -> usize {
 /// language: Chinese and Japanese have the fewest bytes in a token.
 pub fn bytes_that_fit(window: u64, percent: u64) -> usize {
     usize::try_from(window * BYTES_OF_TOKEN * percent / 100).unwrap_or(usize::MAX)
+}
+
+/// Returns how many bytes the outputs of a look may add to a conversation that fills so many
+/// percent of a window of so many tokens.
+pub fn bytes_of_look(window: u64, fullness: u64) -> usize {
+    bytes_that_fit(window, LOOKED.saturating_sub(fullness))
 }
 
 /// Returns a cautious estimate of the number of tokens in `text`, for budgets before the provider
@@ -104,6 +116,13 @@ mod tests {
             assert!(estimated_tokens(&filling) <= 8_192 / 2, "{text}");
         }
         assert_eq!(bytes_that_fit(8_192, 0), 0);
+    }
+
+    #[test]
+    fn a_look_fills_the_window_up_to_three_quarters() {
+        assert_eq!(bytes_of_look(8_192, 25), bytes_that_fit(8_192, 50));
+        assert_eq!(bytes_of_look(8_192, 75), 0);
+        assert_eq!(bytes_of_look(8_192, 90), 0);
     }
 
     #[test]

@@ -11,12 +11,6 @@ use crate::llm::config::role::Role;
 pub(crate) const NEARLY_FULL: u64 = 70;
 /// Fullness above which the request for a summary no longer fits behind the whole.
 pub(crate) const FULL: u64 = 90;
-/// Fullness from which on a planner that has looked looks at nothing more. It has no summary, and
-/// its plan is still to be written.
-pub(crate) const LOOKED_ENOUGH: u64 = 60;
-/// Fullness up to which the outputs of one look may fill the window. From it on the planner does
-/// not look at all.
-pub(crate) const LOOKED: u64 = 75;
 
 /// Share of the newest turns, which a summary leaves as they are.
 const NEWEST: u64 = 30;
@@ -54,9 +48,7 @@ pub(crate) fn bytes_of_unread(claim: &Claim) -> usize {
     bytes_of_window(claim, UNREAD).min(MOST_UNREAD)
 }
 
-/// Returns how many bytes of text may be added to a conversation until it fills `percent` of its
-/// model's window.
-pub(crate) fn bytes_until(claim: &Claim, chat: &Chat, percent: u64) -> usize {
-    let left = percent.saturating_sub(chat.fullness());
-    excerpt::bytes_that_fit(claim.model(chat.role()).window(), left)
+/// Returns how many bytes the outputs of a look may add to a conversation.
+pub(crate) fn bytes_of_look(claim: &Claim, chat: &Chat) -> usize {
+    excerpt::bytes_of_look(claim.model(chat.role()).window(), chat.fullness())
 }

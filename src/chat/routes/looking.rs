@@ -33,10 +33,6 @@ const MOST_TURNS: usize = 12;
 const MOST_CALLS: usize = 8;
 /// Answers that are asked for again because they cannot be read.
 const MOST_UNREAD: u32 = 2;
-/// Share of the window, in percent, from which on a worker looks no further.
-const ENOUGH: u64 = 60;
-/// Most of the window, in percent, that is filled with what it looks at: the answer needs the rest.
-const MOST_FILLED: u64 = 75;
 /// Longest wait for the code index; without it the worker searches by words.
 const INDEXING: Duration = Duration::from_mins(1);
 
@@ -187,7 +183,7 @@ pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &Asked<'_>) -
                 let most = most_bytes(&dialogue, calls.len());
                 let results = run(desk, view, calls, most).await?;
                 dialogue.answer(results);
-                if left == 1 || Instant::now() >= answer_from || dialogue.fullness() >= ENOUGH {
+                if left == 1 || Instant::now() >= answer_from || dialogue.fullness() >= excerpt::LOOKED_ENOUGH {
                     dialogue.say(LOOK_NO_FURTHER);
                 }
             }
@@ -207,10 +203,10 @@ fn remind(dialogue: &mut Dialogue<'_>, what: &str) {
 /// for any.
 fn most_bytes(dialogue: &Dialogue<'_>, calls: usize) -> usize {
     let (window, filled) = (dialogue.window(), dialogue.fullness());
-    if filled >= ENOUGH {
+    if filled >= excerpt::LOOKED_ENOUGH {
         return 0;
     }
-    let room = excerpt::bytes_that_fit(window, MOST_FILLED - filled);
+    let room = excerpt::bytes_of_look(window, filled);
     excerpt::most_bytes_of_output(window, calls).min(room / calls.max(1))
 }
 

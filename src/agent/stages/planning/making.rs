@@ -23,6 +23,7 @@ use crate::agent::stages::planning::evidence;
 use crate::agent::stages::planning::kept_plans;
 use crate::agent::stages::project_rules;
 use crate::conversation::decode::{self, Unreadable};
+use crate::conversation::excerpt::{LOOKED, LOOKED_ENOUGH};
 use crate::conversation::{Reply, ToolSpec, Turn};
 use crate::environment::During;
 use crate::llm::chat::Chat;
@@ -121,9 +122,9 @@ async fn converse(
         let enough = if looks >= most_looks {
             Some(LOOKED_OFTEN)
         } else {
-            // The task alone may fill 60 % of the window. The outputs of a first look are cut to
-            // what is left of 75 %.
-            let full = if looks == 0 { room::LOOKED } else { room::LOOKED_ENOUGH };
+            // The task alone may fill more than what is enough. The outputs of a first look are
+            // cut to what they may fill.
+            let full = if looks == 0 { LOOKED } else { LOOKED_ENOUGH };
             (chat.fullness() >= full).then_some(WINDOW_IS_FULL)
         };
         let may_look = enough.is_none();
@@ -148,7 +149,7 @@ async fn converse(
             }
             Step::Look(turn) => {
                 looks += 1;
-                let most = room::bytes_until(&run.claim, &chat, room::LOOKED);
+                let most = room::bytes_of_look(&run.claim, &chat);
                 let (claim, ledger) = (&run.claim, &run.workspace.ledger);
                 let called = tool_calls::call_all_within(claim, ledger, toolbox, (turn.calls, most)).await?;
                 let has_success = called.has_success();
