@@ -189,10 +189,11 @@ async fn secrets(
 ) -> Result<Vec<HoldReason>, Interruption> {
     let redactor = &claim.services.redactor;
     let mut known = HashSet::new();
-    let found = leaks_beside(&known, claim, mirror, (base, head)).await?;
+    let mut found = leaks_beside(&known, claim, mirror, (base, head)).await?;
     if found.is_empty() {
         return Ok(Vec::new());
     }
+    let is_full = found.len() == MOST_LEAKS;
     // Content that existed before is no leak of this result, such as a moved file or a made-up key.
     mirror
         .each_replaced(base, head, |object| {
@@ -200,14 +201,18 @@ async fn secrets(
             known.extend(leaks.into_iter().map(|leak| leak.fingerprint));
         })
         .await?;
-    if found.len() == MOST_LEAKS || found.iter().any(|(kind, ..)| *kind == ObjectKind::Folder) {
+    if is_full || found.iter().any(|(kind, ..)| *kind == ObjectKind::Folder) {
         // A changed folder lists all of its names again, old ones included.
         let (files, _) = mirror.files(base, usize::MAX).await?;
         let leaks = files.iter().flat_map(|file| redactor.leaks(&file.path));
         known.extend(leaks.map(|leak| leak.fingerprint));
     }
-    // Looked for anew: those that are known must not fill the list before a new one comes.
-    let found = leaks_beside(&known, claim, mirror, (base, head)).await?;
+    if is_full {
+        // Looked for anew: those that are known must not fill the list before a new one comes.
+        found = leaks_beside(&known, claim, mirror, (base, head)).await?;
+    } else {
+        found.retain(|(_, _, leak)| !known.contains(&leak.fingerprint));
+    }
     // A path may itself contain the secret.
     let shown = |path: String| redactor.clean(&path).into_string();
     let mut all: Vec<HoldReason> = found
