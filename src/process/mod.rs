@@ -13,6 +13,7 @@ pub mod descent;
 pub mod ending;
 pub mod framed;
 pub mod init;
+pub mod search_path; // where a program lies
 pub mod stat;
 
 use rustix::io::Errno;

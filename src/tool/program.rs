@@ -6,7 +6,6 @@
 //! Its answer is bounded, and at its time-out it is killed with everything it started.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, PoisonError};
@@ -22,14 +21,13 @@ use uuid::Uuid;
 use super::guard::GRACE;
 use super::stdio::{GUARD_MARGIN, Said, drain};
 use crate::process::ending::end_descendants;
+use crate::process::search_path;
 use crate::secret::Clean;
 
 /// Most bytes of an answer.
 const LONGEST_ANSWER: u64 = 20 * 1024 * 1024;
 /// Where a process without a PATH looks for programs.
 const USUAL_PATH: &str = "/bin:/usr/bin";
-/// Mode bits of which one lets somebody start a file.
-const EXECUTABLE: u32 = 0o111;
 /// Age from which a folder belongs to no program any more: none runs for so long.
 const ABANDONED: Duration = Duration::from_hours(24);
 /// Exit code of the guard where the program could not be started.
@@ -104,12 +102,9 @@ impl Program {
     /// says what is missing.
     pub fn find(&self) -> Result<PathBuf, String> {
         let name = self.name();
-        let is_program = |path: &Path| {
-            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & EXECUTABLE != 0)
-        };
         if name.contains('/') {
             let path = PathBuf::from(name);
-            return is_program(&path)
+            return search_path::is_program(&path)
                 .then_some(path)
                 .ok_or_else(|| format!("{name} is no program that can be started"));
         }
@@ -117,8 +112,7 @@ impl Program {
             .env
             .get("PATH")
             .map_or_else(|| USUAL_PATH.to_owned(), |path| path.expose_secret().to_owned());
-        let found = folders.split(':').map(|folder| Path::new(folder).join(name));
-        found.into_iter().find(|path| is_program(path)).ok_or_else(|| {
+        search_path::found_in(folders.split(':').map(PathBuf::from), name).ok_or_else(|| {
             format!("there is no program {name} in {folders}, and it gets no other PATH; name it with its whole path")
         })
     }

@@ -1,8 +1,9 @@
 //! Looks up the program git in the worker's search path.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::process::search_path;
 
 /// Returns the file of git that the worker's search path names, or its name where it names none.
 ///
@@ -15,22 +16,15 @@ pub(super) fn program() -> PathBuf {
 
 /// Returns the first executable file named git in the folders of a search path, or the name alone.
 /// Relative folders do not count: git is started in another folder than this process.
-fn found_in(search_path: &OsStr) -> PathBuf {
-    std::env::split_paths(search_path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("git"))
-        .find(|file| is_executable(file))
-        .unwrap_or_else(|| PathBuf::from("git"))
-}
-
-fn is_executable(file: &Path) -> bool {
-    let found = std::fs::metadata(file);
-    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+fn found_in(folders: &OsStr) -> PathBuf {
+    let folders = std::env::split_paths(folders).filter(|folder| folder.is_absolute());
+    search_path::found_in(folders, "git").unwrap_or_else(|| PathBuf::from("git"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_first_file_that_can_be_run_is_taken() {
