@@ -8,7 +8,7 @@ use crate::agent::prompt;
 use crate::agent::record::Record;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::message::{Order, OrderSource};
 use crate::agent::record::redaction::CleanExcerpts;
 use crate::agent::record::sections::LinkedPicture;
 use crate::agent::reporter::Reporter;
@@ -137,7 +137,7 @@ pub(crate) async fn answer(
     order: &Order,
     page: &Page,
 ) -> Result<(), Interruption> {
-    if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin
+    if let OrderSource::Comment(heard) | OrderSource::AboveWords(heard) = order.origin
         && matches!(reporter.destination, ReportTarget::Item { .. })
     {
         reporter.say(claim, &format!("reply-{}", heard.key), page).await?;
@@ -159,14 +159,14 @@ pub(crate) fn obeys(claim: &mut Claim, order: &Order) {
         by: order.by.clone(),
         command: order.command.to_string(),
     });
-    if let Origin::Comment(heard) | Origin::AboveWords(heard) = order.origin {
+    if let OrderSource::Comment(heard) | OrderSource::AboveWords(heard) = order.origin {
         claim.record.thread.heard.insert(heard.key, heard.fingerprint);
     }
 }
 
 /// Removes an order from the store, where another process left it, once its effect is saved.
 pub(crate) async fn tick_off(claim: &Claim, order: &Order) -> Result<(), Interruption> {
-    if let Origin::Request(request) = order.origin {
+    if let OrderSource::Request(request) = order.origin {
         claim.services.store.answered(request).await?;
     }
     Ok(())

@@ -11,7 +11,7 @@ pub(super) type KeyPath = Vec<String>;
 /// One fault in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    pub origin: Origin,
+    pub origin: ConfigSource,
     /// Position in the file; `None` if there is nothing to point at.
     pub place: Option<Place>,
     /// The key, e.g. `mcp_servers[0].command`; empty for the file as a whole.
@@ -19,9 +19,9 @@ pub struct Fault {
     pub reason: String,
 }
 
-/// The origin of a configuration.
+/// Where a configuration comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ConfigSource {
     File(PathBuf),
     Environment,
 }
@@ -36,7 +36,7 @@ pub struct Place {
 impl Fault {
     pub(super) fn of_file(path: &Path, reason: String) -> Self {
         Self {
-            origin: Origin::File(path.to_owned()),
+            origin: ConfigSource::File(path.to_owned()),
             place: None,
             key: String::new(),
             reason,
@@ -47,8 +47,8 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
-            Origin::File(path) => write!(formatter, "{}", path.display())?,
-            Origin::Environment => formatter.write_str("environment")?,
+            ConfigSource::File(path) => write!(formatter, "{}", path.display())?,
+            ConfigSource::Environment => formatter.write_str("environment")?,
         }
         if let Some(Place { line, column }) = self.place {
             write!(formatter, ":{line}:{column}")?;
@@ -71,12 +71,12 @@ pub(super) fn unreadable(error: &io::Error) -> String {
 
 /// Collects the faults of one configuration.
 pub(super) struct Faults {
-    origin: Origin,
+    origin: ConfigSource,
     found: Vec<(KeyPath, Fault)>,
 }
 
 impl Faults {
-    pub(super) fn new(origin: &Origin) -> Self {
+    pub(super) fn new(origin: &ConfigSource) -> Self {
         Self {
             origin: origin.clone(),
             found: Vec::new(),

@@ -39,7 +39,7 @@ use crate::store::{self, retention::Retention};
 use crate::tool::{self, McpServerConfig};
 use crate::{approval, environment, index, repository, reviewer, traces};
 use chat::Chat;
-use fault::{Fault, Faults, Origin};
+use fault::{ConfigSource, Fault, Faults};
 pub use hosts::Hosts;
 use http::Http;
 
@@ -194,13 +194,13 @@ impl Config {
     pub fn load(path: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
         let text = document::read(path).map_err(|reason| vec![Fault::of_file(path, reason)])?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, &Origin::File(path.to_owned()), folder, environment)
+        Self::parse(&text, &ConfigSource::File(path.to_owned()), folder, environment)
     }
 
     /// Returns the configuration for a local task on a machine without a file: the defaults, and
     /// the model that the usual variables name.
     pub fn from_environment(environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
-        let mut faults = Faults::new(&Origin::Environment);
+        let mut faults = Faults::new(&ConfigSource::Environment);
         let value = usual_variable::as_file(environment);
         // Nothing was replaced in it: it is not YAML, so a `${` in a key is meant literally.
         let config = Self::from_value(
@@ -214,7 +214,12 @@ impl Config {
     }
 
     /// Reads the text of a file. Relative paths in it start at `folder`.
-    pub fn parse(text: &str, origin: &Origin, folder: &Path, environment: Variables<'_>) -> Result<Self, Vec<Fault>> {
+    pub fn parse(
+        text: &str,
+        origin: &ConfigSource,
+        folder: &Path,
+        environment: Variables<'_>,
+    ) -> Result<Self, Vec<Fault>> {
         // Editors of Windows put this mark before the text.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut faults = Faults::new(origin);
@@ -224,7 +229,7 @@ impl Config {
         };
         variable::expand_home(&mut value, environment, &mut faults);
         let mut secret_files = secret_file::named(&value, folder);
-        if let (Origin::File(own), true) = (origin, secret_file::is_in_text(&value)) {
+        if let (ConfigSource::File(own), true) = (origin, secret_file::is_in_text(&value)) {
             secret_files.push(own.clone());
         }
         // Docker Compose reads variables from there.

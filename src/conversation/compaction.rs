@@ -5,7 +5,7 @@
 //! separated from its call. What is stored is never rewritten: the summary is one more stored
 //! message, and [`folded`] puts it in the place of what it replaces.
 
-use super::{Message, Origin, excerpt};
+use super::{Message, ReplyOrigin, excerpt};
 use crate::picture::Picture;
 
 /// Number of messages at the beginning that always stay: the system prompt and the task.
@@ -64,7 +64,7 @@ fn tokens_of(message: &Message) -> u64 {
             let calls = calls
                 .iter()
                 .map(|call| serde_json::to_string(&call.args).unwrap_or_default());
-            let carried = origin.as_ref().map_or(0, Origin::estimated_tokens);
+            let carried = origin.as_ref().map_or(0, ReplyOrigin::estimated_tokens);
             excerpt::estimated_tokens(text) + calls.map(|args| excerpt::estimated_tokens(&args)).sum::<u64>() + carried
         }
         Message::Results { results } => results
@@ -166,10 +166,10 @@ mod tests {
         let before = older_part(&messages, 300);
         for message in &mut messages {
             if let Message::Assistant { origin, .. } = message {
-                *origin = Some(Origin {
+                *origin = Some(ReplyOrigin {
                     model: "m".to_owned(),
                     carried: "word ".repeat(100).into(),
-                    ..Origin::default()
+                    ..ReplyOrigin::default()
                 });
             }
         }

@@ -37,7 +37,7 @@ pub enum Message {
         /// `None` for a reply without native calls and thoughts, such as one in JSON, and where an
         /// earlier version stored it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        origin: Option<Origin>,
+        origin: Option<ReplyOrigin>,
     },
     /// Replaces a number of messages behind the system prompt and the task (see [`compaction`]).
     Summary {
@@ -56,7 +56,7 @@ pub enum Message {
 /// The values are opaque: the protocol that read them out of a reply writes them back. Nobody else
 /// is sent or shown them, since they are no words of the reply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct ReplyOrigin {
     /// Provider, model and address; empty where what the model wants back could not be kept. What
     /// others said and called reaches it as text.
     pub model: String,
@@ -68,7 +68,7 @@ pub struct Origin {
     pub of_calls: BTreeMap<String, Value>,
 }
 
-impl Origin {
+impl ReplyOrigin {
     /// Returns true if one of the opaque values would be another behind `change`: the model would
     /// refuse it then.
     pub fn is_changed_by(&self, change: impl Fn(&Value) -> Value) -> bool {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::conversation::decode::DONE;
-use crate::conversation::{Message, Origin, ToolCall, ToolResult, tool_name};
+use crate::conversation::{Message, ReplyOrigin, ToolCall, ToolResult, tool_name};
 use crate::llm::connection::Connection;
 use crate::llm::provider::masked_messages;
 
@@ -97,13 +97,14 @@ fn render_calls_as_json(history: &[Message]) -> Cow<'_, [Message]> {
 /// model that thinks refuses calls without its own thoughts or signature, or with changed ones: if
 /// personal data is masked, calls with such data in what goes with them are foreign, too.
 fn render_foreign_calls<'chat>(history: &'chat [Message], model: &str, is_masked: bool) -> Cow<'chat, [Message]> {
-    let is_foreign = |origin: &Origin| origin.model != model || (is_masked && masked_messages::changes_carried(origin));
+    let is_foreign =
+        |origin: &ReplyOrigin| origin.model != model || (is_masked && masked_messages::changes_carried(origin));
     rendered(history, |origin| origin.is_some_and(is_foreign))
 }
 
 /// Writes the replies for whose origin `is_meant` is true as JSON text, and the results of their
 /// calls.
-fn rendered(history: &[Message], is_meant: impl Fn(Option<&Origin>) -> bool) -> Cow<'_, [Message]> {
+fn rendered(history: &[Message], is_meant: impl Fn(Option<&ReplyOrigin>) -> bool) -> Cow<'_, [Message]> {
     let is_written = |message: &Message| match message {
         Message::Assistant { calls, origin, .. } => {
             (!calls.is_empty() || origin.is_some()) && is_meant(origin.as_ref())
@@ -215,10 +216,10 @@ mod tests {
             let reply = Message::Assistant {
                 text: "go".to_owned(),
                 calls: vec![call.clone()],
-                origin: Some(Origin {
+                origin: Some(ReplyOrigin {
                     model: model.to_owned(),
                     carried: json!("thoughts"),
-                    ..Origin::default()
+                    ..ReplyOrigin::default()
                 }),
             };
             let result = ToolResult {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::conversation::{Message, Origin, Reply, ToolCall, ToolSpec};
+use crate::conversation::{Message, Reply, ReplyOrigin, ToolCall, ToolSpec};
 use crate::llm::provider::{Answer, tool_names};
 
 /// Most native calls of one reply: each is compared with all others.
@@ -16,7 +16,7 @@ const MOST_CARRIED: usize = 1 << 20;
 
 /// The request that an answer is to.
 pub(super) struct Asked<'chat> {
-    /// Who was asked, as [`Origin::model`].
+    /// Who was asked, as [`ReplyOrigin::model`].
     pub(super) model: String,
     /// About how many tokens it has.
     pub(super) needed: u64,
@@ -26,7 +26,7 @@ pub(super) struct Asked<'chat> {
 }
 
 /// Returns the reply that `answer` holds, and what is kept of it for the model alone.
-pub(super) fn read(answer: Answer, asked: Asked<'_>) -> (Reply, Option<Origin>) {
+pub(super) fn read(answer: Answer, asked: Asked<'_>) -> (Reply, Option<ReplyOrigin>) {
     let Asked { tools, history, .. } = asked;
     let usage = answer.usage(asked.needed);
     let mut calls: Vec<ToolCall> = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn read(answer: Answer, asked: Asked<'_>) -> (Reply, Option<Origin>) 
 /// Returns the origin of a reply. What is too large is left out as a whole: a signature of a part
 /// fits nothing. Without it the model would refuse its own calls, so nobody is named, and they are
 /// sent as text.
-fn origin(model: String, carried: Value, of_calls: BTreeMap<String, Value>) -> Origin {
+fn origin(model: String, carried: Value, of_calls: BTreeMap<String, Value>) -> ReplyOrigin {
     let bytes: usize = of_calls
         .values()
         .chain([&carried])
@@ -87,9 +87,9 @@ fn origin(model: String, carried: Value, of_calls: BTreeMap<String, Value>) -> O
             bytes,
             "{model} does not get back what it thought: it is too much to keep"
         );
-        return Origin::default();
+        return ReplyOrigin::default();
     }
-    Origin {
+    ReplyOrigin {
         model,
         carried,
         of_calls,
@@ -165,14 +165,14 @@ mod tests {
             ..Answer::default()
         };
         let (_, origin) = read(thoughts(3), asked(&[]));
-        let expected = Origin {
+        let expected = ReplyOrigin {
             model: "m".to_owned(),
             carried: Value::from("xxx"),
             of_calls: BTreeMap::new(),
         };
         assert_eq!(origin, Some(expected));
         let (_, origin) = read(thoughts(MOST_CARRIED), asked(&[]));
-        assert_eq!(origin, Some(Origin::default()));
+        assert_eq!(origin, Some(ReplyOrigin::default()));
         let in_json = Asked {
             is_native: false,
             ..asked(&[])

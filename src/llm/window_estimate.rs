@@ -4,7 +4,7 @@
 //! The only trace is the number of prompt tokens they report. This module computes the least that
 //! this number can be.
 
-use crate::conversation::{Message, Origin, ToolSpec, excerpt};
+use crate::conversation::{Message, ReplyOrigin, ToolSpec, excerpt};
 use crate::picture::Picture;
 
 /// Least number of tokens that is judged: chat templates and ways of counting differ by some, and
@@ -100,7 +100,7 @@ fn of_thoughts(messages: &[Message]) -> u64 {
         Message::Assistant { origin, .. } => origin.as_ref(),
         Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => None,
     });
-    origins.map(Origin::estimated_tokens).sum()
+    origins.map(ReplyOrigin::estimated_tokens).sum()
 }
 
 fn sum(messages: &[Message], count: fn(&str) -> u64) -> u64 {
@@ -196,10 +196,10 @@ mod tests {
         let reply = |thoughts: &str| Message::Assistant {
             text: String::new(),
             calls: Vec::new(),
-            origin: Some(Origin {
+            origin: Some(ReplyOrigin {
                 model: "m".to_owned(),
                 carried: thoughts.into(),
-                ..Origin::default()
+                ..ReplyOrigin::default()
             }),
         };
         let before = [user(&prose(3_000)), reply("")];

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::agent::claim::Claim;
 use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::message::{Order, OrderSource};
 use crate::agent::record::{HeldResult, Paused, PausedBy, Unseen};
 use crate::agent::text::replies;
 use crate::agent::workspace::open;
@@ -173,12 +173,12 @@ fn open_question(claim: &Claim) -> Option<&Question> {
 /// holds for plain comments only, since other kinds are numbered separately.
 pub(crate) fn is_later(claim: &Claim, order: &Order, question: &Question) -> bool {
     match order.origin {
-        Origin::Request(request) => {
+        OrderSource::Request(request) => {
             let made = request.get_timestamp().map(|time| time.to_unix());
             let asked = u64::try_from(question.at.timestamp()).unwrap_or_default();
             made.is_some_and(|(seconds, _)| seconds >= asked)
         }
-        Origin::Comment(heard) | Origin::AboveWords(heard) => {
+        OrderSource::Comment(heard) | OrderSource::AboveWords(heard) => {
             let put = claim.comment(&claim.record.waiting.comment());
             heard.key.kind == CommentKind::Comment && put.is_some_and(|put| heard.key.number > put.0)
         }

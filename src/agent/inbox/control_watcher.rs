@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::message::{Order, OrderSource};
 use crate::agent::services::Services;
 use crate::task::command::Command;
 use crate::task::id::RunId;
@@ -61,7 +61,7 @@ impl ControlWatcher {
                         self.mailbox.put_order(Order {
                             command,
                             by: request.by.unwrap_or_else(|| OPERATOR.to_owned()),
-                            origin: Origin::Request(request.id),
+                            origin: OrderSource::Request(request.id),
                         });
                     }
                 }

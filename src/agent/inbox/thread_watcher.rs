@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{self, HeardComment, Order, Origin, UserMessage};
+use crate::agent::record::message::{self, HeardComment, Order, OrderSource, UserMessage};
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::services::Services;
 use crate::forge::item::account::Account;
@@ -248,8 +248,8 @@ impl ThreadWatcher {
         let words = message::for_model(&comment).filter(|_| command != Some(Command::Stop));
         if let Some(command) = command {
             let origin = match &words {
-                Some(_) => Origin::AboveWords(HeardComment::obeyed(&comment)),
-                None => Origin::Comment(heard),
+                Some(_) => OrderSource::AboveWords(HeardComment::obeyed(&comment)),
+                None => OrderSource::Comment(heard),
             };
             self.mailbox.put_order(Order {
                 command,

@@ -46,20 +46,20 @@ pub struct Order {
     pub command: Command,
     /// Name of the person, as shown to people.
     pub by: String,
-    pub origin: Origin,
+    pub origin: OrderSource,
 }
 
 impl Order {
     /// Returns true if text follows the command; the mailbox receives that text separately.
     pub fn has_words(&self) -> bool {
-        matches!(self.origin, Origin::AboveWords(_))
+        matches!(self.origin, OrderSource::AboveWords(_))
     }
 }
 
 /// Source of an order, recorded so that it is executed only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum OrderSource {
     Comment(HeardComment),
     /// The first line of a comment whose remaining text is still unread.
     AboveWords(HeardComment),

@@ -19,7 +19,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::record::hold_reason::{HoldReason, Unlisted};
-use crate::agent::record::message::{Order, Origin};
+use crate::agent::record::message::{Order, OrderSource};
 use crate::agent::record::sections::{
     DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ReviewRecord, ThreadRecord, VerificationRecord,
     WaitingRecord, WorkRecord,
@@ -225,7 +225,7 @@ pub enum EndWithoutFailure {
     Stopped {
         command: String,
         by: String,
-        origin: Origin,
+        origin: OrderSource,
     },
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Message, Origin, ToolCall, ToolResult, excerpt};
+use crate::conversation::{Message, ReplyOrigin, ToolCall, ToolResult, excerpt};
 use crate::plan::Plan;
 use crate::review::{Blocker, Review};
 use crate::secret::Redactor;
@@ -133,7 +133,7 @@ pub(crate) fn clean_message(redactor: &Redactor, message: &mut Message) {
             if let Some(origin) = origin
                 && origin.is_changed_by(cleaned)
             {
-                *origin = Origin::default();
+                *origin = ReplyOrigin::default();
             }
         }
         Message::Results { results } => {
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn what_the_model_said_and_called_is_cleaned() {
         let redactor = Redactor::new(&["hunter2hunter2".into()]);
-        let said = |word: &str, origin: Origin| Message::Assistant {
+        let said = |word: &str, origin: ReplyOrigin| Message::Assistant {
             text: format!("{{\"comment\":\"{word}\"}}"),
             calls: vec![ToolCall {
                 id: "1".to_owned(),
@@ -211,15 +211,15 @@ mod tests {
             }],
             origin: Some(origin),
         };
-        let thought = |of_message: &str, of_call: &str| Origin {
+        let thought = |of_message: &str, of_call: &str| ReplyOrigin {
             model: "m".to_owned(),
             carried: json!({ "reasoning_content": format!("It is {of_message}.") }),
             of_calls: [("1".to_owned(), json!({ "said": of_call }))].into(),
         };
         for (before, after) in [
             (thought("it", "so"), thought("it", "so")),
-            (thought("hunter2hunter2", "so"), Origin::default()),
-            (thought("it", "hunter2hunter2"), Origin::default()),
+            (thought("hunter2hunter2", "so"), ReplyOrigin::default()),
+            (thought("it", "hunter2hunter2"), ReplyOrigin::default()),
         ] {
             let mut message = said("hunter2hunter2", before);
             clean_message(&redactor, &mut message);

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::conversation::circling;
 use crate::conversation::decode;
-use crate::conversation::{Message, Origin, Reply};
+use crate::conversation::{Message, Reply, ReplyOrigin};
 use crate::llm::calls_as_json;
 use crate::llm::chat::{Chat, UnusedReply};
 use crate::llm::connection::{Connection, PromptRequest};
@@ -60,7 +60,7 @@ impl Chat {
     }
 
     /// Sends the conversation to one model.
-    async fn ask(&mut self, connection: &Connection) -> Result<(Reply, Option<Origin>), LlmError> {
+    async fn ask(&mut self, connection: &Connection) -> Result<(Reply, Option<ReplyOrigin>), LlmError> {
         let info = connection.provider.info();
         let messages = calls_as_json::rendered_for(connection, self.native, &self.history);
         let messages = messages.as_ref();
@@ -169,7 +169,7 @@ impl Chat {
         self.counted.filter(|_| self.answered_by == connection.name)
     }
 
-    pub(super) fn reply(&self, connection: &Connection, answer: Answer, needed: u64) -> (Reply, Option<Origin>) {
+    pub(super) fn reply(&self, connection: &Connection, answer: Answer, needed: u64) -> (Reply, Option<ReplyOrigin>) {
         let asked = Asked {
             model: connection.provider.info().describe(),
             needed,

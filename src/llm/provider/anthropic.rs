@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::conversation::{Message, Origin, ToolCall};
+use crate::conversation::{Message, ReplyOrigin, ToolCall};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::provider::{
@@ -311,7 +311,7 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
 
 /// Returns the blocks of a reply, with its thoughts unchanged and where they stood: before the
 /// words, behind them, or behind a call. Anything else the API refuses.
-fn said(text: &str, calls: &[ToolCall], origin: Option<&Origin>) -> Vec<Value> {
+fn said(text: &str, calls: &[ToolCall], origin: Option<&ReplyOrigin>) -> Vec<Value> {
     let thoughts = origin.and_then(|origin| origin.carried.as_array());
     let at = |place: usize| {
         let thoughts = thoughts.into_iter().flatten();

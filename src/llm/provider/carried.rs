@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::conversation::{Message, Origin};
+use crate::conversation::{Message, ReplyOrigin};
 
 /// The field of a message that holds what the model thought before it.
 const THOUGHTS: &str = "reasoning_content";
@@ -28,7 +28,7 @@ pub(super) fn of_call(call: &Value) -> Value {
 /// Adds the thoughts to the replies that were `written` from `messages`. A server that sends
 /// reasoning demands the field with every reply that calls; an empty text satisfies it.
 pub(super) fn write_thoughts(written: &mut [Value], messages: &[Message]) {
-    let thoughts = |origin: Option<&Origin>| origin.and_then(|origin| origin.carried.get(THOUGHTS)).cloned();
+    let thoughts = |origin: Option<&ReplyOrigin>| origin.and_then(|origin| origin.carried.get(THOUGHTS)).cloned();
     let thinks = origins(messages).any(|origin| thoughts(origin).is_some());
     for (reply, origin) in replies(written).zip(origins(messages)) {
         let has_calls = reply.get("tool_calls").is_some();
@@ -74,7 +74,7 @@ fn replies(written: &mut [Value]) -> impl Iterator<Item = &mut Value> {
     written.iter_mut().filter(|message| message["role"] == "assistant")
 }
 
-fn origins(messages: &[Message]) -> impl Iterator<Item = Option<&Origin>> {
+fn origins(messages: &[Message]) -> impl Iterator<Item = Option<&ReplyOrigin>> {
     messages.iter().filter_map(|message| match message {
         Message::Assistant { origin, .. } => Some(origin.as_ref()),
         Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => None,
@@ -85,7 +85,7 @@ fn origins(messages: &[Message]) -> impl Iterator<Item = Option<&Origin>> {
 mod tests {
     use super::*;
 
-    fn reply(origin: Option<Origin>) -> Message {
+    fn reply(origin: Option<ReplyOrigin>) -> Message {
         Message::Assistant {
             text: String::new(),
             calls: Vec::new(),
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn each_reply_gets_back_its_own() {
-        let origin = Origin {
+        let origin = ReplyOrigin {
             model: "m".to_owned(),
             carried: of_message(&json!({ "content": "x", "reasoning_content": "Hm." })),
             of_calls: [("a".to_owned(), of_call(&json!({ "extra_content": { "google": "s" } })))].into(),
@@ -134,7 +134,7 @@ mod tests {
         );
         assert_eq!(of_call(&json!({ "id": "a" })), Value::Null);
         let mut written = [calling("a")];
-        let messages = [reply(Some(Origin::default()))];
+        let messages = [reply(Some(ReplyOrigin::default()))];
         write_thoughts(&mut written, &messages);
         write_signatures(&mut written, &messages);
         assert_eq!(written, [calling("a")]);

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::conversation::{Message, Origin, ToolCall, ToolResult};
+use crate::conversation::{Message, ReplyOrigin, ToolCall, ToolResult};
 use crate::secret::personal::masked;
 
 /// Returns the messages with a mark in the place of each piece of personal data.
@@ -14,7 +14,7 @@ pub(crate) fn mask(messages: &[Message]) -> Vec<Message> {
 }
 
 /// Returns true if masking would change what only the model that made the reply gets back.
-pub(crate) fn changes_carried(origin: &Origin) -> bool {
+pub(crate) fn changes_carried(origin: &ReplyOrigin) -> bool {
     origin.is_changed_by(value)
 }
 
