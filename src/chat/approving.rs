@@ -129,10 +129,10 @@ pub(super) async fn carry_out(
             None => return told(Phrase::NothingWaits),
         },
         None => match asked_about(desk, incoming, answer).await? {
-            Asked::Run(run) => *run,
-            Asked::Several => return told(Phrase::WhichQuestion),
-            Asked::Other => return told(Phrase::OtherDigest),
-            Asked::Nothing => return Ok(None),
+            MeantRun::Run(run) => *run,
+            MeantRun::Several => return told(Phrase::WhichQuestion),
+            MeantRun::Other => return told(Phrase::OtherDigest),
+            MeantRun::Nothing => return Ok(None),
         },
     };
     let Some(digest) = waits_for(desk, &run) else {
@@ -257,7 +257,7 @@ pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<String> {
 }
 
 /// The waiting run that an answer is about, as far as it can be told.
-enum Asked {
+enum MeantRun {
     Run(Box<Run>),
     Several,
     /// Runs wait, but under other digests.
@@ -266,7 +266,7 @@ enum Asked {
 }
 
 /// Returns the run of this conversation that waits for the answer.
-async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<Asked, StoreError> {
+async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
     let session = incoming.place.to_string();
     let mut waiting = Vec::new();
     for watch in desk.store().chat_watches(MOST_WATCHES).await? {
@@ -278,17 +278,17 @@ async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Resul
         }
     }
     if waiting.is_empty() {
-        return Ok(Asked::Nothing);
+        return Ok(MeantRun::Nothing);
     }
     if let Some(given) = &answer.digest {
         waiting.retain(|(_, digest)| is_of(digest, given));
     }
     Ok(match waiting.len() {
-        0 => Asked::Other,
+        0 => MeantRun::Other,
         1 => waiting
             .pop()
-            .map_or(Asked::Nothing, |(run, _)| Asked::Run(Box::new(run))),
-        _ => Asked::Several,
+            .map_or(MeantRun::Nothing, |(run, _)| MeantRun::Run(Box::new(run))),
+        _ => MeantRun::Several,
     })
 }
 

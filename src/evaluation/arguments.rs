@@ -63,7 +63,7 @@ pub(super) struct Document {
 }
 
 /// The content of a call.
-pub(super) struct Asked {
+pub(super) struct EvaluationRequest {
     pub(super) documents: Vec<Document>,
     pub(super) is_one: bool,
     pub(super) project: Option<Arc<Dir>>,
@@ -95,7 +95,7 @@ pub(super) fn schema<T: JsonSchema>() -> Arc<JsonObject> {
 }
 
 /// Reads the arguments of `evaluate_document`.
-pub(super) fn one(arguments: JsonObject) -> Result<Asked, ErrorData> {
+pub(super) fn one(arguments: JsonObject) -> Result<EvaluationRequest, ErrorData> {
     let asked: OneDocument = read(arguments)?;
     let document = Document {
         name: None,
@@ -105,7 +105,7 @@ pub(super) fn one(arguments: JsonObject) -> Result<Asked, ErrorData> {
 }
 
 /// Reads the arguments of `evaluate_documents`.
-pub(super) fn several(arguments: JsonObject) -> Result<Asked, ErrorData> {
+pub(super) fn several(arguments: JsonObject) -> Result<EvaluationRequest, ErrorData> {
     let asked: SeveralDocuments = read(arguments)?;
     checked(asked.documents, false, asked.project_path, asked.target_score)
 }
@@ -120,7 +120,7 @@ fn checked(
     is_one: bool,
     project_path: Option<PathBuf>,
     target_score: Option<Score>,
-) -> Result<Asked, ErrorData> {
+) -> Result<EvaluationRequest, ErrorData> {
     let refused = |what: String| Err(ErrorData::invalid_params(what, None));
     if documents.is_empty() || documents.len() > MOST_DOCUMENTS {
         return refused(format!("there must be 1 to {MOST_DOCUMENTS} documents"));
@@ -135,7 +135,7 @@ fn checked(
             Err(error) => return refused(format!("project_path {} cannot be opened: {error}", path.display())),
         },
     };
-    Ok(Asked {
+    Ok(EvaluationRequest {
         documents,
         is_one,
         project,

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::answer::{Evaluation, cleaned};
-use super::arguments::Asked;
+use super::arguments::EvaluationRequest;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::usage::ModelCall;
 use crate::approval::digest::Digest;
@@ -53,7 +53,7 @@ pub(super) struct Entry {
 
 impl History {
     /// Records that one of the documents of a call is being evaluated.
-    pub(super) async fn begin(&self, asked: &Asked, number: usize, target_score: Score) -> Entry {
+    pub(super) async fn begin(&self, asked: &EvaluationRequest, number: usize, target_score: Score) -> Entry {
         let document = &asked.documents[number];
         let name = document.name.clone().unwrap_or_else(|| first_line(&document.content));
         let known = json!({

@@ -32,7 +32,7 @@ use crate::review::evidence::{self, Known};
 use crate::review::score::Score;
 use crate::reviewer::{self, Call, Reviewer};
 use answer::Evaluation;
-use arguments::{Asked, EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS};
+use arguments::{EVALUATE_DOCUMENT, EVALUATE_DOCUMENTS, EvaluationRequest};
 use history::History;
 pub use history::Records;
 pub use searching::Folders;
@@ -94,7 +94,7 @@ pub async fn serve(
 impl Evaluations {
     async fn evaluate(
         &self,
-        asked: &Asked,
+        asked: &EvaluationRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<Vec<Evaluation>, ErrorData> {
         let begun = Instant::now();
@@ -107,7 +107,7 @@ impl Evaluations {
             let review = Box::pin(self.review(&document.content, asked, &mut calls));
             let evaluation = unless_cancelled(context, (number, total), begun, review).await;
             // Paid is also what a cancelled call was answered. What a program uses nobody tells.
-            if let reviewer::Asked::Model(_) = self.reviewer.asked {
+            if let reviewer::Judge::Model(_) = self.reviewer.judge {
                 self.history.count(&calls).await;
             }
             self.history.end(entry, &evaluation).await;
@@ -133,7 +133,12 @@ impl Evaluations {
     }
 
     /// Returns the evaluation of a document; the reviewer's calls are added to `calls`.
-    async fn review(&self, content: &str, asked: &Asked, calls: &mut Vec<Call>) -> Result<Evaluation, ErrorData> {
+    async fn review(
+        &self,
+        content: &str,
+        asked: &EvaluationRequest,
+        calls: &mut Vec<Call>,
+    ) -> Result<Evaluation, ErrorData> {
         let permit = self.reviews.acquire().await;
         let _permit = permit.map_err(|_| ErrorData::internal_error("the server is ending", None))?;
         let review = self.reviewer.review(content, calls).await;

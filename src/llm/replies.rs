@@ -15,7 +15,7 @@ const MOST_CALLS: usize = 128;
 const MOST_CARRIED: usize = 1 << 20;
 
 /// The request that an answer is to.
-pub(super) struct Asked<'chat> {
+pub(super) struct AnsweredRequest<'chat> {
     /// Who was asked, as [`ReplyOrigin::model`].
     pub(super) model: String,
     /// About how many tokens it has.
@@ -26,8 +26,8 @@ pub(super) struct Asked<'chat> {
 }
 
 /// Returns the reply that `answer` holds, and what is kept of it for the model alone.
-pub(super) fn read(answer: Answer, asked: Asked<'_>) -> (Reply, Option<ReplyOrigin>) {
-    let Asked { tools, history, .. } = asked;
+pub(super) fn read(answer: Answer, asked: AnsweredRequest<'_>) -> (Reply, Option<ReplyOrigin>) {
+    let AnsweredRequest { tools, history, .. } = asked;
     let usage = answer.usage(asked.needed);
     let mut calls: Vec<ToolCall> = Vec::new();
     let mut of_calls = BTreeMap::new();
@@ -129,8 +129,8 @@ mod tests {
         }
     }
 
-    fn asked(history: &[Message]) -> Asked<'_> {
-        Asked {
+    fn asked(history: &[Message]) -> AnsweredRequest<'_> {
+        AnsweredRequest {
             model: "m".to_owned(),
             needed: 0,
             is_native: true,
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(origin, Some(expected));
         let (_, origin) = read(thoughts(MOST_CARRIED), asked(&[]));
         assert_eq!(origin, Some(ReplyOrigin::default()));
-        let in_json = Asked {
+        let in_json = AnsweredRequest {
             is_native: false,
             ..asked(&[])
         };

@@ -43,14 +43,14 @@ const DOCUMENT_SHARE: u64 = 50;
 const MOST_BYTES: usize = 256 * 1024;
 
 /// The source of the judgement.
-pub enum Asked {
+pub enum Judge {
     Model(Model),
     Program(Program),
 }
 
 /// A reviewer with its prompt.
 pub struct Reviewer {
-    pub asked: Asked,
+    pub judge: Judge,
     /// Its name in the configuration.
     pub name: String,
     pub mode: Mode,
@@ -152,18 +152,18 @@ impl Reviewer {
         place: &Place,
         redactor: Arc<Redactor>,
     ) -> Self {
-        let (asked, name, own_timeout) = match critic {
+        let (judge, name, own_timeout) = match critic {
             Critic::Model(model) => {
                 let (name, own_timeout) = (model.name().to_owned(), model.own_timeout());
-                (Asked::Model(model), name, own_timeout)
+                (Judge::Model(model), name, own_timeout)
             }
             Critic::Program(named) => {
-                let asked = Asked::Program(program(&named, config, place));
-                (asked, named.name, named.timeout)
+                let judge = Judge::Program(program(&named, config, place));
+                (judge, named.name, named.timeout)
             }
         };
         Self {
-            asked,
+            judge,
             name,
             mode: config.mode,
             prompt,
@@ -174,12 +174,12 @@ impl Reviewer {
 
     /// Returns how many bytes a document may have.
     pub fn room(&self) -> usize {
-        match &self.asked {
-            Asked::Model(model) => {
+        match &self.judge {
+            Judge::Model(model) => {
                 let bytes = usize::try_from(model.window() * 4 * DOCUMENT_SHARE / 100);
                 bytes.map_or(MOST_BYTES, |bytes| bytes.min(MOST_BYTES))
             }
-            Asked::Program(_) => MOST_BYTES,
+            Judge::Program(_) => MOST_BYTES,
         }
     }
 
@@ -213,9 +213,9 @@ impl Reviewer {
 
     async fn attempt(&self, question: &Clean, calls: &mut Vec<Call>) -> Result<Review, Miss> {
         let begun = Instant::now();
-        let (reply, model) = match &self.asked {
-            Asked::Model(model) => self.ask_model(model, question, calls).await?,
-            Asked::Program(program) => {
+        let (reply, model) = match &self.judge {
+            Judge::Model(model) => self.ask_model(model, question, calls).await?,
+            Judge::Program(program) => {
                 let text = program
                     .answer(question)
                     .await

@@ -43,7 +43,7 @@ enum Piece {
 
 /// The section of a change request that a heading asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Section {
     What,
     How,
 }
@@ -54,8 +54,8 @@ pub(crate) fn filled(template: &str, about: &str, standing: &str, redactor: &Red
     for (page, asked) in cut(template) {
         parts.push(page.written(redactor).into_string());
         match asked {
-            Some(Asked::What) => parts.push(about.to_owned()),
-            Some(Asked::How) => parts.push(standing.to_owned()),
+            Some(Section::What) => parts.push(about.to_owned()),
+            Some(Section::How) => parts.push(standing.to_owned()),
             None => {}
         }
     }
@@ -77,8 +77,8 @@ pub fn pages(template: &str) -> Vec<Page> {
 }
 
 /// Cuts a template behind the headings that ask for a section, each section once.
-fn cut(template: &str) -> Vec<(Page, Option<Asked>)> {
-    let mut cuts: Vec<(Page, Option<Asked>)> = Vec::new();
+fn cut(template: &str) -> Vec<(Page, Option<Section>)> {
+    let mut cuts: Vec<(Page, Option<Section>)> = Vec::new();
     let mut page = Page::default();
     let mut items = Vec::new();
     for piece in pieces(template) {
@@ -103,15 +103,15 @@ fn cut(template: &str) -> Vec<(Page, Option<Asked>)> {
 }
 
 /// Returns the section that a heading asks for.
-fn asked_for(heading: &str) -> Option<Asked> {
+fn asked_for(heading: &str) -> Option<Section> {
     let heading = heading.to_lowercase();
     let asks = |words: &[&str]| words.iter().any(|word| heading.contains(word));
     if heading.contains(FOR_PEOPLE) {
         None
     } else if asks(&ASKS_HOW) {
-        Some(Asked::How)
+        Some(Section::How)
     } else if asks(&ASKS_WHAT) {
-        Some(Asked::What)
+        Some(Section::What)
     } else {
         None
     }

@@ -283,7 +283,7 @@ impl<'a> Handling<'a> {
         let begun = self.millis();
         let limit = self.desk.service.config().chat.routing.limits().max_millis;
         let left = Duration::from_millis(limit.saturating_sub(self.used()));
-        let asked = looking::Asked {
+        let asked = looking::WorkerRequest {
             incoming: self.incoming,
             session: self.session,
             route,

@@ -114,7 +114,7 @@ async fn index(desk: &Desk, mirror: &Mirror, commit: &CommitId, files: &Files) -
 
 /// A request to a worker, with its context.
 #[derive(Clone, Copy)]
-pub(in crate::chat) struct Asked<'a> {
+pub(in crate::chat) struct WorkerRequest<'a> {
     pub(in crate::chat) incoming: &'a Incoming,
     pub(in crate::chat) session: &'a Session,
     pub(in crate::chat) route: Route,
@@ -126,8 +126,8 @@ pub(in crate::chat) struct Asked<'a> {
 }
 
 /// Has a worker look; the error says why it gave no answer that could be read.
-pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &Asked<'_>) -> Result<WorkerOutput, String> {
-    let Asked {
+pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &WorkerRequest<'_>) -> Result<WorkerOutput, String> {
+    let WorkerRequest {
         incoming,
         session,
         route,

@@ -13,7 +13,7 @@ use crate::llm::chat::{Chat, UnusedReply};
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
 use crate::llm::provider::{Answer, Prompt};
-use crate::llm::replies::{self, Asked};
+use crate::llm::replies::{self, AnsweredRequest};
 use crate::llm::transport::error_response::RequestSummary;
 use crate::llm::window_estimate::{self, LastCount};
 
@@ -170,7 +170,7 @@ impl Chat {
     }
 
     pub(super) fn reply(&self, connection: &Connection, answer: Answer, needed: u64) -> (Reply, Option<ReplyOrigin>) {
-        let asked = Asked {
+        let asked = AnsweredRequest {
             model: connection.provider.info().describe(),
             needed,
             is_native: self.native,

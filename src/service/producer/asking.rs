@@ -14,7 +14,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use self::looked::Looked;
 use super::claiming::Entrance;
 use super::following::FOLLOWED;
-use super::{AdmitError, Asked, HISTORY_COMES, Harvest};
+use super::{AdmitError, HISTORY_COMES, Harvest, WorkRequest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
@@ -154,7 +154,7 @@ impl Service {
                     break;
                 }
             };
-            let asked = Asked {
+            let asked = WorkRequest {
                 by: wish.by,
                 event: event.clone(),
                 claimed: entry.claimed,

@@ -45,7 +45,7 @@ enum Searching {
 }
 
 /// How somebody who may asked for work on an item, and the claim on it.
-struct Asked {
+struct WorkRequest {
     by: StartedBy,
     event: ItemEvent,
     claimed: Option<WrittenClaim>,
@@ -174,7 +174,7 @@ impl Service {
             entry.give_back().await;
             return Ok(None);
         }
-        let asked = Asked {
+        let asked = WorkRequest {
             by: StartedBy::Label,
             event: trigger,
             claimed: entry.claimed,
@@ -191,7 +191,7 @@ impl Service {
         &self,
         connected: &Connected,
         task: &TaskId,
-        asked: Asked,
+        asked: WorkRequest,
         seen: &Item,
     ) -> Result<Option<RunId>, AdmitError> {
         let title = match seen.discretion {
@@ -241,7 +241,7 @@ impl Service {
         &self,
         connected: &Connected,
         title: &str,
-        asked: Asked,
+        asked: WorkRequest,
         seen: &Item,
     ) -> Result<serde_json::Value, AdmitError> {
         let from_origin = self.taken_over(connected, &seen.task).await?;

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::asked::{self, Asked, run_id};
+use super::request::{self, QueryParameters, run_id};
 use super::{Acted, History, NewTask, Opened, Switch};
 use crate::index::{Ingested, Pruned};
 use crate::store::{FactFilter, Wanted};
@@ -32,19 +32,19 @@ const LINES: (u32, u32) = (100, 2_000);
 /// Days of the longest period.
 const MOST_DAYS: u64 = 3_650;
 
-pub(super) async fn status(State(web): Shared, asked: Asked) -> Answer<Status> {
-    asked.only(&[])?;
+pub(super) async fn status(State(web): Shared, query: QueryParameters) -> Answer<Status> {
+    query.only(&[])?;
     Ok(Json(runs::status(&web.service).await?))
 }
 
-pub(super) async fn history(State(web): Shared, asked: Asked) -> Answer<History> {
-    asked.only(&["limit", "before", "state", "repository", "hidden"])?;
-    let most = asked.limit(PAGE.0, PAGE.1)?;
+pub(super) async fn history(State(web): Shared, query: QueryParameters) -> Answer<History> {
+    query.only(&["limit", "before", "state", "repository", "hidden"])?;
+    let most = query.limit(PAGE.0, PAGE.1)?;
     let wanted = Wanted {
-        before: asked.parsed("before", "the id of a run")?,
-        state: asked.text("state").unwrap_or_default().to_owned(),
-        repository: asked.text("repository").unwrap_or_default().to_owned(),
-        with_hidden: asked.parsed("hidden", "`true` or `false`")?.unwrap_or(false),
+        before: query.parsed("before", "the id of a run")?,
+        state: query.text("state").unwrap_or_default().to_owned(),
+        repository: query.text("repository").unwrap_or_default().to_owned(),
+        with_hidden: query.parsed("hidden", "`true` or `false`")?.unwrap_or(false),
     };
     let runs = runs::history(&web.service, &wanted, most).await?;
     let is_full = runs.len() == usize::try_from(most).unwrap_or(usize::MAX);
@@ -52,41 +52,41 @@ pub(super) async fn history(State(web): Shared, asked: Asked) -> Answer<History>
     Ok(Json(History { runs, next }))
 }
 
-pub(super) async fn run(State(web): Shared, Path(id): Path<String>, asked: Asked) -> Answer<RunDetail> {
-    asked.only(&[])?;
+pub(super) async fn run(State(web): Shared, Path(id): Path<String>, query: QueryParameters) -> Answer<RunDetail> {
+    query.only(&[])?;
     let found = detail::detail(&web.service, run_id(&id)?).await?;
     found
         .map(Json)
         .ok_or_else(|| Problem::not_found("there is no such run"))
 }
 
-pub(super) async fn logs(State(web): Shared, asked: Asked) -> Answer<Vec<LogLine>> {
-    asked.only(&["limit", "task", "run"])?;
-    let most = asked.limit(LINES.0, LINES.1)?;
-    Ok(Json(detail::log(&web.service, &filter(&asked)?, most).await?))
+pub(super) async fn logs(State(web): Shared, query: QueryParameters) -> Answer<Vec<LogLine>> {
+    query.only(&["limit", "task", "run"])?;
+    let most = query.limit(LINES.0, LINES.1)?;
+    Ok(Json(detail::log(&web.service, &filter(&query)?, most).await?))
 }
 
 /// Returns which facts are asked for.
-pub(super) fn filter(asked: &Asked) -> Result<FactFilter, Problem> {
-    if let Some(run) = asked.parsed("run", "the id of a run")? {
+pub(super) fn filter(query: &QueryParameters) -> Result<FactFilter, Problem> {
+    if let Some(run) = query.parsed("run", "the id of a run")? {
         return Ok(FactFilter::OfRun(run));
     }
-    let task = asked.parsed("task", "the id of a task, such as `github:owner/repo#12`")?;
+    let task = query.parsed("task", "the id of a task, such as `github:owner/repo#12`")?;
     Ok(task.map_or(FactFilter::All, FactFilter::OfTask))
 }
 
-pub(super) async fn stats(State(web): Shared, asked: Asked) -> Result<Json<Figures>, Problem> {
-    asked.only(&["days"])?;
-    let days = asked
+pub(super) async fn stats(State(web): Shared, query: QueryParameters) -> Result<Json<Figures>, Problem> {
+    query.only(&["days"])?;
+    let days = query
         .number("days", 1, MOST_DAYS)?
         .and_then(|days| u32::try_from(days).ok());
     let figures = web.reports.of(&web.service, days).await?;
     Ok(Json(Figures::clone(&figures)))
 }
 
-pub(super) async fn evaluations(State(web): Shared, asked: Asked) -> Answer<Vec<EvaluationView>> {
-    asked.only(&["limit"])?;
-    let most = asked.limit(PAGE.0, PAGE.1)?;
+pub(super) async fn evaluations(State(web): Shared, query: QueryParameters) -> Answer<Vec<EvaluationView>> {
+    query.only(&["limit"])?;
+    let most = query.limit(PAGE.0, PAGE.1)?;
     Ok(Json(evaluations::newest(&web.service, most).await?))
 }
 
@@ -109,7 +109,7 @@ pub(super) async fn act(
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer<Acted> {
-    let details: Details = asked::body(&headers, &body)?;
+    let details: Details = request::body(&headers, &body)?;
     let outcome = web.act(&visitor, run_id(&id)?, &action, details).await?;
     Ok(Json(Acted { outcome }))
 }
@@ -120,7 +120,7 @@ pub(super) async fn open_task(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let task: NewTask = asked::body(&headers, &body)?;
+    let task: NewTask = request::body(&headers, &body)?;
     let key = headers.get("idempotency-key").map(HeaderValue::to_str);
     let key = key
         .transpose()
@@ -136,15 +136,15 @@ pub(super) async fn open_task(
 }
 
 pub(super) async fn search_code(State(web): Shared, headers: HeaderMap, body: Bytes) -> Answer<Chunks> {
-    Ok(Json(web.search_code(asked::body(&headers, &body)?).await?))
+    Ok(Json(web.search_code(request::body(&headers, &body)?).await?))
 }
 
 pub(super) async fn ingest_code(State(web): Shared, headers: HeaderMap, body: Bytes) -> Answer<Ingested> {
-    Ok(Json(web.ingest_code(asked::body(&headers, &body)?).await?))
+    Ok(Json(web.ingest_code(request::body(&headers, &body)?).await?))
 }
 
 pub(super) async fn prune_code(State(web): Shared, headers: HeaderMap, body: Bytes) -> Answer<Pruned> {
-    Ok(Json(web.prune_code(asked::body(&headers, &body)?).await?))
+    Ok(Json(web.prune_code(request::body(&headers, &body)?).await?))
 }
 
 pub(super) async fn switch(
@@ -153,7 +153,7 @@ pub(super) async fn switch(
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer<Acted> {
-    let Switch { on, minutes } = asked::body(&headers, &body)?;
+    let Switch { on, minutes } = request::body(&headers, &body)?;
     web.switch_approval(&visitor, on, minutes).await?;
     let outcome = if on {
         "automatic approval is on"

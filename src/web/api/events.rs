@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 
 use super::answers::filter;
-use super::asked::Asked;
+use super::request::QueryParameters;
 use crate::web::Web;
 use crate::web::access::Visitor;
 use crate::web::problem::Problem;
@@ -30,13 +30,13 @@ pub(super) async fn stream(
     State(web): State<Arc<Web>>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
-    asked: Asked,
+    query: QueryParameters,
 ) -> Result<Response, Problem> {
-    asked.only(&["run", "task", "after"])?;
-    let filter = filter(&asked)?;
+    query.only(&["run", "task", "after"])?;
+    let filter = filter(&query)?;
     let after = match last_event(&headers)? {
         Some(last) => Some(last),
-        None => asked.number("after", 0, i64::MAX.unsigned_abs())?,
+        None => query.number("after", 0, i64::MAX.unsigned_abs())?,
     };
     let after = match after {
         Some(after) => after,

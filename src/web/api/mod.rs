@@ -1,7 +1,7 @@
 //! The API for scripts, as a table from which both the routes and the OpenAPI document are made, so
 //! that neither has what the other has not.
 
-mod asked; // what a request asks for, read and checked
+mod request; // what a request asks for, read and checked
 mod answers; // the answers
 mod events; // facts as they come
 mod openapi; // the document
@@ -21,7 +21,7 @@ use super::reading::evaluations::EvaluationView;
 use super::reading::examination::FindingView;
 use super::reading::runs::{RunSummary, Status};
 use crate::index::{Ingested, Pruned};
-pub(super) use asked::{Asked, run_id};
+pub(super) use request::{QueryParameters, run_id};
 
 /// An endpoint of the API.
 struct Endpoint {

@@ -14,7 +14,7 @@ use super::views::Visit;
 use crate::web::Web;
 use crate::web::access::{Refusal, Visitor, gate};
 use crate::web::acting::Details;
-use crate::web::api::{Asked, NewTask, run_id};
+use crate::web::api::{NewTask, QueryParameters, run_id};
 use crate::web::problem::Problem;
 
 type Fields = Form<HashMap<String, String>>;
@@ -59,11 +59,11 @@ fn with_cookie(mut response: Response, cookie: &str) -> Response {
 }
 
 /// Keeps the language that somebody chose. The way back is an address of this server alone.
-pub(super) async fn choose_language(asked: Asked) -> Response {
-    let Some(language) = asked.text("to").and_then(Language::of_code) else {
+pub(super) async fn choose_language(query: QueryParameters) -> Response {
+    let Some(language) = query.text("to").and_then(Language::of_code) else {
         return Problem::bad_request("`to` must be en or ja").into_response();
     };
-    let back = asked.text("back").filter(|back| is_own_path(back)).unwrap_or("/");
+    let back = query.text("back").filter(|back| is_own_path(back)).unwrap_or("/");
     let cookie = format!("{COOKIE}={}; Path=/; Max-Age={LONG}; SameSite=Lax", language.code());
     with_cookie(Redirect::to(back).into_response(), &cookie)
 }

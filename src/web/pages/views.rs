@@ -15,7 +15,7 @@ use super::{Frame, Language};
 use crate::store::{FactFilter, Wanted};
 use crate::web::Web;
 use crate::web::access::Visitor;
-use crate::web::api::{Asked, run_id};
+use crate::web::api::{QueryParameters, run_id};
 use crate::web::problem::Problem;
 use crate::web::reading::examination::Examination;
 use crate::web::reading::{detail, evaluations, runs, statistics};
@@ -217,14 +217,14 @@ pub(super) async fn new(known: Known) -> Response {
     visit.page("new.html", Ok(context! { key, repositories }))
 }
 
-pub(super) async fn login(State(web): State<Arc<Web>>, headers: HeaderMap, asked: Asked) -> Response {
+pub(super) async fn login(State(web): State<Arc<Web>>, headers: HeaderMap, query: QueryParameters) -> Response {
     let address = std::net::IpAddr::from([0, 0, 0, 0]);
     let known = web.access.identify(web.service.store(), &headers, address).await;
     if matches!(known, Ok(Ok(_))) {
         return Redirect::to("/").into_response();
     }
     let visit = Visit::new(web, &headers, None, "/login");
-    let failed = asked
+    let failed = query
         .text("failed")
         .filter(|failed| ["wrong", "often"].contains(failed));
     visit.page("login.html", Ok(context! { failed }))

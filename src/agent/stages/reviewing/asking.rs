@@ -18,7 +18,7 @@ use crate::review::document::Document;
 use crate::review::evidence::{self, Known};
 use crate::review::rounds::{Next, Opinion, ReviewLoop, Rules, Unready};
 use crate::review::score::Score;
-use crate::reviewer::{Asked, Call, NoReview, Reviewer};
+use crate::reviewer::{Call, Judge, NoReview, Reviewer};
 use crate::task::state::Judged;
 
 /// Maximum size of a file that is cited, and of all of them.
@@ -139,7 +139,7 @@ async fn ask_once(
 /// Counts the calls of a model. What a program uses nobody tells.
 async fn count(claim: &mut Claim, reviewer: &Reviewer, calls: &[Call]) -> Result<Vec<Fact>, Interruption> {
     let mut facts = Vec::new();
-    if let Asked::Model(_) = reviewer.asked {
+    if let Judge::Model(_) = reviewer.judge {
         for call in calls {
             let by = (call.model.as_str(), Role::Reviewer);
             facts.push(if call.is_unused {

@@ -53,7 +53,7 @@ pub(super) async fn left_alone(
         };
         let is_test = is_among_tests(path);
         let is_safe = |text: &str| {
-            was_read(chat.messages(), text) || (!is_test && fragment::merge(path, text, content).is_some())
+            was_printed_whole(chat.messages(), text) || (!is_test && fragment::merge(path, text, content).is_some())
         };
         if text.as_deref().is_none_or(is_safe) {
             kept.push(call);
@@ -90,7 +90,7 @@ fn writes_whole(call: &ToolCall) -> bool {
 }
 
 /// Tells whether a command of the model has printed the whole file.
-fn was_read(messages: &[Message], text: &str) -> bool {
+fn was_printed_whole(messages: &[Message], text: &str) -> bool {
     // Results stand in messages of their own, or in a user message in the form of a call.
     let has_results = |message: &&Message| match message {
         Message::Results { .. } => true,

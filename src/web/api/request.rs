@@ -19,9 +19,9 @@ const LONGEST: usize = 300;
 
 /// The query of a request.
 #[derive(Debug, Default)]
-pub(in crate::web) struct Asked(BTreeMap<String, String>);
+pub(in crate::web) struct QueryParameters(BTreeMap<String, String>);
 
-impl<S: Sync> FromRequestParts<S> for Asked {
+impl<S: Sync> FromRequestParts<S> for QueryParameters {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -29,18 +29,18 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     }
 }
 
-impl Asked {
+impl QueryParameters {
     fn read(query: &str) -> Result<Self, Problem> {
-        let mut asked = BTreeMap::new();
+        let mut parameters = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            if asked.len() >= MOST || value.chars().count() > LONGEST {
+            if parameters.len() >= MOST || value.chars().count() > LONGEST {
                 return Err(Problem::bad_request("the query is too long"));
             }
-            if asked.insert(name.into_owned(), value.into_owned()).is_some() {
+            if parameters.insert(name.into_owned(), value.into_owned()).is_some() {
                 return Err(Problem::bad_request("a parameter of the query is there twice"));
             }
         }
-        Ok(Self(asked))
+        Ok(Self(parameters))
     }
 
     /// Refuses parameters that the endpoint does not have.
@@ -110,22 +110,22 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_checked_by_name_and_bounds() {
-        let asked = Asked::read("limit=20&state=&task=github%3Ao%2Fr%231").unwrap();
-        assert_eq!(asked.limit(50, 100).unwrap(), 20);
-        assert_eq!((asked.text("state"), asked.text("task")), (None, Some("github:o/r#1")));
-        assert!(asked.only(&["limit", "state", "task"]).is_ok());
+        let query = QueryParameters::read("limit=20&state=&task=github%3Ao%2Fr%231").unwrap();
+        assert_eq!(query.limit(50, 100).unwrap(), 20);
+        assert_eq!((query.text("state"), query.text("task")), (None, Some("github:o/r#1")));
+        assert!(query.only(&["limit", "state", "task"]).is_ok());
         assert!(
-            asked
+            query
                 .only(&["limit", "task"])
                 .unwrap_err()
                 .detail
                 .contains("limit, task")
         );
         for query in ["limit=0", "limit=101", "limit=-1", "limit=1e3", "limit=x"] {
-            assert!(Asked::read(query).unwrap().limit(50, 100).is_err(), "{query}");
+            assert!(QueryParameters::read(query).unwrap().limit(50, 100).is_err(), "{query}");
         }
-        assert!(Asked::read("a=1&a=2").is_err());
-        assert!(Asked::read(&format!("a={}", "x".repeat(301))).is_err());
+        assert!(QueryParameters::read("a=1&a=2").is_err());
+        assert!(QueryParameters::read(&format!("a={}", "x".repeat(301))).is_err());
         assert!(run_id("../x").is_err());
     }
 }
