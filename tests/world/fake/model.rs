@@ -13,15 +13,16 @@
 //! not stand on both sides. Replies are streamed to whom
 //! asks for it. It deliberately knows nothing of embeddings.
 
+mod answering;
 mod check;
 mod conversation;
+mod peculiarities;
 mod script;
 mod streaming;
 mod thinking;
 mod trouble;
 mod wire;
 
-use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -31,15 +32,7 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 use std::time::Instant;
 
-use axum::Json;
 use axum::Router;
-use axum::body::Body;
-use axum::body::to_bytes;
-use axum::extract::State;
-use axum::http::Request as HttpRequest;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use axum::response::Response;
 use axum::serve::ListenerExt;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -62,8 +55,7 @@ pub use script::{Answer, Plan, Script};
 )]
 pub use trouble::Trouble;
 
-use script::Fault;
-use script::Step;
+use peculiarities::Memory;
 
 /// The name under which the model is best configured; every name but one that begins with `missing`
 /// is served.
@@ -130,17 +122,6 @@ struct Inner {
     of_lm_studio: Vec<(String, Value)>,
 }
 
-/// The models that a server has in memory, and whether it is there at all.
-#[derive(Default)]
-struct Memory {
-    /// The models that Ollama has loaded, each with its window.
-    loaded: BTreeMap<String, u64>,
-    /// The window that Ollama loads models with, whatever it is asked for.
-    loads_with: Option<u64>,
-    /// Whether every question about the server fails, and every request for a reply.
-    is_down: bool,
-}
-
 impl Model {
     /// Starts a model without a script on a free port.
     pub async fn start() -> Self {
@@ -174,7 +155,7 @@ impl Model {
         listener
             .set_nonblocking(true)
             .expect("a listener can be made non-blocking");
-        let router = Router::new().fallback(serve).with_state(Arc::clone(&shared));
+        let router = Router::new().fallback(answering::serve).with_state(Arc::clone(&shared));
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).expect("a bound listener");
             // The pieces of a stream go out as they are made, as real servers have it.
@@ -244,77 +225,6 @@ impl Model {
     /// Allows later conversations that were begun elsewhere.
     pub fn goes_on_for_another(&self) {
         self.lock().sessions.know_of_another();
-    }
-
-    /// Refuses every request that offers tools, as a model does that was not trained for them.
-    pub fn takes_no_tools(&self) {
-        self.lock().takes_no_tools = true;
-    }
-
-    /// Drops the beginning of each later prompt with more tokens without a word, and counts only
-    /// the rest.
-    pub fn cuts_prompts_at(&self, tokens: usize) {
-        self.lock().cuts_at = Some(tokens);
-    }
-
-    /// Leaves the number of the prompt's tokens out of all later answers.
-    pub fn counts_nothing(&self) {
-        self.lock().counts_nothing = true;
-    }
-
-    /// Counts of each later prompt only what the one before does not begin with, as servers do that
-    /// count what they had to compute: Ollama before 0.4.
-    pub fn counts_only_what_is_new(&self) {
-        self.lock().cached = Some(String::new());
-    }
-
-    /// Makes the list of models llama.cpp's: one, under the name of its file, with the window it
-    /// was loaded with.
-    pub fn is_alone_with_window(&self, tokens: u64) {
-        self.lock().alone_with = Some(tokens);
-    }
-
-    /// Refuses every request without this key.
-    pub fn wants_key(&self, key: &str) {
-        self.lock().key = Some(key.to_owned());
-    }
-
-    /// Refuses requests that hold a field, in these words.
-    pub fn refuses_field(&self, field: &str, words: &str) {
-        let mut inner = self.lock();
-        inner.refused_fields.push((field.to_owned(), words.to_owned()));
-    }
-
-    /// Sends all later replies as a whole, as if nobody had asked for a stream.
-    pub fn streams_nothing(&self) {
-        self.lock().streams_nothing = true;
-    }
-
-    /// Writes an empty text as the reason of the end into each chunk of a chat completion that is
-    /// not the last one, as `SGLang` and Ollama did; others write null.
-    pub fn writes_empty_reasons(&self) {
-        self.lock().no_reason = Value::from("");
-    }
-
-    /// Answers `/api/VERSION/models` with this entry of LM Studio's list.
-    pub fn is_lm_studios(&self, version: &str, entry: Value) {
-        self.lock().of_lm_studio.push((version.to_owned(), entry));
-    }
-
-    /// Makes the server answer nothing but 503, as a proxy does before one that is down; or ends
-    /// that.
-    pub fn is_down(&self, is_down: bool) {
-        self.lock().memory.is_down = is_down;
-    }
-
-    /// Makes Ollama load models with this window, whatever it is asked for; `None` ends it.
-    pub fn loads_with(&self, window: Option<u64>) {
-        self.lock().memory.loads_with = window;
-    }
-
-    /// Returns the models that Ollama has loaded, with their windows.
-    pub fn loaded(&self) -> BTreeMap<String, u64> {
-        self.lock().memory.loaded.clone()
     }
 
     /// Lets one held answer go, now or when it comes.
@@ -421,28 +331,6 @@ impl Drop for Model {
     }
 }
 
-impl Memory {
-    /// Answers what concerns the models that Ollama has in memory: `/api/generate` without a prompt
-    /// loads one.
-    fn of_ollama(&mut self, path: &str, asked: &Value) -> Option<Value> {
-        let name = asked["model"].as_str().unwrap_or_default();
-        match path {
-            "/api/ps" => {
-                let entry = |(name, window): (&String, &u64)| serde_json::json!({ "name": name, "model": name, "context_length": window });
-                let models: Vec<Value> = self.loaded.iter().map(entry).collect();
-                Some(serde_json::json!({ "models": models }))
-            }
-            "/api/generate" if asked.get("prompt").is_none() && !name.starts_with("missing") => {
-                let window = asked["options"]["num_ctx"].as_u64().unwrap_or(4_096);
-                let window = self.loads_with.unwrap_or(window);
-                self.loaded.insert(name.to_owned(), window);
-                Some(serde_json::json!({ "model": name, "response": "", "done": true, "done_reason": "load" }))
-            }
-            _ => None,
-        }
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -467,179 +355,6 @@ impl Shared {
 
 fn bound() -> std::net::TcpListener {
     std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback interface has a free port")
-}
-
-async fn serve(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) -> Response {
-    let arrived = Instant::now();
-    let (head, body) = request.into_parts();
-    let path = head.uri.path().to_owned();
-    let Ok(body) = to_bytes(body, usize::MAX).await else {
-        return StatusCode::BAD_REQUEST.into_response();
-    };
-    if let Some(key) = &shared.lock().key {
-        let sent = ["authorization", "x-api-key"]
-            .iter()
-            .find_map(|name| head.headers.get(*name)?.to_str().ok())
-            .unwrap_or_default();
-        if sent.trim_start_matches("Bearer ") != key {
-            let error = format!("Incorrect API key provided: {sent}");
-            return wire::error(&path, StatusCode::UNAUTHORIZED, "invalid_api_key", &error);
-        }
-    }
-    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if shared.lock().memory.is_down {
-        return wire::error(
-            &path,
-            StatusCode::SERVICE_UNAVAILABLE,
-            "server_error",
-            "nobody answers here",
-        );
-    }
-    if let Some(answer) = shared.lock().memory.of_ollama(&path, &json) {
-        return Json(answer).into_response();
-    }
-    let Some(protocol) = Protocol::of(&path) else {
-        let (takes_tools, alone_with, of_lm_studio) = {
-            let inner = shared.lock();
-            (!inner.takes_no_tools, inner.alone_with, inner.of_lm_studio.clone())
-        };
-        for (version, entry) in of_lm_studio {
-            if path == format!("/api/{version}/models") {
-                let list = if version == "v0" { "data" } else { "models" };
-                return Json(serde_json::json!({ list: [entry] })).into_response();
-            }
-        }
-        if let Some(window) = alone_with.filter(|_| path == "/v1/models") {
-            return wire::only_model(window);
-        }
-        return wire::about_the_server(&path, &json, takes_tools);
-    };
-    let mut request = Request::read(protocol, &head.headers, json);
-    if let Some(tokens) = shared.lock().cuts_at {
-        let start = request.seen.len().saturating_sub(tokens * 4 - 4);
-        request.seen = request.seen.split_off(request.seen.ceil_char_boundary(start));
-    }
-    let answer = reply(&shared, &path, request).await;
-    let answered = Instant::now();
-    shared.lock().exchanges.push(Exchange { arrived, answered });
-    answer
-}
-
-/// Returns the server's words if it does not take a request of this form.
-fn refusal(inner: &Inner, request: &Request) -> Option<String> {
-    if inner.takes_no_tools && !request.offered.is_empty() {
-        return Some(format!("{} does not support tools", request.model));
-    }
-    if inner.thinking == thinking::Thinking::Demanded
-        && let Some(words) = thinking::refusal(request)
-    {
-        return Some(words);
-    }
-    let mut fields = inner.refused_fields.iter();
-    let refused = fields.find(|(field, _)| request.body.get(field).is_some());
-    refused.map(|(_, words)| words.clone())
-}
-
-/// Returns how many tokens of a prompt are new, where only these are counted, and keeps it in the
-/// cache.
-fn uncached(inner: &mut Inner, prompt: &str) -> Option<u64> {
-    let cached = inner.cached.as_mut()?;
-    let pairs = prompt.bytes().zip(cached.bytes());
-    let common = pairs.take_while(|(new, old)| new == old).count();
-    prompt.clone_into(cached);
-    Some((prompt.len() - common) as u64 / 4 + 1)
-}
-
-async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
-    if request.model.starts_with("missing") {
-        let error = format!("model '{}' not found", request.model);
-        return wire::error(path, StatusCode::NOT_FOUND, "model_not_found", &error);
-    }
-    let step = {
-        let mut inner = shared.lock();
-        let Inner {
-            violations,
-            sessions,
-            rules,
-            ..
-        } = &mut *inner;
-        violations.extend(check::violations(&request, rules, sessions));
-        inner.requests.push(request.clone());
-        if let Some(words) = refusal(&inner, &request) {
-            drop(inner);
-            shared.ring();
-            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words);
-        }
-        let trouble = inner.troubles.pop_front();
-        match &shared.responder {
-            _ if trouble.is_some() => trouble.map(Trouble::step),
-            Some(responder) => {
-                drop(inner);
-                Some(Step::answer(responder(&request)))
-            }
-            None => inner.scripts.next(&request),
-        }
-    };
-    shared.ring();
-    let Some(mut step) = step else {
-        let error = format!(
-            "the script has no step left for the conversation that begins with {:?}",
-            request.first_user_message().chars().take(120).collect::<String>()
-        );
-        shared.lock().violations.insert(error.clone());
-        return wire::error(path, StatusCode::INTERNAL_SERVER_ERROR, "server_error", &error);
-    };
-    if let Some(new) = uncached(&mut shared.lock(), &request.seen) {
-        step.answer.prompt_tokens.get_or_insert(new);
-    }
-    if step.is_held {
-        shared.hold().await;
-    }
-    if let Some(duration) = step.delay {
-        tokio::time::sleep(duration).await;
-    }
-    let is_streamed = streaming::is_wanted(&request) && !shared.lock().streams_nothing;
-    match step.fault {
-        None => {
-            if let Some(unknown) = step.answer.calls.iter().find(|call| !request.can_call(&call.0)) {
-                let error = format!("the script calls {}, which the request does not offer", unknown.0);
-                shared.lock().violations.insert(error);
-            }
-            let mut body = wire::reply_body(&request, &step.answer);
-            if shared.lock().thinking == thinking::Thinking::Demanded {
-                thinking::add(&request, &mut body);
-            }
-            if shared.lock().counts_nothing {
-                wire::take_counts_out(&mut body);
-            }
-            if is_streamed {
-                return streaming::respond(shared, &request, &body, step.middle);
-            }
-            Json(body).into_response()
-        }
-        Some(Fault::BreaksOff) if is_streamed => {
-            let whole = wire::reply_body(&request, &step.answer);
-            streaming::respond(shared, &request, &whole, Some(streaming::Middle::BreaksOff))
-        }
-        Some(Fault::Status(status)) => wire::error(path, status, "server_error", "The script fails here"),
-        Some(Fault::RateLimited(seconds)) => {
-            let code = StatusCode::TOO_MANY_REQUESTS;
-            let mut response = wire::error(path, code, "rate_limit_exceeded", "Too many requests");
-            if let Some(seconds) = seconds {
-                response.headers_mut().insert("retry-after", seconds.into());
-            }
-            response
-        }
-        Some(Fault::LimitedBy(header, wait)) => {
-            let code = StatusCode::TOO_MANY_REQUESTS;
-            let response = wire::error(path, code, "rate_limit_exceeded", "Too many requests");
-            ([(header, wait)], response).into_response()
-        }
-        Some(Fault::Refused(words)) => wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words),
-        Some(Fault::TooLong) => wire::too_long(&request),
-        Some(Fault::BreaksOff) => wire::half_of(&wire::reply_body(&request, &step.answer)),
-        Some(Fault::Raw(status, body)) => (status, body).into_response(),
-    }
 }
 
 /// Returns the number of tokens that the fake counts for a text.
