@@ -1,6 +1,8 @@
 //! Command-line definitions and help texts; what the commands do is in the files beside this one.
 
+mod times; // times with their units
 mod code; // the code index of a folder
+mod reports; // what was done, and what it came to
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -15,6 +17,7 @@ use clap_complete::Shell;
 use crate::approval::digest::Beginning;
 use crate::task::command;
 pub use code::{IndexCommand, Search};
+pub use reports::{Evaluations, Logs, Stats, Status};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -239,91 +242,18 @@ pub struct Which {
     pub all: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct Status {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-
-    /// Print nothing; the exit code is 0 if the service works, else 1
-    #[arg(long, conflicts_with = "json")]
-    pub quiet: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct Evaluations {
-    /// Show one with the whole review: the end of its id, as the list has it
-    pub id: Option<String>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct Logs {
-    #[arg(help = TASK_HELP)]
-    pub task: String,
-
-    /// Go on until the run ends
-    #[arg(long, short)]
-    pub follow: bool,
-
-    /// Print the journal's lines as they are (JSON)
-    #[arg(long)]
-    pub raw: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct Stats {
-    /// Only runs that ended in the last hours, days or weeks, such as 12h, 30d or 2w
-    #[arg(long, value_name = "PERIOD", value_parser = period)]
-    pub since: Option<TimeDelta>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Reads a period such as `30d`, `12h` or `2w`.
-fn period(text: &str) -> Result<TimeDelta, String> {
-    let refused = || format!("'{text}' is no period; write it like 30d, 12h or 2w");
-    let unit = text.chars().next_back().ok_or_else(refused)?;
-    let number: i64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| refused())?;
-    let period = match unit {
-        'h' => TimeDelta::try_hours(number),
-        'd' => TimeDelta::try_days(number),
-        'w' => TimeDelta::try_weeks(number),
-        _ => None,
-    };
-    period.filter(|period| *period > TimeDelta::zero()).ok_or_else(refused)
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum AutoApprove {
     /// Switch it on, for a time
     On {
         /// How long, such as 30m or 2h; without it as long as the configuration allows
-        #[arg(long, value_name = "TIME", value_parser = time_to_live)]
+        #[arg(long, value_name = "TIME", value_parser = times::time_to_live)]
         ttl: Option<TimeDelta>,
     },
     /// Switch it off, at once
     Off,
     /// Print whether it is on
     Status,
-}
-
-/// Reads a time such as `30m` or `2h`.
-fn time_to_live(text: &str) -> Result<TimeDelta, String> {
-    let refused = || format!("'{text}' is no time; write it like 30m or 2h");
-    let unit = text.chars().next_back().ok_or_else(refused)?;
-    let number: i64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| refused())?;
-    let time = match unit {
-        'm' => TimeDelta::try_minutes(number),
-        'h' => TimeDelta::try_hours(number),
-        _ => None,
-    };
-    time.filter(|time| *time > TimeDelta::zero()).ok_or_else(refused)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -396,16 +326,6 @@ mod tests {
         let mut root = Arguments::command().term_width(100);
         root.build();
         root.find_subcommand_mut(name).unwrap().render_long_help().to_string()
-    }
-
-    #[test]
-    fn periods_are_read_with_their_units() {
-        for (text, hours) in [("12h", 12), ("30d", 720), ("2w", 336)] {
-            assert_eq!(period(text), Ok(TimeDelta::hours(hours)));
-        }
-        for text in ["", "d", "30", "0d", "-1d", "1.5d", "30日", "99999999999999d"] {
-            assert!(period(text).is_err(), "{text}");
-        }
     }
 
     #[test]
