@@ -4,32 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::fake::github::Permission;
-use crate::fake::model::Plan;
 use crate::least_rights::told_by_doctor;
 use crate::world::World;
+use crate::world::painting::{held, let_go, plan, repaints, write};
 use crate::world::people::says;
 use crate::world::scripts::COMMAND;
-
-fn plan() -> Plan {
-    Plan::of(&["paint it"])
-        .in_environment("python")
-        .verified_by("test -f color.txt")
-}
-
-fn write(color: &str) -> Value {
-    json!({ "command": format!("echo {color} > color.txt") })
-}
-
-/// Has the model paint it red, wait, and go on.
-fn paints(world: &World) {
-    world
-        .model
-        .plans(plan())
-        .calls(COMMAND, write("red"))
-        .holds()
-        .calls(COMMAND, write("blue"))
-        .done("It is painted.");
-}
 
 /// Returns how often the last conversation with the model holds some words.
 fn heard(world: &World, words: &str) -> usize {
@@ -44,18 +23,14 @@ fn ignored(world: &World) -> Vec<Value> {
 #[tokio::test]
 async fn the_words_below_a_command_reach_the_model_at_work_once() {
     let world = World::start().await.attentive();
-    paints(&world);
-    let issue = world.github.open_issue("Paint it").label("coding agent");
+    repaints(&world);
+    let (issue, run) = held(&world).await;
 
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
     says(&world, &issue, "alice", "/agent budget 500k\nMake the frame green.").await;
     says(&world, &issue, "alice", "/agent dance\nAnd the door white.").await;
     says(&world, &issue, "alice", "/agent deny The roof is to stay.").await;
-    world.model.release();
-    let ended = run.ended().await;
+    let_go(&world, run).await;
 
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     for words in ["Make the frame green.", "And the door white.", "The roof is to stay."] {
         assert_eq!(heard(&world, words), 1, "{words}\n{}", world.model.dump());
     }
@@ -76,10 +51,8 @@ async fn the_words_below_pause_and_resume_are_read_when_it_goes_on() {
     let world = World::start().await.attentive();
     world.model.allows_restarts();
     world.model.plans(plan()).calls(COMMAND, write("red")).holds();
-    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let (issue, run) = held(&world).await;
 
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
     issue.comment("alice", "/agent pause\nThe frame is still wet.");
     let ended = run.ended().await;
     assert_eq!(ended.stdout, "github:acme/widgets#1: paused\n", "{}", world.story());
@@ -174,11 +147,9 @@ async fn the_reason_of_an_earlier_denial_and_the_words_below_it_are_told_to_the_
 #[tokio::test]
 async fn what_is_indented_quoted_or_in_a_block_of_code_is_no_command() {
     let world = World::start().await.attentive();
-    paints(&world);
-    let issue = world.github.open_issue("Paint it").label("coding agent");
+    repaints(&world);
+    let (issue, run) = held(&world).await;
 
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
     for text in [
         "    /agent stop",
         "\t/agent stop",
@@ -190,8 +161,7 @@ async fn what_is_indented_quoted_or_in_a_block_of_code_is_no_command() {
     ] {
         says(&world, &issue, "alice", text).await;
     }
-    world.model.release();
-    let ended = run.ended().await;
+    let ended = let_go(&world, run).await;
 
     assert_eq!(
         ended.stdout,
@@ -208,11 +178,9 @@ async fn whoever_was_removed_neither_stops_nor_steers_a_run_at_work() {
     let world = World::start().await.attentive();
     let repository = world.github.default_repository();
     repository.member("bob", Permission::Write);
-    paints(&world);
-    let issue = world.github.open_issue("Paint it").label("coding agent");
+    repaints(&world);
+    let (issue, run) = held(&world).await;
 
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
     says(&world, &issue, "bob", "Make it blue.").await;
     repository.member("bob", Permission::Read);
     for text in ["/agent budget 900M", "Delete everything.", "/agent stop"] {
@@ -220,8 +188,7 @@ async fn whoever_was_removed_neither_stops_nor_steers_a_run_at_work() {
     }
     issue.until_comments_are_read().await;
     issue.until_comments_are_read().await;
-    world.model.release();
-    let ended = run.ended().await;
+    let ended = let_go(&world, run).await;
 
     assert_eq!(
         ended.stdout,
@@ -242,7 +209,7 @@ async fn an_id_stays_with_its_account_when_the_login_is_taken_over() {
     let mut world = World::start().await.attentive();
     let id = world.github.id_of("carol");
     world.configure(|config| config["github"]["allowed_users"] = json!([format!("id:{id}")]));
-    paints(&world);
+    repaints(&world);
     let issue = world.github.open_issue("Paint it").label_by("carol", "coding agent");
 
     let run = world.spawn(&["run"]);
@@ -252,8 +219,7 @@ async fn an_id_stays_with_its_account_when_the_login_is_taken_over() {
     issue.comment("carol", "/agent stop");
     issue.until_comments_are_read().await;
     issue.until_comments_are_read().await;
-    world.model.release();
-    let ended = run.ended().await;
+    let ended = let_go(&world, run).await;
 
     assert_eq!(
         ended.stdout,

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::fake::github::Item;
 use crate::fake::gitlab;
-use crate::fake::model::{Plan, Script};
+use crate::fake::model::Script;
 use crate::fake::traffic::Request;
 use crate::reading::told;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::painting::{plan, write};
+use crate::world::scripts::COMMAND;
 
 fn patient(mut world: World, seconds: u32) -> World {
     world.configure(|config| {
@@ -33,12 +33,8 @@ async fn world() -> World {
 fn paints<'a>(world: &'a World, color: &str) -> Script<'a> {
     world
         .model
-        .plans(
-            Plan::of(&["paint it"])
-                .in_environment("python")
-                .verified_by("test -f color.txt"),
-        )
-        .calls(COMMAND, json!({ "command": format!("echo {color} > color.txt") }))
+        .plans(plan())
+        .calls(COMMAND, write(color))
         .done("It is painted.")
 }
 

@@ -5,6 +5,7 @@ pub mod clusters; // a cluster as its engine
 mod containers; // what the engine holds of it
 pub mod databases; // PostgreSQL as its store
 pub mod people; // what people do in many stories
+pub mod painting; // a story of many tests about people
 pub mod scripts; // what the model does in many stories
 
 use std::fs::Permissions;
