@@ -218,11 +218,7 @@ async fn a_fault_of_graphql_that_stays_puts_the_task_back_and_fails_nothing() {
 async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
     let world = World::start().await;
     greets(world.model.plans(plan())).holds();
-    let issue = greeting(&world);
-
-    let mut running = world.spawn(&["run"]);
-    running.until(&world, world.model.until_held(1)).await;
-    world.github.rate_limited(0, Duration::from_hours(1));
+    let (issue, running) = limited_while_the_model_thinks(&world).await;
     world.model.release();
     let ended = running.ended().await;
 
@@ -267,14 +263,26 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
     world.finish().await;
 }
 
-/// Uses the forge's allowance up while the model thinks about its next turn, and returns the item
-/// and the program.
-async fn limited_while_the_model_thinks(world: &World) -> (Item, Program) {
+/// Has the program work on an issue until the model holds a reply back.
+async fn held(world: &World) -> (Item, Program) {
     let issue = greeting(world);
     let mut running = world.spawn(&["run"]);
     running.until(world, world.model.until_held(1)).await;
-    world.github.rate_limited(0, Duration::from_hours(1));
     (issue, running)
+}
+
+/// Has the model write a file, and think for ever about its last reply.
+fn never_says_that_it_is_done(world: &World) {
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.done("This is never heard.").holds();
+}
+
+/// Uses the forge's allowance up while the model thinks about its next turn, and returns the item
+/// and the program.
+async fn limited_while_the_model_thinks(world: &World) -> (Item, Program) {
+    let at_work = held(world).await;
+    world.github.rate_limited(0, Duration::from_hours(1));
+    at_work
 }
 
 /// Expects the run to wait for the forge without a container, and renews the allowance. The mirror
@@ -324,8 +332,7 @@ async fn the_work_of_a_run_that_fails_while_the_forge_is_limited_is_handed_over_
 #[tokio::test]
 async fn the_work_of_a_run_that_is_stopped_while_the_forge_is_limited_is_handed_over_later() {
     let world = World::start().await;
-    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
-    script.done("This is never heard.").holds();
+    never_says_that_it_is_done(&world);
     let (issue, running) = limited_while_the_model_thinks(&world).await;
     let stop = world.spawn(&["stop", "github:acme/widgets#1"]);
     waits_for_the_forge(&world, running).await;
@@ -345,11 +352,8 @@ async fn the_work_of_a_run_that_is_stopped_while_the_forge_is_limited_is_handed_
 #[tokio::test]
 async fn a_stop_that_people_were_told_of_counts_also_when_its_comment_is_deleted() {
     let world = World::start().await.attentive();
-    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
-    script.done("This is never heard.").holds();
-    let issue = greeting(&world);
-    let mut running = world.spawn(&["run"]);
-    running.until(&world, world.model.until_held(1)).await;
+    never_says_that_it_is_done(&world);
+    let (issue, running) = held(&world).await;
     world.github.limits("POST /repos/*/*/issues/*/labels");
     issue.comment("alice", "/agent stop");
     let order = issue.last_comment();
@@ -373,11 +377,8 @@ async fn a_stop_that_people_were_told_of_counts_also_when_its_comment_is_deleted
 #[tokio::test]
 async fn a_stop_counts_after_a_crash_though_its_comment_is_deleted() {
     let world = World::start().await.attentive();
-    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
-    script.done("This is never heard.").holds();
-    let issue = greeting(&world);
-    let mut running = world.spawn(&["run"]);
-    running.until(&world, world.model.until_held(1)).await;
+    never_says_that_it_is_done(&world);
+    let (issue, mut running) = held(&world).await;
     world
         .github
         .disturb(Disturbance::of("POST /repos/*/*/issues/*/labels", Fault::Hangs));
@@ -443,9 +444,7 @@ async fn a_withdrawal_is_shown_when_the_forge_takes_comments_again_and_the_work_
     let mut world = World::start().await;
     world.configure(|config| config["steering"] = json!({ "interval_seconds": 3600 }));
     greets(world.model.plans(plan())).holds();
-    let issue = greeting(&world);
-    let mut running = world.spawn(&["run"]);
-    running.until(&world, world.model.until_held(1)).await;
+    let (issue, running) = held(&world).await;
     world.github.takes_no_comment();
     issue.unlabel("coding agent processing");
     world.model.release();

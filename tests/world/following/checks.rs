@@ -27,6 +27,11 @@ async fn task_of_a_failing_check(world: &World, pull: &Item) -> String {
     pull.check_begins("test").check_passes("lint");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     pull.check_fails("test", &log(world.github.token()));
+    task_of_the_round(world).await
+}
+
+/// Expects the round about what failed to be done, and returns its task.
+async fn task_of_the_round(world: &World) -> String {
     paints(world, "blue");
 
     let ended = world.run().await;
@@ -101,17 +106,9 @@ async fn a_failing_check_is_mended_while_others_wait_for_people_or_the_merge() {
         // It may have been set just now.
         assert_eq!(world.run().await.stdout, "", "{}", world.story());
         pull.statuses_are_older(31);
-        paints(&world, "blue");
 
-        let ended = world.run().await;
+        let task = task_of_the_round(&world).await;
 
-        assert_eq!(
-            ended.stdout,
-            "github:acme/widgets#2: done\n",
-            "{ended:?}\n{}",
-            world.story()
-        );
-        let task = task(&world, 1);
         assert!(task.contains("E   it is red"), "{task}");
         assert!(!task.contains("deploy") && !task.contains("tide"), "{task}");
         world.finish().await;
@@ -156,17 +153,10 @@ async fn a_token_that_may_not_read_logs_still_tells_the_name_of_the_check() {
     pull.check_fails("test", "secret log")
         .status("ci/legacy", "failure", "3 tests failed");
     world.github.fails_next("GET /repos/*/*/actions/jobs/*/logs", 403, 1);
-    paints(&world, "blue");
 
-    let ended = world.run().await;
+    let task = task_of_the_round(&world).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
-    insta::assert_snapshot!(end(&task(&world, 1)), @r"
+    insta::assert_snapshot!(end(&task), @r"
     The check `test` failed; its log cannot be read.
 
     The check `ci/legacy` failed; the end of its log:
@@ -185,17 +175,9 @@ async fn a_log_is_fetched_from_another_server_without_the_token() {
     pull.check_fails("test", "secret log");
     let route = "GET /repos/*/*/actions/jobs/*/logs";
     world.github.misbehaves(route, 0, Fault::Redirects(elsewhere), 1);
-    paints(&world, "blue");
 
-    let ended = world.run().await;
+    let task = task_of_the_round(&world).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
-    let task = task(&world, 1);
     assert!(task.contains("the end of its log:\nhello from"), "{task}");
     let asked = site.asked();
     // The line of a request that brought a credential along would say so at its end.
