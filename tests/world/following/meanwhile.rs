@@ -4,9 +4,11 @@
 use serde_json::json;
 
 use super::{COMMAND, paints, red_merge_request, red_pull, said};
+use crate::fake::board::Board;
+use crate::fake::item::Item;
 use crate::fake::model::Plan;
-use crate::world::World;
 use crate::world::people::says;
+use crate::world::{Program, World};
 
 const BRANCH: &str = "coding-agent/1-paint-it";
 
@@ -19,9 +21,13 @@ fn attentive(mut world: World) -> World {
     world
 }
 
-/// Has the model paint it blue, and wait before it says that it is done.
-fn paints_and_holds(world: &World) {
+/// Has a round begin that paints it blue, and the model wait before it says that it is done.
+async fn round_at_work<S: Board>(world: &World, change: &Item<S>) -> Program {
     paints(world, "blue").holds();
+    change.comment("alice", "Blue, please.");
+    let mut run = world.spawn(&["run"]);
+    run.until(world, world.model.until_held(1)).await;
+    run
 }
 
 #[tokio::test]
@@ -29,10 +35,7 @@ async fn a_branch_that_is_force_pushed_is_not_overwritten() {
     let world = attentive(World::start().await);
     let pull = red_pull(&world).await;
     let repository = world.github.default_repository();
-    paints_and_holds(&world);
-    pull.comment("alice", "Blue, please.");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let run = round_at_work(&world, &pull).await;
 
     let main = repository.git().resolve("refs/heads/main").unwrap();
     repository.git().set_reference(&format!("refs/heads/{BRANCH}"), &main);
@@ -74,10 +77,7 @@ async fn a_branch_that_is_deleted_is_not_made_again() {
     let world = attentive(World::on_gitlab().await);
     let merge = red_merge_request(&world).await;
     let project = world.gitlab.default_project();
-    paints_and_holds(&world);
-    merge.comment("alice", "Blue, please.");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let run = round_at_work(&world, &merge).await;
 
     project.git().delete_reference(&format!("refs/heads/{BRANCH}"));
     world.model.release();
@@ -109,10 +109,7 @@ async fn a_branch_that_is_deleted_is_not_made_again() {
 async fn a_pull_request_that_is_merged_needs_no_more_work() {
     let world = attentive(World::start().await);
     let pull = red_pull(&world).await;
-    paints_and_holds(&world);
-    pull.comment("alice", "Blue, please.");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let run = round_at_work(&world, &pull).await;
 
     pull.merges();
     let ended = run.ended().await;
@@ -138,10 +135,7 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
 async fn a_merge_request_that_is_closed_needs_no_more_work() {
     let world = attentive(World::on_gitlab().await);
     let merge = red_merge_request(&world).await;
-    paints_and_holds(&world);
-    merge.comment("alice", "Blue, please.");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let run = round_at_work(&world, &merge).await;
 
     merge.close();
     let ended = run.ended().await;
@@ -166,10 +160,7 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
 async fn a_paused_run_whose_merge_request_was_merged_ends() {
     let world = attentive(World::on_gitlab().await);
     let merge = red_merge_request(&world).await;
-    paints_and_holds(&world);
-    merge.comment("alice", "Blue, please.");
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
+    let run = round_at_work(&world, &merge).await;
     merge.comment("alice", "/agent pause");
     assert_eq!(
         run.ended().await.stdout,
