@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::fake::model::{Answer, Model, Plan, Request, Said};
 use crate::processes::{self, mark};
+use crate::world::scripts::COMMAND;
 use crate::world::{Program, World};
 
-const COMMAND: &str = "workspace/execute_command";
 const MEGABYTE: u64 = 1024 * 1024;
 
 /// Returns a field of `/proc/<id>/status` in bytes, such as `VmHWM`, the most memory the process

@@ -15,9 +15,8 @@ use uuid::Uuid;
 use crate::fake::model::{Plan, Request};
 use crate::fake::server::Server;
 use crate::fake::tls::{Front, Tls};
+use crate::world::scripts::COMMAND;
 use crate::world::{IMAGE, World};
-
-const COMMAND: &str = "workspace/execute_command";
 
 /// The certificates in containers.
 const FILE: &str = "/usr/local/share/coding-agent-certificates.pem";

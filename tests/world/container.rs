@@ -6,9 +6,8 @@ use bollard::models::ContainerInspectResponse;
 use serde_json::{Value, json};
 
 use crate::fake::model::Plan;
+use crate::world::scripts::COMMAND;
 use crate::world::{MODEL_KEY, World};
-
-const COMMAND: &str = "workspace/execute_command";
 
 /// The engine's own defaults, which say nothing of what a container may do, and what is looked at
 /// apart.

@@ -8,9 +8,8 @@ use crate::fake::model::Plan;
 use crate::fake::site::Site;
 use crate::processes::{self, mark};
 use crate::reading::{counted, output};
+use crate::world::scripts::COMMAND;
 use crate::world::{Ended, World};
-
-const COMMAND: &str = "workspace/execute_command";
 
 /// Lists the processes of executors that serve something.
 const SERVING: &str = "pgrep -af '[e]xecutor (multiplex|tunnel|--root)' | cut -d' ' -f3 | sort";

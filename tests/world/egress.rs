@@ -10,8 +10,7 @@ use crate::fake::model::{Plan, Request};
 use crate::fake::proxy::Proxy;
 use crate::fake::site::Site;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 /// Has the model run `commands`, one for each turn.
 fn runs(world: &World, commands: &[&str]) {

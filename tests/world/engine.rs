@@ -15,8 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::fake::engine::{self, Machine, USUAL};
 use crate::fake::model::Plan;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 /// How the proxy in front of the engine treats a request of some kind.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::fake::model::{Plan, Request};
+use crate::world::scripts::COMMAND;
 use crate::world::{Ended, World};
 
-const COMMAND: &str = "workspace/execute_command";
 const MEGABYTE: u64 = 1024 * 1024;
 
 /// An MCP server that, once its tool is called, says a megabyte after the other without being

@@ -9,8 +9,8 @@ use crate::fake::gitlab;
 use crate::fake::model::Plan;
 use crate::reading::{count, last_on_github, told};
 use crate::world::World;
+use crate::world::scripts::COMMAND;
 
-const COMMAND: &str = "workspace/execute_command";
 /// GitHub's answer to an account that may not make drafts; its status is 200.
 const FORBIDDEN: &str = r#"{"data": {"convertPullRequestToDraft": null, "errors": []}, "errors": [{
     "type": "FORBIDDEN", "path": ["convertPullRequestToDraft"],

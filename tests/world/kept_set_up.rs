@@ -12,9 +12,9 @@ use bollard::query_parameters::{
 use serde_json::{Value, json};
 
 use crate::fake::model::{Model, Plan, Request};
+use crate::world::scripts::COMMAND;
 use crate::world::{World, executor};
 
-const COMMAND: &str = "workspace/execute_command";
 /// A set-up that leaves a trace for each time it was run, something ignored, and something in the
 /// place of a file of the project's.
 const SET_UP: &str =

@@ -9,8 +9,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::fake::model::Plan;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 /// Returns a world in which one issue was worked on.
 async fn after_one_run() -> World {

@@ -6,8 +6,7 @@ use serde_json::json;
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 #[tokio::test]
 async fn in_the_middle_of_the_work_only_the_last_turns_are_lost() {

@@ -17,11 +17,11 @@ use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::processes::{self, mark};
 use crate::world::World;
+use crate::world::scripts::COMMAND;
 
 const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/store-0.1.0.sql");
 /// Replies without a plan that end a run.
 const FAILS: usize = 6;
-const COMMAND: &str = "workspace/execute_command";
 const WORK: &str = "echo one > one.txt && git add one.txt && git commit -q -m 'Say one' && echo two > two.txt";
 
 /// Where a run was left.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::fake::model::{Plan, Script};
 use crate::reading::told;
 use crate::world::World;
+use crate::world::scripts::COMMAND;
 
-const COMMAND: &str = "workspace/execute_command";
 const READ: &str = "workspace/read_file";
 const WRITE: &str = "workspace/write_file";
 

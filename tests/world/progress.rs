@@ -9,8 +9,7 @@ use serde_json::json;
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 #[tokio::test]
 async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {

@@ -11,8 +11,8 @@ use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::web::{ends, opened, until, with_users};
 use crate::world::World;
+use crate::world::scripts::COMMAND;
 
-const COMMAND: &str = "workspace/execute_command";
 /// A word in everything that is said of the task, and nowhere else.
 const WORD: &str = "heffalump";
 

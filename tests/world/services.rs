@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use crate::fake::model::Plan;
 use crate::fake::site::Site;
+use crate::world::scripts::COMMAND;
 use crate::world::{IMAGE, World};
-
-const COMMAND: &str = "workspace/execute_command";
 
 /// Returns a service that answers after a second.
 fn web() -> Value {

@@ -5,8 +5,7 @@ use serde_json::json;
 use crate::fake::model::Plan;
 use crate::world::World;
 use crate::world::databases::Database;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 /// Starts a world whose store is on the server; returns the store's address too.
 async fn world_on(database: &Database) -> (World, String) {

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::fake::model::Plan;
 use crate::world::World;
+use crate::world::scripts::COMMAND;
 
-const COMMAND: &str = "workspace/execute_command";
 const BRANCH: &str = "coding-agent/1-paint-it";
 const BOT: &str = "bot@example.com";
 

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::fake::board::Board;
 use crate::fake::item::Item;
 use crate::fake::model::{Answer, Model, Plan, Request, Said};
+use crate::world::scripts::COMMAND;
 use crate::world::{Program, World};
 
 const CLAIM: &str = "refs/coding-agent/claims/item-1";
-const COMMAND: &str = "workspace/execute_command";
 
 /// Makes the program the one of the other installation, with a store of its own.
 fn other(world: &mut World) {

@@ -7,9 +7,8 @@ use crate::fake::github::Item;
 use crate::fake::model::{Plan, Request, Script};
 use crate::fake::site::Site;
 use crate::reading::facts;
+use crate::world::scripts::COMMAND;
 use crate::world::{IMAGE, Program, World, executor};
-
-const COMMAND: &str = "workspace/execute_command";
 
 /// A world whose service keeps one container waiting.
 async fn world() -> World {

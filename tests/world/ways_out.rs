@@ -8,8 +8,7 @@ use crate::fake::model::{Plan, Request};
 use crate::fake::site::Site;
 use crate::reading::facts;
 use crate::world::World;
-
-const COMMAND: &str = "workspace/execute_command";
+use crate::world::scripts::COMMAND;
 
 async fn world_with(network: Value) -> World {
     let mut world = World::start().await;

@@ -12,9 +12,9 @@ use tokio::process::Command;
 
 use crate::fake::model::{Plan, Request};
 use crate::fake::site::Site;
+use crate::world::scripts::COMMAND;
 use crate::world::{IMAGE, Program, World};
 
-const COMMAND: &str = "workspace/execute_command";
 const SOCKET: &str = "/var/run/docker.sock";
 const HOME: &str = "/var/lib/coding-agent";
 const EXECUTOR: &str = "/usr/local/bin/coding-agent-executor-static";

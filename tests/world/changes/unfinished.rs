@@ -7,9 +7,9 @@ use super::{FILES, greets};
 use crate::fake::gitlab;
 use crate::fake::model::{Answer, Plan};
 use crate::world::World;
+use crate::world::scripts::COMMAND;
 
 const BESIDE: &str = "coding-agent/1-add-a-greeting-unfinished";
-const COMMAND: &str = "workspace/execute_command";
 
 fn attentive(mut world: World) -> World {
     world.configure(|config| config["steering"] = json!({ "interval_seconds": 1 }));
