@@ -112,7 +112,10 @@ async fn an_old_label_lends_nobody_its_authority_while_the_history_is_behind() {
     begins_nothing(&world, || issue.labels()).await;
     assert!(last_on_github(&world, &issue).starts_with("Thank you, trudy."));
     world.finish().await;
+}
 
+#[tokio::test]
+async fn on_gitlab_an_old_label_lends_nobody_its_authority_either() {
     let world = World::on_gitlab().await;
     world.gitlab.default_project().member("pia", Access::Reporter);
     greets(&world);

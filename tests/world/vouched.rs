@@ -143,7 +143,12 @@ async fn an_edit_between_admission_and_planning_is_refused_told_or_not() {
             ");
         }
         world.finish().await;
+    }
+}
 
+#[tokio::test]
+async fn on_gitlab_an_edit_between_admission_and_planning_is_refused_as_well() {
+    for is_told in [true, false] {
         let world = World::on_gitlab().await;
         let issue = labeled_on_gitlab(&world);
         let changed = issue.clone();
@@ -301,7 +306,12 @@ async fn a_fork_s_branch_that_moved_after_the_label_is_not_worked_on() {
         refuses(&world, || pull.labels()).await;
         assert!(last_on_github(&world, &pull).contains("Commits were pushed to its branch by mallory"));
         world.finish().await;
+    }
+}
 
+#[tokio::test]
+async fn on_gitlab_a_fork_s_branch_that_moved_after_the_label_is_not_worked_on_either() {
+    for is_admitted in [false, true] {
         let world = World::on_gitlab().await;
         let merge = world
             .gitlab
