@@ -69,7 +69,7 @@ pub async fn advance(mut run: Run) -> RunOutcome {
                 closing::leave(&mut run).await;
             }
             // The cancelled token may have been the run's own: the mailbox knows the reason.
-            Err(Interruption::Cancelled) => break run.inbox.mailbox.verdict().unwrap_or(Interruption::Cancelled),
+            Err(Interruption::Cancelled) => break run.inbox.mailbox.take_verdict().unwrap_or(Interruption::Cancelled),
             Err(interruption) => break interruption,
         }
     };
@@ -94,7 +94,7 @@ fn keep_item(run: &Run) -> Option<AbortOnDropHandle<()>> {
     Some(AbortOnDropHandle::new(tokio::spawn(keeping)))
 }
 
-/// Plays the stage; before the first one in this process, the servers of the run's models are made
+/// Runs the stage; before the first one in this process, the servers of the run's models are made
 /// ready.
 async fn stage_when_ready(run: &mut Run, is_ready: &mut bool) -> Result<Signal, Interruption> {
     if !*is_ready && run.claim.state.stage().is_some() {
@@ -104,6 +104,7 @@ async fn stage_when_ready(run: &mut Run, is_ready: &mut bool) -> Result<Signal, 
     stage(run).await
 }
 
+/// Runs the stage that the run is in, and returns the signal that leads on.
 async fn stage(run: &mut Run) -> Result<Signal, Interruption> {
     match run.claim.state {
         State::Planning => match planning::plan(run).await? {

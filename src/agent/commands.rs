@@ -44,8 +44,8 @@ pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>,
     Ok(told)
 }
 
-/// The same while the run is planned: text is always part of the task, for the planner and for the
-/// work, since the conversation with the planner is not saved at all.
+/// Executes new orders and passes new text to the planner. The text always becomes part of the
+/// task, for the planner and for the work: the conversation with the planner is not saved at all.
 pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
     if let Some(told) = pass_on(run, chat).await? {
         add_to_task(&mut run.claim.record, &told);
@@ -57,7 +57,7 @@ pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Resul
 async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interruption> {
     let mail = run.inbox.mailbox.take();
     for order in mail.orders {
-        obey(&mut run.claim, &mut run.reporter, order).await?;
+        execute(&mut run.claim, &mut run.reporter, order).await?;
     }
     if mail.words.is_empty() {
         return Ok(None);
@@ -103,7 +103,7 @@ fn add_to_task(record: &mut Record, told: &Told) {
 }
 
 /// Executes an order that does not interrupt the run.
-async fn obey(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Interruption> {
+async fn execute(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Interruption> {
     let page = match effect(&order.command, Standing::AtWork) {
         Effect::Answer(page) | Effect::Resume(page) => page,
         Effect::Allow { tokens, .. } => allow(claim, tokens),
@@ -142,19 +142,19 @@ pub(crate) async fn answer(
     {
         reporter.say(claim, &format!("reply-{}", heard.key), page).await?;
     }
-    has_obeyed(claim, order).await
+    record_executed(claim, order).await
 }
 
 /// Records that an order was executed. A crash before this repeats it, which changes nothing.
-async fn has_obeyed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
-    obeys(claim, order);
+async fn record_executed(claim: &mut Claim, order: &Order) -> Result<(), Interruption> {
+    note_executed(claim, order);
     claim.save().await?;
     tick_off(claim, order).await
 }
 
 /// Notes in the record that an order is executed. It counts with the next save, which a caller
 /// makes together with the effect of the order.
-pub(crate) fn obeys(claim: &mut Claim, order: &Order) {
+pub(crate) fn note_executed(claim: &mut Claim, order: &Order) {
     claim.note(Fact::Ordered {
         by: order.by.clone(),
         command: order.command.to_string(),

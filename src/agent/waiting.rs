@@ -66,7 +66,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         .await
         .open(run.claim.record.thread.heard.clone());
     run.inbox.listen_now().await;
-    match run.inbox.mailbox.verdict() {
+    match run.inbox.mailbox.take_verdict() {
         // It is set aside already; a person is told so, a pause of all runs needs no answer.
         Some(Interruption::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
         Some(Interruption::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {

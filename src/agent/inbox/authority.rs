@@ -18,7 +18,8 @@ pub enum Authority {
 }
 
 impl Authority {
-    pub fn whom(forge: &dyn Permissions, comment: &Comment) -> Self {
+    /// Returns how the author of `comment` is authorized.
+    pub fn of(forge: &dyn Permissions, comment: &Comment) -> Self {
         match (forge.allows(comment.who()), comment.is_bot) {
             (true, _) => Self::Always,
             (false, false) => Self::IfMayWrite,
@@ -27,7 +28,7 @@ impl Authority {
     }
 
     /// Describes an author without authority, for people.
-    pub fn nobody(self) -> &'static str {
+    pub fn described(self) -> &'static str {
         match self {
             Self::Never => "a bot that is not among the allowed_users",
             Self::Always | Self::IfMayWrite => "somebody who may not write to the repository",
@@ -57,7 +58,7 @@ impl KnownRights {
         comment: &Comment,
         asks_anew: bool,
     ) -> Result<bool, ForgeError> {
-        match Authority::whom(forge, comment) {
+        match Authority::of(forge, comment) {
             Authority::Always => return Ok(true),
             Authority::Never => return Ok(false),
             Authority::IfMayWrite => {}

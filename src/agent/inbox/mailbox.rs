@@ -74,7 +74,7 @@ impl Mailbox {
     }
 
     /// Takes the reason for the interruption; `None` if the stop of the program was the cause.
-    pub fn verdict(&self) -> Option<Interruption> {
+    pub fn take_verdict(&self) -> Option<Interruption> {
         lock(&self.verdict).take()
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         assert!(!mailbox.stop.deadline.is_cancelled());
         mailbox.interrupt_now(Interruption::failed("strict"));
         mailbox.interrupt_soon(Interruption::failed("late"));
-        let verdict = mailbox.verdict();
+        let verdict = mailbox.take_verdict();
         assert!(matches!(verdict, Some(Interruption::Failed(failure)) if failure.text == "strict"));
         assert!(mailbox.stop.deadline.is_cancelled());
     }

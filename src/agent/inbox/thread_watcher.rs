@@ -221,7 +221,7 @@ impl ThreadWatcher {
         }
         let above = Said::of(&comment.body).command;
         let is_meant = above.is_none() || self.is_meant(&comment, before.is_some());
-        let may_steer = is_meant && self.hears(forge, &comment).await?;
+        let may_steer = is_meant && self.may_steer(forge, &comment).await?;
         let was_obeyed = before == Some(HeardComment::obeyed(&comment).fingerprint);
         let command = above.clone().filter(|_| !was_obeyed);
         if may_steer && command == Some(Command::AutoApproveOff) {
@@ -285,8 +285,8 @@ impl ThreadWatcher {
         }
     }
 
-    /// Does at once what the run itself would do at its next safe point only: until then another
-    /// result could pass.
+    /// Switches automatic approval off at once. The run itself would do so at its next safe point
+    /// only, and until then another result could pass.
     async fn end_automatic_approval(&self, author: &str) {
         match self.services.store.end_automatic_approval().await {
             Ok(true) => self.note(Fact::AutomaticApprovalEnded {
@@ -301,16 +301,16 @@ impl ThreadWatcher {
 
     fn ignore(&self, forge: &dyn Permissions, comment: &Comment, is_command: bool) {
         let what = if is_command { "command" } else { "comment" };
-        let nobody = Authority::whom(forge, comment).nobody();
+        let author = Authority::of(forge, comment).described();
         self.note(Fact::Ignored {
             author: comment.author.clone(),
-            reason: format!("the {what} {} is of {nobody}", comment.key),
+            reason: format!("the {what} {} is of {author}", comment.key),
         });
     }
 
     /// Returns true if the author of a comment may steer the run. The forge is asked again for each
     /// command, and once in a poll for other text: a withdrawn permission takes effect at once.
-    pub(crate) async fn hears(&mut self, forge: &dyn Permissions, comment: &Comment) -> Result<bool, ForgeError> {
+    pub(crate) async fn may_steer(&mut self, forge: &dyn Permissions, comment: &Comment) -> Result<bool, ForgeError> {
         let is_command = Said::of(&comment.body).command.is_some();
         self.rights.has(forge, &self.task, comment, is_command).await
     }

@@ -37,7 +37,7 @@ pub(crate) async fn words_of_round(run: &mut Run, comments: &[Comment]) -> Resul
             .thread_watcher
             .lock()
             .await
-            .hears(forge.as_ref(), comment)
+            .may_steer(forge.as_ref(), comment)
             .await?
         {
             round.comments.insert(comment.key);

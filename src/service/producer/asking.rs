@@ -247,7 +247,7 @@ impl Service {
         let is_program = wish
             .comment
             .as_ref()
-            .is_some_and(|comment| Authority::whom(connected.forge.as_ref(), comment) == Authority::Never);
+            .is_some_and(|comment| Authority::of(connected.forge.as_ref(), comment) == Authority::Never);
         if !is_program {
             let text = comments::not_begun(by, &connected.labels.trigger);
             self.say(connected, task, ("gate", "asked"), &text).await?;

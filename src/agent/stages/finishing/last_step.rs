@@ -15,7 +15,7 @@ use crate::task::state::Signal;
 /// step, and the order is removed from the store only then: removed before, a kill between the two
 /// would lose it, and the command that waits for it would still find the old state.
 pub(super) async fn conclude_by(run: &mut Run, order: &Order, signal: Signal, ending: RunOutcome) -> RunOutcome {
-    commands::obeys(&mut run.claim, order);
+    commands::note_executed(&mut run.claim, order);
     let concluded = conclude(run, signal, ending.clone()).await;
     if concluded == ending
         && let Err(interruption) = commands::tick_off(&run.claim, order).await

@@ -121,7 +121,7 @@ pub(crate) async fn filter_comments(run: &Run, comments: Vec<Comment>) -> Result
             .thread_watcher
             .lock()
             .await
-            .hears(forge.as_ref(), &comment)
+            .may_steer(forge.as_ref(), &comment)
             .await?
         {
             said.comments.push(comment);
@@ -133,7 +133,7 @@ pub(crate) async fn filter_comments(run: &Run, comments: Vec<Comment>) -> Result
                 reason: format!(
                     "the comment {} is of {}",
                     comment.key,
-                    Authority::whom(forge.as_ref(), &comment).nobody()
+                    Authority::of(forge.as_ref(), &comment).described()
                 ),
             });
         }

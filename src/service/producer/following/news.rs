@@ -40,7 +40,7 @@ impl Service {
             if !is_known && (command.is_some() || !is_unasked) {
                 let forge = connected.forge.as_ref();
                 if !rights.has(forge, task, &comment, false).await? {
-                    self.ignore(task, &comment, Authority::whom(forge, &comment));
+                    self.ignore(task, &comment, Authority::of(forge, &comment));
                 } else if command == Some(Command::Stop) {
                     news.stop = Some((comment.key, comment.author.clone()));
                 } else if command == Some(Command::AutoApproveOff) {
@@ -56,7 +56,7 @@ impl Service {
     }
 
     fn ignore(&self, task: &TaskId, comment: &Comment, standing: Authority) {
-        let reason = format!("the comment {} is of {}", comment.key, standing.nobody());
+        let reason = format!("the comment {} is of {}", comment.key, standing.described());
         let author = comment.author.clone();
         self.record(task, None, Fact::Ignored { author, reason });
     }
