@@ -46,7 +46,7 @@ use crate::llm::chat::Chat;
 use crate::llm::config::role::Role;
 use crate::task::state::Signal;
 use crate::tool::toolbox::Toolbox;
-use another_try::Done;
+use another_try::CarriedOut;
 use untouched::Untouched;
 
 /// Beginnings of the names of the program's own tools.
@@ -76,7 +76,7 @@ pub(crate) async fn work(run: &mut Run) -> Result<Signal, Interruption> {
 
 async fn work_on(run: &mut Run) -> Result<Signal, Interruption> {
     open::ensure_open(run).await?;
-    if another_try::carry_out(run).await? == Some(Done::TakenBack) {
+    if another_try::carry_out(run).await? == Some(CarriedOut::TakenBack) {
         return Ok(Signal::Finished);
     }
     take_work_up(run).await?;
@@ -100,7 +100,7 @@ async fn work_on(run: &mut Run) -> Result<Signal, Interruption> {
         };
         keep_open(run, chat);
         followed?;
-        if another_try::carry_out(run).await? == Some(Done::TakenBack) {
+        if another_try::carry_out(run).await? == Some(CarriedOut::TakenBack) {
             return Ok(Signal::Finished);
         }
     }

@@ -12,24 +12,24 @@ const MOST_FILES: usize = 20_000;
 const LARGEST_FILE: u64 = 256 * 1024;
 
 /// The test command that configuration or plan name for the project.
-pub(crate) enum Named {
-    /// The configuration says that there are none to be run.
-    None,
+pub(crate) enum NamedTests {
+    /// The configuration says that no tests are to be run.
+    Off,
     Command(String),
     /// Neither names a command.
-    Nothing,
+    Unnamed,
 }
 
 /// Returns the test command that the configuration names, or else the plan.
-pub(crate) fn named(claim: &Claim) -> Named {
+pub(crate) fn named(claim: &Claim) -> NamedTests {
     let configured = claim.services.settings.planning.verification.test_command.trim();
     let plan = claim.record.planned.plan.as_ref();
     let planned = plan.map_or("", |plan| plan.test_command.trim());
     match (configured, planned) {
-        ("none", _) => Named::None,
-        ("auto" | "", "") => Named::Nothing,
-        ("auto" | "", planned) => Named::Command(planned.to_owned()),
-        (configured, _) => Named::Command(configured.to_owned()),
+        ("none", _) => NamedTests::Off,
+        ("auto" | "", "") => NamedTests::Unnamed,
+        ("auto" | "", planned) => NamedTests::Command(planned.to_owned()),
+        (configured, _) => NamedTests::Command(configured.to_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::agent::run::Run;
 use crate::agent::stages::verifying::check_container;
 use crate::agent::stages::verifying::check_container::CheckContainer;
 use crate::agent::workspace::open;
-use crate::agent::workspace::project_tests::{self, Named};
+use crate::agent::workspace::project_tests::{self, NamedTests};
 use crate::evidence::check::{Before, Checked, Ended, Excuse};
 use crate::journal::fact::Fact;
 use crate::plan::Check;
@@ -182,9 +182,9 @@ async fn commands(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>
     let workspace = run.workspace.opened()?.project.clone();
     let (mirror, base) = (workspace.mirror(), workspace.base());
     Ok(match project_tests::named(&run.claim) {
-        Named::None => Vec::new(),
-        Named::Command(command) => vec![(command, Whose::Project)],
-        Named::Nothing => {
+        NamedTests::Off => Vec::new(),
+        NamedTests::Command(command) => vec![(command, Whose::Project)],
+        NamedTests::Unnamed => {
             let mut commands = project_tests::detected(mirror, base).await?;
             if commands.is_empty() {
                 commands = project_tests::detected(mirror, head).await?;

@@ -18,7 +18,7 @@ use crate::agent::record::sections::VerificationRecord;
 use crate::agent::run::Run;
 use crate::agent::settings::Verification;
 use crate::agent::stages::working;
-use crate::agent::stages::working::another_try::{self, Done};
+use crate::agent::stages::working::another_try::{self, CarriedOut};
 use crate::agent::text::verification;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
@@ -40,7 +40,7 @@ const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 /// work cannot be taken as it is, while it may repair, and once to justify findings in its diff.
 pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
     let settings = run.claim.services.settings.planning.verification.clone();
-    if settings.enabled && another_try::carry_out(run).await? == Some(Done::BegunAgain) {
+    if settings.enabled && another_try::carry_out(run).await? == Some(CarriedOut::BegunAgain) {
         return Ok(Signal::RepairNeeded);
     }
     if run.claim.record.verified.sent_back_at == Some(run.claim.record.worked.turns) {
@@ -67,8 +67,8 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
             return Ok(Signal::RepairNeeded);
         }
         match another_try::after_checks(run).await? {
-            Some(Done::BegunAgain) => return Ok(Signal::RepairNeeded),
-            Some(Done::TakenBack) => {}
+            Some(CarriedOut::BegunAgain) => return Ok(Signal::RepairNeeded),
+            Some(CarriedOut::TakenBack) => {}
             None if came_to_nothing => {
                 return Err(Interruption::failed(
                     "the model changed nothing, and the project's tests fail as before; a larger model may do better",

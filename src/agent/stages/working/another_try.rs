@@ -30,7 +30,7 @@ const LARGEST_DIFFERENCE: usize = 1024 * 1024;
 
 /// A decision that was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum CarriedOut {
     /// The project is as it was at the base, and the conversation begins again.
     BegunAgain,
     /// The project is as an earlier try left it.
@@ -51,7 +51,7 @@ pub(crate) fn note(claim: &mut Claim, head: &CommitId, is_nothing: bool) {
 
 /// Decides what follows checks about which the model hears nothing more; `None` if the result is to
 /// be delivered.
-pub(crate) async fn after_checks(run: &mut Run) -> Result<Option<Done>, Interruption> {
+pub(crate) async fn after_checks(run: &mut Run) -> Result<Option<CarriedOut>, Interruption> {
     // What people have just asked for goes on from this result.
     if !may_try_again(&run.claim) || run.inbox.has_news().await {
         return Ok(None);
@@ -140,7 +140,7 @@ async fn keep_best_of(run: &mut Run, decide: impl FnOnce(&mut Tries) -> Next) ->
 }
 
 /// Carries out what was decided, if there is anything.
-pub(crate) async fn carry_out(run: &mut Run) -> Result<Option<Done>, Interruption> {
+pub(crate) async fn carry_out(run: &mut Run) -> Result<Option<CarriedOut>, Interruption> {
     match run.claim.record.worked.tries.pending().cloned() {
         Some(Next::BeginAgain(reason)) => begin_again(run, reason).await.map(Some),
         Some(Next::TakeBack(best)) => take_back(run, &best).await.map(Some),
@@ -149,7 +149,7 @@ pub(crate) async fn carry_out(run: &mut Run) -> Result<Option<Done>, Interruptio
 }
 
 /// Puts the project back to the base, and the conversation to the task.
-async fn begin_again(run: &mut Run, reason: String) -> Result<Done, Interruption> {
+async fn begin_again(run: &mut Run, reason: String) -> Result<CarriedOut, Interruption> {
     let mirror = source::mirror_at_hand(run).await?;
     let base = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone());
     let base = base.ok_or_else(|| Interruption::failed("the work has no base"))?;
@@ -168,12 +168,12 @@ async fn begin_again(run: &mut Run, reason: String) -> Result<Done, Interruption
     chat.ask_for_another(failed);
     run.dialogue.chat = Some(chat);
     run.claim.note(Fact::BegunAgain(BegunAgain { failed, reason }));
-    Ok(Done::BegunAgain)
+    Ok(CarriedOut::BegunAgain)
 }
 
 /// Makes the result of an earlier try the work again. Where it is gone, since another machine or
 /// another mirror has it, the last try stays.
-async fn take_back(run: &mut Run, best: &Try) -> Result<Done, Interruption> {
+async fn take_back(run: &mut Run, best: &Try) -> Result<CarriedOut, Interruption> {
     let mirror = source::mirror_at_hand(run).await?;
     let head = commit(best.head.as_deref().unwrap_or_default())?;
     if !mirror.take_best(&run.claim.lease.run.to_string(), &head).await? {
@@ -182,7 +182,7 @@ async fn take_back(run: &mut Run, best: &Try) -> Result<Done, Interruption> {
             "An earlier try had fewer failures, but its result is not on this machine, so the last one is delivered.",
         );
         run.claim.save().await?;
-        return Ok(Done::TakenBack);
+        return Ok(CarriedOut::TakenBack);
     }
     open_anew(run).await?;
     let mut chat = working::open_chat(run).await?;
@@ -195,7 +195,7 @@ async fn take_back(run: &mut Run, best: &Try) -> Result<Done, Interruption> {
     worked.tries.has_taken_back(worked.turns);
     begin_from(run, &mut chat, text, best.summary.clone()).await?;
     run.dialogue.chat = Some(chat);
-    Ok(Done::TakenBack)
+    Ok(CarriedOut::TakenBack)
 }
 
 /// Opens the workspace in a new container, with the work that the mirror has.

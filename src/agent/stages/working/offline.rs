@@ -8,7 +8,7 @@ use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::open;
-use crate::agent::workspace::project_tests::{self, Named};
+use crate::agent::workspace::project_tests::{self, NamedTests};
 use crate::llm::chat::Chat;
 
 /// A command that lists the container's programs and libraries in a few lines.
@@ -24,9 +24,9 @@ const LONGEST: usize = 1_500;
 /// Tells the model what is installed, and how the project is tested.
 pub(crate) async fn advise(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
     let test_command = match project_tests::named(&run.claim) {
-        Named::None => None,
-        Named::Command(command) => Some(command),
-        Named::Nothing => {
+        NamedTests::Off => None,
+        NamedTests::Command(command) => Some(command),
+        NamedTests::Unnamed => {
             let workspace = run.workspace.opened()?.project.clone();
             let detected = project_tests::detected(workspace.mirror(), workspace.base()).await?;
             detected.into_iter().next()
