@@ -34,7 +34,7 @@ const NOT_RUN: &str = "The program was stopped before this was run. Repeat it if
 const SIDE_BY_SIDE: usize = 4;
 
 /// Output of a call, and the refusal if a rule refused it.
-type Ended = (ToolOutput, Option<Refusal>);
+type JudgedOutput = (ToolOutput, Option<Refusal>);
 
 /// Results of all calls of one reply.
 pub(crate) struct Called {
@@ -108,7 +108,7 @@ pub(crate) async fn call_all_within(
         for (place, (call, ended)) in together.iter().zip(ended).enumerate() {
             let news = refused.take_if(|_| place + 1 == together.len());
             let may_be_its = !toolbox.only_reads(call);
-            let (output, refusal) = weighed(claim, call, ended, most, news, may_be_its).await;
+            let (output, refusal) = result_for_model(claim, call, ended, most, news, may_be_its).await;
             called.refused.extend(refusal);
             called
                 .carried_out
@@ -124,7 +124,7 @@ pub(crate) async fn call_all_within(
 }
 
 /// Runs calls in parallel, and notes them in their order when all have ended.
-async fn side_by_side(claim: &Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<Ended>, Interruption> {
+async fn side_by_side(claim: &Claim, toolbox: &Toolbox, calls: &[ToolCall]) -> Result<Vec<JudgedOutput>, Interruption> {
     // Boxed: the compiler cannot prove a stream of bare futures Send.
     let begun: Vec<BoxFuture<'_, _>> = calls
         .iter()
@@ -146,7 +146,7 @@ async fn call_unless_stopped(
     claim: &Claim,
     toolbox: &Toolbox,
     call: &ToolCall,
-) -> Result<(Ended, Option<Fact>), Interruption> {
+) -> Result<(JudgedOutput, Option<Fact>), Interruption> {
     if claim.stop.asked.is_cancelled() {
         return Ok(((failed(NOT_RUN.to_owned()), None), None));
     }
@@ -157,14 +157,14 @@ async fn call_unless_stopped(
 /// Returns the result for the model: the output, cut to `most` bytes, and the hosts that were
 /// `refused` meanwhile. These count as a refusal of the call only if it failed and `may_be_its`
 /// doing.
-async fn weighed(
+async fn result_for_model(
     claim: &Claim,
     call: &ToolCall,
-    (output, mut refusal): Ended,
+    (output, mut refusal): JudgedOutput,
     most: usize,
     refused: Option<String>,
     may_be_its: bool,
-) -> Ended {
+) -> JudgedOutput {
     let changed = policy::is_own_command(call)
         .then(|| changes::line(call, &output))
         .flatten();
@@ -195,7 +195,7 @@ pub(crate) async fn call_whole(
     claim: &Claim,
     calling: impl Future<Output = Result<ToolOutput, ToolError>>,
     call: &ToolCall,
-) -> Result<Ended, Interruption> {
+) -> Result<JudgedOutput, Interruption> {
     let (ended, fact) = call_unnoted(claim, calling, call).await?;
     claim.note(fact);
     Ok(ended)
@@ -206,7 +206,7 @@ async fn call_unnoted(
     claim: &Claim,
     calling: impl Future<Output = Result<ToolOutput, ToolError>>,
     call: &ToolCall,
-) -> Result<(Ended, Fact), Interruption> {
+) -> Result<(JudgedOutput, Fact), Interruption> {
     tracing::debug!(task = %claim.lease.task, tool = call.tool, "a call begins");
     let begun = Instant::now();
     let ended = tokio::select! {
