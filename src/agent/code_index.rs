@@ -34,7 +34,7 @@ pub(crate) async fn open(
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("it was not finished within {} seconds", LONGEST.as_secs()),
     };
-    without(claim, &reason);
+    note_unused(claim, &reason);
     Ok(None)
 }
 
@@ -48,7 +48,7 @@ fn reranker(claim: &Claim) -> Option<Reranker> {
     })
 }
 
-/// Notes that the run goes on without the index.
-pub(crate) fn without(claim: &mut Claim, reason: &str) {
+/// Tells people that the run goes on without the index.
+pub(crate) fn note_unused(claim: &mut Claim, reason: &str) {
     claim.warn(format!("The code index was not used: {reason}."));
 }

@@ -76,7 +76,7 @@ pub(crate) async fn put(run: &mut Run, reason: Reason) -> Result<Signal, Interru
     };
     let now = proposal::bound(&run.claim);
     let before = held(&run.claim).cloned();
-    // It stays in the record: only one of these very parts is an approval.
+    // An approval of other parts than these counts for nothing, so it may stay in the record.
     let void = run.claim.record.planned.approval.as_ref();
     let is_void = void.is_some();
     let changed = match (void, &before) {

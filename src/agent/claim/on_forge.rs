@@ -135,10 +135,10 @@ impl ClaimOnForge {
     }
 
     async fn try_to_take(&self, known: Option<&WrittenClaim>) -> Result<Taken, ClaimError> {
-        let mut state = self.hold.lock().await;
+        let mut hold = self.hold.lock().await;
         let now = self.forge.now(&self.asking.task).await?;
         if let Some(known) = known.filter(|known| known.until - now > SAFE) {
-            *state = Hold::Claim(known.clone());
+            *hold = Hold::Claim(known.clone());
             return Ok(Taken::Claimed(known.clone()));
         }
         let claims = self.claims().await?;
@@ -147,7 +147,7 @@ impl ClaimOnForge {
             let until = now + LONGEST;
             if let Some(commit) = claims.set(&self.name, from.as_ref(), &self.text(until, false)).await? {
                 let written = WrittenClaim { commit, until };
-                *state = Hold::Claim(written.clone());
+                *hold = Hold::Claim(written.clone());
                 return Ok(Taken::Claimed(written));
             }
             let found = claims.read(&self.name).await?;
@@ -189,8 +189,8 @@ impl ClaimOnForge {
 
     /// Renews the claim; returns false if it was lost.
     pub(crate) async fn renew(&self) -> Result<bool, ClaimError> {
-        let mut state = self.hold.lock().await;
-        let mut from = match &*state {
+        let mut hold = self.hold.lock().await;
+        let mut from = match &*hold {
             Hold::Claim(held) => held.commit.clone(),
             Hold::Nothing => return Ok(true),
             Hold::Lost => return Ok(false),
@@ -200,7 +200,7 @@ impl ClaimOnForge {
         let text = self.text(until, false);
         for _ in 0..MOST_TRIES {
             if let Some(commit) = claims.set(&self.name, Some(&from), &text).await? {
-                *state = Hold::Claim(WrittenClaim { commit, until });
+                *hold = Hold::Claim(WrittenClaim { commit, until });
                 return Ok(true);
             }
             match claims.read(&self.name).await? {
@@ -209,7 +209,7 @@ impl ClaimOnForge {
                 _ => break,
             }
         }
-        *state = Hold::Lost;
+        *hold = Hold::Lost;
         Ok(false)
     }
 
@@ -228,7 +228,8 @@ impl ClaimOnForge {
         self.confirm_now().await
     }
 
-    /// The same, after a push was refused.
+    /// Renews the claim at once, however long it still holds: a push was refused, and may have been
+    /// refused for it.
     pub(crate) async fn confirm_now(&self) -> Result<(), Interruption> {
         match self.renew().await {
             Ok(true) => Ok(()),
@@ -242,8 +243,8 @@ impl ClaimOnForge {
 
     /// Ends the claim: what was asked for is done, or will not be done.
     pub async fn end(&self) {
-        let mut state = self.hold.lock().await;
-        let Hold::Claim(held) = &*state else { return };
+        let mut hold = self.hold.lock().await;
+        let Hold::Claim(held) = &*hold else { return };
         let ended = async {
             let now = self.forge.now(&self.asking.task).await?;
             let text = self.text(now, true);
@@ -253,12 +254,12 @@ impl ClaimOnForge {
         if let Err(error) = ended.await {
             tracing::warn!(task = %self.asking.task, "the claim could not be ended, it runs out by itself: {error}");
         }
-        *state = Hold::Nothing;
+        *hold = Hold::Nothing;
     }
 
     async fn fence(&self, pushable: Pushable) -> Result<Fenced<'_>, Interruption> {
-        let state = self.hold.lock().await;
-        let from = match &*state {
+        let hold = self.hold.lock().await;
+        let from = match &*hold {
             Hold::Claim(held) => held.commit.clone(),
             Hold::Nothing => {
                 return Ok(Fenced {
@@ -273,7 +274,7 @@ impl ClaimOnForge {
         let (pushable, commit) = pushable.fenced(&self.name, &from, &text).await?;
         Ok(Fenced {
             pushable,
-            renewal: Some((state, WrittenClaim { commit, until })),
+            renewal: Some((hold, WrittenClaim { commit, until })),
         })
     }
 
@@ -341,8 +342,8 @@ impl ClaimOnForge {
 impl Fenced<'_> {
     /// Notes that the push went through, and the renewal with it.
     pub(crate) fn passed(self) {
-        if let Some((mut state, written)) = self.renewal {
-            *state = Hold::Claim(written);
+        if let Some((mut hold, written)) = self.renewal {
+            *hold = Hold::Claim(written);
         }
     }
 }

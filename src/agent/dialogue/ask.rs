@@ -119,6 +119,7 @@ fn take_out_if_long(claim: &Claim, chat: &mut Chat, is_cut: bool) -> String {
     format!("Your last reply was too long to be kept whole:\n{quoted}\n\n")
 }
 
+/// Asks the model once, and returns its reply as it is.
 pub(crate) async fn get_response(claim: &mut Claim, chat: &mut Chat) -> Result<Reply, Interruption> {
     let (reply, called) = call(claim, chat).await?;
     claim.note(called);

@@ -1,4 +1,4 @@
-//! Removes secrets from everything that the store keeps.
+//! Removes secrets from everything that the store keeps, and from excerpts.
 //!
 //! Tool outputs are redacted before anybody sees them. Text by people and by the model is used
 //! unchanged during the run, since a command must run exactly as written; but the copy in the store

@@ -195,7 +195,7 @@ pub struct WorkRecord {
     pub refusals: Vec<String>,
     pub turns: u32,
     pub usage: Usage,
-    /// The same by model and role; runs of earlier versions have less here.
+    /// Usage by model and role; runs of earlier versions have less here than in `usage`.
     pub by_model: Vec<ModelUsage>,
     /// Seconds that workers spent on the run before the current one claimed it.
     pub worked_seconds: u64,

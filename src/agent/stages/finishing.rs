@@ -93,6 +93,8 @@ async fn interrupt(run: &mut Run) -> RunOutcome {
     RunOutcome::Interrupted
 }
 
+/// Puts a run off for a remote service: until the given time, or longer the more often it was put
+/// off. Fails it where that has gone on for too long, and a local task at once.
 async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutcome {
     let now = Utc::now();
     let since = *run.claim.record.waiting.parked_since.get_or_insert(now);
@@ -324,6 +326,7 @@ fn until_shown(run: &Run, interruption: &Interruption) -> Option<DateTime<Utc>> 
     }
 }
 
+/// Ends a run that failed; its work is saved for people.
 async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     let failure = Failure {
         text: run.claim.services.redactor.clean(&failure.text).into_string(),

@@ -274,7 +274,7 @@ impl Aside {
         claim.save().await?;
         let on_forge = claim.on_forge.clone();
         let fenced = fenced(on_forge.as_deref(), self.pushable.clone(), &self.home).await?;
-        match put(&fenced.pushable, self.login.as_ref(), branch, &known).await {
+        match set_branch(&fenced.pushable, self.login.as_ref(), branch, &known).await {
             Ok(()) => fenced.passed(),
             Err(RepositoryError::Moved { .. }) => {
                 drop(fenced);
@@ -341,7 +341,7 @@ async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
 /// Sets a branch of the program's own to a commit. The branch may be new, at one of the `known`
 /// commits, which need not be an ancestor, or at an ancestor; anything else was pushed by others
 /// and gives `Moved`.
-pub(crate) async fn put(
+pub(crate) async fn set_branch(
     pushable: &Pushable,
     login: Option<&Login>,
     branch: &str,

@@ -185,7 +185,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     }
 }
 
-/// People have written: what they ask for counts from now on, and no earlier try has it.
+/// Notes that people have written: what they ask for counts from now on, and no earlier try has it.
 fn hear_of_more(run: &mut Run, untouched: &mut Untouched) {
     untouched.hear_of_more();
     run.claim.record.worked.tries.forget();

@@ -133,7 +133,8 @@ pub(crate) fn note_container(run: &mut Run) {
         .map(|opened| opened.project.container_id().to_owned());
 }
 
-/// Until Preparing is finished for the first time, a container may hold only part of the project.
+/// Returns true if Preparing was finished. Until then a container of the run may hold only part of
+/// the project.
 fn is_prepared(claim: &Claim) -> bool {
     claim.record.prepared.is_repeated
         || matches!(
@@ -297,6 +298,8 @@ pub(crate) async fn keep_set_up(run: &Run) {
     }
 }
 
+/// Returns how the workspace of the run is opened, in this environment and from this mirror. Starts
+/// nothing.
 pub(crate) fn opening(
     run: &Run,
     name: String,

@@ -16,7 +16,7 @@ use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
-use crate::agent::stages::rescue::put;
+use crate::agent::stages::rescue::set_branch;
 use crate::agent::text::comments;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
@@ -94,6 +94,7 @@ async fn note_difference(run: &mut Run) {
     }
 }
 
+/// Pushes the result, and opens the request or brings the item's own in step with it.
 async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let (Some(base), Some(head)) = (
         run.claim.record.planned.base.clone(),
@@ -121,7 +122,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
             .get(branch)
             .cloned()
             .unwrap_or_default();
-        put(&fenced.pushable, login, branch, &shown).await
+        set_branch(&fenced.pushable, login, branch, &shown).await
     };
     match pushed {
         Ok(()) => fenced.passed(),
@@ -149,7 +150,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         return threads::answer(run, &forge).await;
     }
     if run.claim.record.delivered.change.is_none() {
-        open(run, &forge, base).await?;
+        open_change(run, &forge, base).await?;
     }
     furnishing::furnish(run, &forge).await
 }
@@ -163,7 +164,7 @@ async fn answer_threads(run: &mut Run) -> Result<(), Interruption> {
 }
 
 /// Opens the request, or brings the one that is open in step with the result.
-async fn open(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
+async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
     let title = message::title(&run.claim.record.request.title);
     let kind = forge

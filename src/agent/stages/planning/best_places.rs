@@ -25,7 +25,7 @@ pub(super) async fn block(claim: &mut Claim, code: &CodeSearch) -> String {
             places::block(&prompt::fence(claim.lease.run), &map, &hits, most)
         }
         Err(error) => {
-            code_index::without(claim, &error.to_string());
+            code_index::note_unused(claim, &error.to_string());
             String::new()
         }
     }

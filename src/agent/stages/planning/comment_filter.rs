@@ -89,13 +89,10 @@ pub(crate) async fn require_vouched_head(run: &mut Run, item: &Item, commit: &Co
     if change.is_fork && !may_change(&run.inbox, forge.as_ref(), who).await? {
         return Err(Interruption::refused_by_policy(moved(owner, started_by)));
     }
-    let accepted = match started_by {
-        StartedBy::Label => "the label was accepted",
-        StartedBy::Mention | StartedBy::Assignment => "the work was asked for",
-    };
     run.claim.warn(format!(
-        "The branch `{}` moved after {accepted}, by people who may write to the repository; the work begins at its newest commit.",
-        change.head_branch
+        "The branch `{}` moved after {}, by people who may write to the repository; the work begins at its newest commit.",
+        change.head_branch,
+        accepted(started_by)
     ));
     Ok(())
 }
@@ -160,10 +157,7 @@ const AGAIN: &str = "read it again, and put the label on once more if it still s
 const LOOK: &str = "look at its commits, and put the label on once more if they are wanted";
 
 fn changed_silently(started_by: StartedBy) -> String {
-    let accepted = match started_by {
-        StartedBy::Label => "the label was accepted",
-        StartedBy::Mention | StartedBy::Assignment => "the work was asked for",
-    };
+    let accepted = accepted(started_by);
     format!("its title or text is not what it was when {accepted}, and the forge does not tell who changed it; {AGAIN}")
 }
 
@@ -183,6 +177,14 @@ fn changed_by(edit: &Edit, started_by: StartedBy) -> String {
 fn moved(owner: &str, started_by: StartedBy) -> String {
     let (owner, asked) = (account(owner), asked(started_by));
     format!("its branch, in the fork of {owner}, who may not write to the repository, moved after {asked}; {LOOK}")
+}
+
+/// Says what the text and the head of an item were recorded at, for people.
+fn accepted(started_by: StartedBy) -> &'static str {
+    match started_by {
+        StartedBy::Label => "the label was accepted",
+        StartedBy::Mention | StartedBy::Assignment => "the work was asked for",
+    }
 }
 
 /// Says how the work began, for people.

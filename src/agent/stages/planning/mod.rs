@@ -41,6 +41,8 @@ use crate::task::state::{Signal, State};
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::Dependencies;
 
+/// Percentage of the window by which the task is measured: its text, and what was said of it.
+const TASK_SHARE: u64 = 40;
 const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
 
 /// Plans the run: saves base, plan, environment and the task's text in the record.
@@ -83,6 +85,8 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
     Ok(Signal::Finished)
 }
 
+/// Reads the item, with all that the model may read of it, and fetches its repository: saves the
+/// task's text, its pictures and the base in the record.
 async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     // Usually the producer set the labels already, but it may have been interrupted: the state in
     // the store decides, and the labels follow it.
@@ -133,7 +137,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
     let fence = prompt::fence(run.claim.lease.run);
     let excerpts = CleanExcerpts {
         redactor: &run.claim.services.redactor,
-        max_bytes: room::bytes_of_window(&run.claim, 40),
+        max_bytes: room::bytes_of_window(&run.claim, TASK_SHARE),
     };
     let mut text = match (&run.claim.record.request.round, words) {
         (Some(round), Some(words)) if may_be_read => follow_up::task(&fence, item, round, &words, excerpts),
@@ -189,6 +193,7 @@ fn without_words(item: &Item) -> Item {
     }
 }
 
+/// Takes the snapshot of a local task's folder: saves the task's text and the base in the record.
 async fn read_folder(run: &mut Run) -> Result<Source, Interruption> {
     let base = source::snapshot(&run.claim).await?;
     let source = source::source(run, None).await?;

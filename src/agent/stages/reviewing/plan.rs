@@ -28,6 +28,7 @@ const MOST_FAULTS: usize = 20;
 /// The part of a document that the lines which the plan cites may have.
 const EVIDENCE_PART: usize = 4;
 
+/// Has the plan judged, and decides whether it is carried out, made better or given up.
 pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     run.inbox.listen_when_due().await;
     run.reporter.post_progress(&mut run.claim).await?;

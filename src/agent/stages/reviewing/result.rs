@@ -22,6 +22,7 @@ use crate::task::state::{Judged, Signal};
 /// Maximum bytes of a difference that are read.
 const LARGEST_DIFFERENCE: usize = 4 * 1024 * 1024;
 
+/// Has the result judged, and decides whether it is delivered, worked on again or given up.
 pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     let judgements = &mut run.claim.record.reviewed;
     if judgements.result.is_sent_back() && judgements.sent_back_at == Some(run.claim.record.worked.turns) {

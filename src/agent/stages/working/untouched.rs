@@ -124,7 +124,7 @@ impl Untouched {
         self.second_look == SecondLook::Idle && ends_it
     }
 
-    /// People have written: what they ask for may not be done.
+    /// Notes that people have written: what they ask for may not be done.
     pub(super) fn hear_of_more(&mut self) {
         self.second_look = SecondLook::No;
     }
