@@ -64,6 +64,34 @@ impl Record {
         let counted = by_model.iter().map(|entry| (entry.model.as_str(), &entry.usage));
         prices.cost(counted.chain([(OWN, &before)]))
     }
+
+    /// Returns true if no check and no review stands against the result and no test was deleted or
+    /// skipped.
+    pub fn is_verified(&self) -> bool {
+        self.passes_checks() && !self.takes_tests_away() && self.reviewed.result_unready.is_none()
+    }
+
+    /// Returns true if every check passed, or failed for a reason outside the work.
+    pub fn passes_checks(&self) -> bool {
+        !self.verified.checks.iter().any(Checked::is_open)
+    }
+
+    /// Returns true if tests were deleted or are no longer run.
+    pub fn takes_tests_away(&self) -> bool {
+        self.verified
+            .findings
+            .iter()
+            .any(|finding| finding.kind.takes_tests_away())
+    }
+
+    /// Returns true if there is an accepted change to deliver, by this run or by an earlier one
+    /// that was interrupted.
+    pub fn has_changes(&self) -> bool {
+        match (&self.planned.base, &self.delivered.head) {
+            (Some(base), Some(head)) => base.holds_work || base.commit != *head,
+            _ => false,
+        }
+    }
 }
 
 /// A wait that ends without action by people.
@@ -212,6 +240,18 @@ impl Failure {
     }
 }
 
+/// The kind of a failure, which determines the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The task could not be done.
+    Task,
+    /// A rule forbade it.
+    Policy,
+    /// The model's replies remained unreadable.
+    Unreadable,
+}
+
 /// An end that no failure brought about. It is decided once: a later process might not find its
 /// cause again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,48 +276,6 @@ impl EndWithoutFailure {
             command: redactor.clean(&order.command.to_string()).into_string(),
             by: order.by.clone(),
             origin: order.origin,
-        }
-    }
-}
-
-/// The kind of a failure, which determines the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// The task could not be done.
-    Task,
-    /// A rule forbade it.
-    Policy,
-    /// The model's replies remained unreadable.
-    Unreadable,
-}
-
-impl Record {
-    /// Returns true if no check and no review stands against the result and no test was deleted or
-    /// skipped.
-    pub fn is_verified(&self) -> bool {
-        self.passes_checks() && !self.takes_tests_away() && self.reviewed.result_unready.is_none()
-    }
-
-    /// Returns true if every check passed, or failed for a reason outside the work.
-    pub fn passes_checks(&self) -> bool {
-        !self.verified.checks.iter().any(Checked::is_open)
-    }
-
-    /// Returns true if tests were deleted or are no longer run.
-    pub fn takes_tests_away(&self) -> bool {
-        self.verified
-            .findings
-            .iter()
-            .any(|finding| finding.kind.takes_tests_away())
-    }
-
-    /// Returns true if there is an accepted change to deliver, by this run or by an earlier one
-    /// that was interrupted.
-    pub fn has_changes(&self) -> bool {
-        match (&self.planned.base, &self.delivered.head) {
-            (Some(base), Some(head)) => base.holds_work || base.commit != *head,
-            _ => false,
         }
     }
 }
