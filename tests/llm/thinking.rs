@@ -1,4 +1,4 @@
-//! Models that think, and refuse their own calls without what they thought.
+//! Models that think, and servers that want back what they thought, or refuse it.
 
 use coding_agent::conversation::{Message, decode};
 use coding_agent::llm::chat::Chat;
@@ -7,10 +7,10 @@ use coding_agent::llm::error::LlmError;
 use serde_json::json;
 
 use crate::fake::model::{Model, Said};
-use crate::{KEY, chat, config, llm, model_of, result};
+use crate::{KEY, PROVIDERS, chat, clean, config, llm, model_of, result};
 
-/// Those that send thoughts in a form that has to come back.
-const PROVIDERS: [ProviderName; 3] = [ProviderName::Lmstudio, ProviderName::Openai, ProviderName::Anthropic];
+/// Those that refuse a call without what was thought before it.
+const DEMANDING: [ProviderName; 3] = [ProviderName::Lmstudio, ProviderName::Openai, ProviderName::Anthropic];
 
 /// Lets the model call, and answers it.
 async fn call(chat: &mut Chat) -> Result<(), LlmError> {
@@ -57,8 +57,8 @@ async fn a_model_gets_its_thoughts_back_with_every_provider_also_when_they_were_
     }
 }
 
-#[tokio::test]
-async fn what_was_stored_before_thoughts_were_is_still_read() {
+/// Returns a conversation with a call, as an earlier version stored it.
+fn stored_before() -> Vec<Message> {
     let stored = json!([
         { "role": "system", "text": "You are a coding agent." },
         { "role": "user", "text": "Greet the reader." },
@@ -67,12 +67,16 @@ async fn what_was_stored_before_thoughts_were_is_still_read() {
             { "call": { "id": "a", "tool": "workspace/write_file", "args": {} }, "output": "written", "is_error": false },
         ] },
     ]);
-    let stored: Vec<Message> = serde_json::from_value(stored).unwrap();
+    serde_json::from_value(stored).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_stored_before_thoughts_were_is_still_read() {
     let model = Model::start().await;
     model.goes_on_for_another();
     model.done("Greeted.");
     let mut chat = chat(&llm(&model, ProviderName::Openai), true);
-    chat.resume(stored);
+    chat.resume(stored_before());
     assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
     let request = model.requests().pop().unwrap();
     assert!(matches!(&request.messages[2], Said::Assistant(_, calls) if calls[0].id == "a"));
@@ -81,28 +85,153 @@ async fn what_was_stored_before_thoughts_were_is_still_read() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_thoughts_is_asked_without_from_then_on() {
+async fn what_was_stored_before_thoughts_were_goes_on_where_they_are_demanded() {
     let model = Model::start().await;
-    let called = json!({ "id": "a", "type": "function", "function": { "name": "write_file", "arguments": "{}" } });
-    let message =
-        json!({ "role": "assistant", "content": "", "reasoning_content": "Thought.", "tool_calls": [called] });
-    let body = json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
-    model
-        .script()
-        .sends(&body.to_string())
-        .refuses("Extra inputs are not permitted: messages.2.reasoning_content")
-        .done("Greeted.");
+    model.thinks_as_deepseek();
+    model.goes_on_for_another();
+    model.done("Greeted.");
     let mut chat = chat(&llm(&model, ProviderName::Openai), true);
-    call(&mut chat).await.unwrap();
+    chat.resume(stored_before());
     assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
-    let has_thoughts = |body: &serde_json::Value| body.to_string().contains("Thought");
-    let sent: Vec<bool> = model
+    let sent: Vec<_> = model
         .requests()
         .iter()
-        .map(|request| has_thoughts(&request.body))
+        .map(|request| request.body["messages"][2].get("reasoning_content").cloned())
         .collect();
-    assert_eq!(sent, [false, true, false]);
+    assert_eq!(sent, [None, Some(json!(""))]);
     model.finish();
+}
+
+#[tokio::test]
+async fn each_server_gets_thoughts_back_in_its_own_field() {
+    let servers: [(fn(&Model), &str); 3] = [
+        (Model::thinks_as_deepseek, "reasoning_content"),
+        (Model::thinks_as_vllm, "reasoning"),
+        (Model::thinks_as_openrouter, "reasoning_details"),
+    ];
+    for (thinks, field) in servers {
+        for is_streamed in [true, false] {
+            let model = Model::start().await;
+            thinks(&model);
+            if !is_streamed {
+                model.streams_nothing();
+            }
+            model
+                .calls("workspace/write_file", json!({ "path": "a" }))
+                .calls_all([
+                    ("odd.server/a tool", json!({})),
+                    ("workspace/write_file", json!({ "path": "b" })),
+                ])
+                .done("Greeted.");
+            let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+            call(&mut chat).await.unwrap();
+            call(&mut chat).await.unwrap();
+            assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+            let requests = model.requests();
+            assert_eq!(requests.len(), 3, "{field}");
+            let messages = requests[2].body["messages"].as_array().unwrap();
+            let replies = messages.iter().filter(|message| message["role"] == "assistant");
+            for reply in replies {
+                let fields = ["reasoning_content", "reasoning", "reasoning_details"].into_iter();
+                let sent: Vec<&str> = fields.filter(|field| reply.get(field).is_some()).collect();
+                assert_eq!(sent, [field], "{reply}");
+                assert!(reply[field].to_string().contains("Thought "), "{reply}");
+            }
+            model.finish();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_demands_thoughts_gets_an_empty_one_with_replies_that_had_none() {
+    let (model, near) = (Model::start().await, Model::start().await);
+    model.thinks_as_deepseek();
+    model
+        .says("I would rather talk about it.")
+        .thinking_of("")
+        .calls("workspace/write_file", json!({ "path": "a" }))
+        .rate_limited(Some(7_200));
+    near.goes_on_for_another();
+    near.calls("workspace/write_file", json!({ "path": "b" }));
+    let config = with_fallback(&model, ProviderName::Openai, &near);
+    let mut chat = chat(&model_of(&config).unwrap(), true);
+    call(&mut chat).await.unwrap();
+    chat.send_user_message(&clean("Call a tool."));
+    call(&mut chat).await.unwrap();
+    // The second request was refused once.
+    assert_eq!(model.requests().len(), 3);
+    call(&mut chat).await.unwrap();
+    assert_eq!(chat.answered_by(), "near");
+
+    // In another process nobody knows of the demand: that the model thinks is enough.
+    let stored = serde_json::to_string(&chat.unsaved()).unwrap();
+    let mut later = crate::chat(&model_of(&config).unwrap(), true);
+    later.resume(serde_json::from_str(&stored).unwrap());
+    model.done("Greeted.");
+    assert!(decode::turn(&later.get_response().await.unwrap()).unwrap().done);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 5);
+    let messages = requests[4].body["messages"].as_array().unwrap();
+    let replies = messages.iter().filter(|message| message["role"] == "assistant");
+    let sent: Vec<_> = replies.map(|reply| reply["reasoning_content"].clone()).collect();
+    assert_eq!(sent, [json!(""), json!("Thought 4."), json!("")]);
+    model.finish();
+    near.finish();
+}
+
+#[tokio::test]
+async fn ollama_gets_no_thoughts_from_before_the_last_words_of_the_user() {
+    let model = Model::start().await;
+    model.thinks();
+    model
+        .calls("workspace/write_file", json!({ "path": "a" }))
+        .says("That was a.")
+        .calls("workspace/write_file", json!({ "path": "b" }))
+        .done("Greeted.");
+    let mut chat = chat(&llm(&model, ProviderName::Ollama), true);
+    call(&mut chat).await.unwrap();
+    call(&mut chat).await.unwrap();
+    chat.send_user_message(&clean("Go on with b."));
+    call(&mut chat).await.unwrap();
+    assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+    let request = model.requests().pop().unwrap();
+    let messages = request.body["messages"].as_array().unwrap();
+    let replies = messages.iter().filter(|message| message["role"] == "assistant");
+    let sent: Vec<bool> = replies.map(|reply| reply.get("thinking").is_some()).collect();
+    assert_eq!(sent, [false, false, true]);
+    model.finish();
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_thoughts_is_asked_without_from_then_on() {
+    for (field, words) in [
+        (
+            "reasoning_content",
+            "Extra inputs are not permitted: messages.2.reasoning_content",
+        ),
+        (
+            "reasoning",
+            "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning' is \
+             unsupported, did you mean 'role'?)]",
+        ),
+    ] {
+        let model = Model::start().await;
+        let called = json!({ "id": "a", "type": "function", "function": { "name": "write_file", "arguments": "{}" } });
+        let message = json!({ "role": "assistant", "content": "", field: "Thought.", "tool_calls": [called] });
+        let body = json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+        model.script().sends(&body.to_string()).refuses(words).done("Greeted.");
+        let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+        call(&mut chat).await.unwrap();
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+        let has_thoughts = |body: &serde_json::Value| body.to_string().contains("Thought");
+        let sent: Vec<bool> = model
+            .requests()
+            .iter()
+            .map(|request| has_thoughts(&request.body))
+            .collect();
+        assert_eq!(sent, [false, true, false], "{field}");
+        model.finish();
+    }
 }
 
 /// Returns a configuration in which `fallback`, behind Anthropic's protocol, takes the place of
@@ -123,7 +252,7 @@ fn with_fallback(model: &Model, provider: ProviderName, fallback: &Model) -> Con
 
 #[tokio::test]
 async fn a_fallback_gets_neither_thoughts_nor_ids_of_calls_and_the_model_goes_on_after_it() {
-    for provider in PROVIDERS {
+    for provider in DEMANDING {
         let (model, near) = (Model::start().await, Model::start().await);
         model.thinks();
         near.thinks();

@@ -1,22 +1,59 @@
-//! Values that servers of chat completions send beside the words of a reply, and want back with it:
-//! `DeepSeek` and Kimi the thoughts, Gemini a signature with the calls.
+//! Values that servers send beside the words of a reply, and want or take back with it: what the
+//! model thought, under four names, and Gemini's signature with the calls.
 //!
-//! A server that sends none gets none, since it may refuse a field that it does not know.
+//! `DeepSeek` and Kimi refuse a conversation without `reasoning_content`, and `OpenRouter` one
+//! whose `reasoning_details` are missing or changed. vLLM, Groq and others take `reasoning` back,
+//! and Ollama `thinking`: their models lose the thread between two calls without it. A server that
+//! sends none gets none, since it may refuse a field that it does not know; nor does one that has
+//! refused them.
 
 use serde_json::{Value, json};
 
 use crate::conversation::{Message, ReplyOrigin};
 
-/// The field of a message that holds what the model thought before it.
-const THOUGHTS: &str = "reasoning_content";
+/// The field that servers demand, be it empty.
+const DEMANDED: &str = "reasoning_content";
+/// The list in which `OpenRouter` has signatures beside the texts.
+const DETAILS: &str = "reasoning_details";
+/// The fields of a chat completion that hold what the model thought before it. Of several the first
+/// is sent back: the others say the same, or less.
+const THOUGHTS: [&str; 3] = [DETAILS, DEMANDED, "reasoning"];
+/// Ollama's field for the same.
+const THINKING: &str = "thinking";
 /// The field of a call in which Gemini signs it.
 const EXTRA: &str = "extra_content";
 
+/// The replies that go back with what was thought before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SentBack {
+    /// Those of which it is known.
+    Known,
+    /// All of them, some with an empty text: the server has refused a conversation without.
+    All,
+    /// None: the server has refused the field.
+    Nothing,
+}
+
 /// Returns what the server wants back with `message`; null if there is nothing.
 pub(super) fn of_message(message: &Value) -> Value {
-    match message[THOUGHTS].as_str() {
-        Some(thoughts) if !thoughts.is_empty() => json!({ THOUGHTS: thoughts }),
-        Some(_) | None => Value::Null,
+    let field = THOUGHTS.into_iter().find(|field| holds_something(&message[*field]));
+    field.map_or(Value::Null, |field| json!({ field: message[field] }))
+}
+
+/// Returns what Ollama takes back with `message`; null if there is nothing.
+pub(super) fn of_ollamas_message(message: &Value) -> Value {
+    if holds_something(&message[THINKING]) {
+        json!({ THINKING: message[THINKING] })
+    } else {
+        Value::Null
+    }
+}
+
+fn holds_something(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     }
 }
 
@@ -26,14 +63,40 @@ pub(super) fn of_call(call: &Value) -> Value {
 }
 
 /// Adds the thoughts to the replies that were `written` from `messages`. A server that sends
-/// reasoning demands the field with every reply that calls; an empty text satisfies it.
-pub(super) fn write_thoughts(written: &mut [Value], messages: &[Message]) {
-    let thoughts = |origin: Option<&ReplyOrigin>| origin.and_then(|origin| origin.carried.get(THOUGHTS)).cloned();
-    let thinks = origins(messages).any(|origin| thoughts(origin).is_some());
+/// `reasoning_content` demands it with each reply, also with those that another model gave; an
+/// empty text satisfies it.
+pub(super) fn write_thoughts(written: &mut [Value], messages: &[Message], sent_back: SentBack) {
+    let own = |origin: Option<&ReplyOrigin>| {
+        let carried = &origin?.carried;
+        THOUGHTS
+            .into_iter()
+            .find_map(|field| Some((field, carried.get(field)?.clone())))
+    };
+    let is_with_all = match sent_back {
+        SentBack::Nothing => return,
+        SentBack::All => true,
+        SentBack::Known => origins(messages).any(|origin| own(origin).is_some_and(|(field, _)| field == DEMANDED)),
+    };
     for (reply, origin) in replies(written).zip(origins(messages)) {
-        let has_calls = reply.get("tool_calls").is_some();
-        if let Some(thoughts) = thoughts(origin).or_else(|| (thinks && has_calls).then(|| json!(""))) {
-            reply[THOUGHTS] = thoughts;
+        let empty = is_with_all.then(|| (DEMANDED, json!("")));
+        if let Some((field, thoughts)) = own(origin).or(empty) {
+            reply[field] = thoughts;
+        }
+    }
+}
+
+/// Adds the thoughts to the replies that were `written` for Ollama from `messages`, as far as its
+/// templates write them: behind the last words of the user. Earlier ones would only be sent.
+pub(super) fn write_thinking(written: &mut [Value], messages: &[Message]) {
+    let question = written.iter().rposition(|message| message["role"] == "user");
+    let replies = written
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, message)| message["role"] == "assistant");
+    for ((place, reply), origin) in replies.zip(origins(messages)) {
+        let thoughts = origin.and_then(|origin| origin.carried.get(THINKING));
+        if let Some(thoughts) = thoughts.filter(|_| Some(place) > question) {
+            reply[THINKING] = thoughts.clone();
         }
     }
 }
@@ -52,6 +115,12 @@ pub(super) fn write_signatures(written: &mut [Value], messages: &[Message]) {
     }
 }
 
+/// Tells whether `words`, in lower case, demand thoughts that a request did not send back.
+pub(super) fn are_thoughts_demanded(words: &str) -> bool {
+    let demands = ["must be passed back", "is missing", "missing field"];
+    words.contains(DEMANDED) && demands.iter().any(|demand| words.contains(demand))
+}
+
 /// Tells whether `words`, in lower case, refuse the thoughts that `body` sends back.
 pub(super) fn are_thoughts_refused(words: &str, body: &Value) -> bool {
     let refusals = [
@@ -64,10 +133,21 @@ pub(super) fn are_thoughts_refused(words: &str, body: &Value) -> bool {
         "unexpected",
         "remove",
     ];
-    let messages = body["messages"].as_array();
-    words.contains(THOUGHTS)
-        && refusals.iter().any(|refusal| words.contains(refusal))
-        && messages.is_some_and(|messages| messages.iter().any(|message| message.get(THOUGHTS).is_some()))
+    let messages = || body["messages"].as_array().into_iter().flatten();
+    let is_sent = |field: &str| messages().any(|message| message.get(field).is_some());
+    let mut sent = THOUGHTS.into_iter().filter(|field| is_sent(field));
+    refusals.iter().any(|refusal| words.contains(refusal)) && sent.any(|field| names(words, field))
+}
+
+/// Tells whether `words` hold `field` as a whole name: `reasoning` begins the names of others.
+fn names(words: &str, field: &str) -> bool {
+    let is_part = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'))
+    };
+    words.match_indices(field).any(|(start, _)| {
+        let (before, behind) = (&words[..start], &words[start + field.len()..]);
+        !is_part(before.chars().next_back()) && !is_part(behind.chars().next())
+    })
 }
 
 fn replies(written: &mut [Value]) -> impl Iterator<Item = &mut Value> {
@@ -93,65 +173,148 @@ mod tests {
         }
     }
 
+    fn carrying(carried: Value) -> Message {
+        reply(Some(ReplyOrigin {
+            model: "m".to_owned(),
+            carried,
+            ..ReplyOrigin::default()
+        }))
+    }
+
     fn calling(id: &str) -> Value {
         json!({ "role": "assistant", "content": "", "tool_calls": [{ "id": id }] })
     }
 
+    fn with(mut message: Value, field: &str, value: Value) -> Value {
+        message[field] = value;
+        message
+    }
+
     #[test]
-    fn each_reply_gets_back_its_own() {
+    fn each_reply_gets_back_its_own_and_others_an_empty_one_where_it_is_demanded() {
         let origin = ReplyOrigin {
             model: "m".to_owned(),
             carried: of_message(&json!({ "content": "x", "reasoning_content": "Hm." })),
             of_calls: [("a".to_owned(), of_call(&json!({ "extra_content": { "google": "s" } })))].into(),
         };
         let messages = [reply(Some(origin)), reply(None), reply(None)];
-        let mut written = [
-            json!({ "role": "user" }),
-            calling("a"),
-            calling("b"),
-            json!({ "role": "assistant", "content": "x" }),
-        ];
-        write_thoughts(&mut written, &messages);
-        write_signatures(&mut written, &messages);
-        let mut first = calling("a");
-        first["reasoning_content"] = json!("Hm.");
+        let said = json!({ "role": "assistant", "content": "x" });
+        let before = [json!({ "role": "user" }), calling("a"), calling("b"), said.clone()];
+        let mut first = with(calling("a"), "reasoning_content", json!("Hm."));
         first["tool_calls"][0]["extra_content"] = json!({ "google": "s" });
-        let mut second = calling("b");
-        second["reasoning_content"] = json!("");
-        let rest = [
+        let expected = [
             json!({ "role": "user" }),
-            json!({ "role": "assistant", "content": "x" }),
+            first,
+            with(calling("b"), "reasoning_content", json!("")),
+            with(said, "reasoning_content", json!("")),
         ];
-        let [user, last] = rest;
-        assert_eq!(written, [user, first, second, last]);
+        let mut written = before;
+        write_thoughts(&mut written, &messages, SentBack::Known);
+        write_signatures(&mut written, &messages);
+        assert_eq!(written, expected);
     }
 
     #[test]
-    fn a_server_that_sent_none_gets_none() {
+    fn each_server_gets_its_own_field_and_no_other_one() {
+        let details = json!([{ "type": "reasoning.text", "text": "Hm.", "signature": "s" }]);
+        for (sent, wanted) in [
+            (
+                json!({ "reasoning_details": details, "reasoning": "Hm." }),
+                json!({ "reasoning_details": details }),
+            ),
+            (
+                json!({ "reasoning_details": [], "reasoning": "Hm.", "reasoning_content": null }),
+                json!({ "reasoning": "Hm." }),
+            ),
+            (
+                json!({ "reasoning_content": "Hm.", "reasoning": "Hm." }),
+                json!({ "reasoning_content": "Hm." }),
+            ),
+        ] {
+            let carried = of_message(&sent);
+            assert_eq!(carried, wanted);
+            let mut written = [calling("a")];
+            write_thoughts(&mut written, &[carrying(carried)], SentBack::Known);
+            let (field, value) = wanted.as_object().unwrap().iter().next().unwrap();
+            assert_eq!(written, [with(calling("a"), field, value.clone())]);
+        }
+    }
+
+    #[test]
+    fn a_server_that_sent_none_gets_none_until_it_demands_them() {
         assert_eq!(
-            of_message(&json!({ "content": "x", "reasoning_content": "" })),
+            of_message(&json!({ "content": "x", "reasoning_content": "", "reasoning": null })),
             Value::Null
         );
         assert_eq!(of_call(&json!({ "id": "a" })), Value::Null);
         let mut written = [calling("a")];
         let messages = [reply(Some(ReplyOrigin::default()))];
-        write_thoughts(&mut written, &messages);
+        write_thoughts(&mut written, &messages, SentBack::Known);
         write_signatures(&mut written, &messages);
+        assert_eq!(written, [calling("a")]);
+        write_thoughts(&mut written, &messages, SentBack::All);
+        assert_eq!(written, [with(calling("a"), "reasoning_content", json!(""))]);
+        let mut written = [calling("a")];
+        let messages = [carrying(json!({ "reasoning_content": "Hm." }))];
+        write_thoughts(&mut written, &messages, SentBack::Nothing);
         assert_eq!(written, [calling("a")]);
     }
 
     #[test]
+    fn ollama_gets_the_thoughts_of_the_loop_that_it_is_in() {
+        let thought = |text: &str| carrying(of_ollamas_message(&json!({ "content": "", "thinking": text })));
+        let messages = [thought("One."), thought("Two."), reply(None), thought("")];
+        let user = || json!({ "role": "user", "content": "Go on." });
+        let mut written = [user(), calling("a"), user(), calling("b"), calling("c"), calling("d")];
+        write_thinking(&mut written, &messages);
+        let expected = [
+            user(),
+            calling("a"),
+            user(),
+            with(calling("b"), "thinking", json!("Two.")),
+            calling("c"),
+            calling("d"),
+        ];
+        assert_eq!(written, expected);
+    }
+
+    #[test]
     fn a_refusal_of_thoughts_is_told_from_a_demand_for_them() {
-        let body = json!({ "messages": [{ "role": "assistant", "reasoning_content": "Hm." }] });
-        assert!(are_thoughts_refused(
-            "extra inputs are not permitted: reasoning_content",
-            &body
-        ));
-        let demand = "the reasoning_content in the thinking mode must be passed back to the api.";
-        assert!(!are_thoughts_refused(demand, &body));
-        assert!(!are_thoughts_refused(
-            "unknown field reasoning_content",
-            &json!({ "messages": [] })
-        ));
+        let sending = |field: &str| json!({ "messages": [{ "role": "assistant", field: "Hm." }] });
+        for (field, words) in [
+            (
+                "reasoning_content",
+                "extra inputs are not permitted: messages.2.reasoning_content",
+            ),
+            (
+                "reasoning_content",
+                "('messages.1' : property 'reasoning_content' is unsupported)",
+            ),
+            (
+                "reasoning",
+                "property 'reasoning' is unsupported, did you mean 'role'?",
+            ),
+            (
+                "reasoning",
+                "messages[4].reasoning: reasoning is not supported with this model",
+            ),
+        ] {
+            assert!(are_thoughts_refused(words, &sending(field)), "{words}");
+            assert!(!are_thoughts_refused(words, &json!({ "messages": [] })), "{words}");
+            assert!(!are_thoughts_demanded(words), "{words}");
+        }
+        for words in [
+            "unsupported value: 'reasoning_effort' does not support 'low' with this model",
+            "property 'reasoning_content' is unsupported",
+        ] {
+            assert!(!are_thoughts_refused(words, &sending("reasoning")), "{words}");
+        }
+        for words in [
+            "the `reasoning_content` in the thinking mode must be passed back to the api.",
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        ] {
+            assert!(are_thoughts_demanded(words), "{words}");
+            assert!(!are_thoughts_refused(words, &sending("reasoning_content")), "{words}");
+        }
     }
 }

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 /// Most calls of one reply that are gathered: looking for one among them takes time.
 const MOST_CALLS: usize = 1_024;
+/// Most entries of what the model thought, where a server lists them.
+const MOST_DETAILS: usize = 1_024;
 
 /// Adds a chunk to the answer, and returns whether the reply is finished.
 ///
@@ -45,7 +47,7 @@ pub(super) fn add(answer: &mut Value, chunk: Value) -> Result<bool, String> {
 }
 
 /// Returns the text that the last chunks wrote on: the arguments of the last call, or else the text
-/// of the reply.
+/// of the reply, or what the model thinks before both.
 pub(super) fn written_on(answer: &mut Value) -> Option<&mut String> {
     let message = answer.pointer_mut("/choices/0/message")?;
     let has_calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
@@ -53,7 +55,10 @@ pub(super) fn written_on(answer: &mut Value) -> Option<&mut String> {
         let call = message["tool_calls"].as_array_mut()?.last_mut()?;
         return text(call.pointer_mut("/function/arguments")?);
     }
-    text(message.get_mut("content")?)
+    let fields = ["content", "reasoning_content", "reasoning"];
+    let is_begun = |field: &&str| message[*field].as_str().is_some_and(|text| !text.is_empty());
+    let field = fields.into_iter().find(is_begun).unwrap_or("content");
+    text(message.get_mut(field)?)
 }
 
 /// Ends an answer as the server does at the length limit.
@@ -74,10 +79,15 @@ fn is_reason(value: &Value) -> bool {
 }
 
 fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), String> {
-    for key in ["content", "refusal", "reasoning_content"] {
+    for key in ["content", "refusal", "reasoning_content", "reasoning"] {
         let text = text_of(&delta.remove(key).unwrap_or_default());
         if !text.is_empty() {
             append(&mut message[key], &text);
+        }
+    }
+    if let Some(Value::Array(details)) = delta.remove("reasoning_details") {
+        for detail in details {
+            add_detail(&mut message["reasoning_details"], detail)?;
         }
     }
     let Some(Value::Array(calls)) = delta.remove("tool_calls") else {
@@ -90,6 +100,36 @@ fn add_delta(message: &mut Value, mut delta: Map<String, Value>) -> Result<(), S
     for call in calls {
         add_call(gathered, call)?;
     }
+    Ok(())
+}
+
+/// Adds a piece of what the model thought to `OpenRouter`'s list of it. A text comes in pieces, its
+/// signature in the last one, all of the same kind and index: sent back in pieces, it would not fit
+/// its signature. What is encrypted comes whole, and may have the index of a text.
+fn add_detail(gathered: &mut Value, piece: Value) -> Result<(), String> {
+    if !gathered.is_array() {
+        *gathered = json!([]);
+    }
+    let gathered = gathered.as_array_mut().ok_or("no list of details")?;
+    let (kind, index) = (&piece["type"], &piece["index"]);
+    let is_in_pieces = *kind == "reasoning.text" || *kind == "reasoning.summary";
+    let begun = gathered
+        .last_mut()
+        .filter(|last| is_in_pieces && last["type"] == *kind && last["index"] == *index);
+    if let (Some(Value::Object(begun)), Value::Object(piece)) = (begun, &piece) {
+        for (key, value) in piece.iter().filter(|(_, value)| !value.is_null()) {
+            let place = begun.entry(key.as_str()).or_insert(Value::Null);
+            match value.as_str() {
+                Some(text) if key == "text" || key == "summary" => append(place, text),
+                _ => value.clone_into(place),
+            }
+        }
+        return Ok(());
+    }
+    if gathered.len() == MOST_DETAILS {
+        return Err(format!("the reply lists more than {MOST_DETAILS} thoughts"));
+    }
+    gathered.push(piece);
     Ok(())
 }
 
@@ -272,6 +312,37 @@ mod tests {
     }
 
     #[test]
+    fn pieces_of_a_signed_thought_become_the_one_that_was_signed() {
+        let detail = |detail: Value| delta(&json!({ "reasoning": "x", "reasoning_details": [detail] }));
+        let text = |text: &str, index: u64| detail(json!({ "type": "reasoning.text", "text": text, "index": index }));
+        let encrypted =
+            |data: &str| json!({ "type": "reasoning.encrypted", "data": data, "id": data, "index": 0, "format": null });
+        let (answer, _) = whole(&[
+            text("Let me", 0),
+            text(" see.", 0),
+            detail(
+                json!({ "type": "reasoning.text", "text": null, "signature": "s", "format": "f", "index": 0 }),
+            ),
+            text("And", 1),
+            detail(encrypted("a")),
+            detail(encrypted("b")),
+            detail(json!(7)),
+        ]);
+        let message = &answer["choices"][0]["message"];
+        assert_eq!(
+            message["reasoning_details"],
+            json!([
+                { "type": "reasoning.text", "text": "Let me see.", "signature": "s", "format": "f", "index": 0 },
+                { "type": "reasoning.text", "text": "And", "index": 1 },
+                encrypted("a"),
+                encrypted("b"),
+                7,
+            ])
+        );
+        assert_eq!(message["reasoning"], "x".repeat(7));
+    }
+
+    #[test]
     fn chunks_that_are_no_objects_where_they_should_be_are_passed_over() {
         let function = |function: &Value| delta(&json!({ "tool_calls": [{ "index": 0, "function": function }] }));
         let (answer, _) = whole(&[
@@ -294,6 +365,11 @@ mod tests {
         let said = delta(&json!({ "content": "He" }));
         let called = piece(&json!(0), &json!("a"), &json!("f"), "{\"x\":");
         assert_eq!(written(std::slice::from_ref(&said)), (Some("He".to_owned()), true));
+        let thought = |field: &str| delta(&json!({ "content": "", field: "Hm" }));
+        for thought in [thought("reasoning_content"), thought("reasoning")] {
+            assert_eq!(written(std::slice::from_ref(&thought)), (Some("Hm".to_owned()), true));
+            assert_eq!(written(&[thought, said.clone()]), (Some("He".to_owned()), true));
+        }
         assert_eq!(written(&[said, called]), (Some("{\"x\":".to_owned()), true));
         assert_eq!(written(&[]), (None, false));
     }

@@ -8,7 +8,7 @@ use crate::conversation::{ToolCall, ToolResult};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens};
-use crate::llm::provider::{chunks, endpoint, role_messages, tool_names};
+use crate::llm::provider::{carried, chunks, endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
@@ -86,9 +86,11 @@ impl Provider for OllamaServer {
                 "content": result.output,
             })
         };
+        let mut messages = role_messages::messages(prompt, call, result, show);
+        carried::write_thinking(&mut messages, prompt.messages);
         let mut body = json!({
             "model": self.info.model,
-            "messages": role_messages::messages(prompt, call, result, show),
+            "messages": messages,
             "stream": self.options.stream,
             "keep_alive": self.keep_alive,
             "options": { "num_ctx": self.info.window },
@@ -131,7 +133,7 @@ impl Provider for OllamaServer {
             cut: answer["done_reason"] == "length",
             repetition: None,
             refusal: None,
-            carried: Value::Null,
+            carried: carried::of_ollamas_message(message),
             unread: None,
             // Older servers omit the count when the whole prompt was cached.
             counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {
@@ -153,8 +155,10 @@ impl Provider for OllamaServer {
         };
         let mut message = event.remove("message").unwrap_or_default();
         let gathered = &mut answer["message"];
-        if let Some(text) = message["content"].as_str() {
-            chunks::append(&mut gathered["content"], text);
+        for field in ["content", "thinking"] {
+            if let Some(text) = message[field].as_str() {
+                chunks::append(&mut gathered[field], text);
+            }
         }
         if let Value::Array(calls) = chunks::taken(&mut message, "tool_calls") {
             match &mut gathered["tool_calls"] {
@@ -169,9 +173,11 @@ impl Provider for OllamaServer {
         Ok(answer["done"] == true)
     }
 
-    /// Calls come whole: only the text grows.
+    /// Calls come whole: only the text grows, and the thoughts before it.
     fn written_on<'answer>(&self, answer: &'answer mut Value) -> Option<&'answer mut String> {
-        chunks::text(answer.pointer_mut("/message/content")?)
+        let message = answer.get_mut("message")?;
+        let is_begun = message["content"].as_str().is_some_and(|text| !text.is_empty());
+        chunks::text(message.get_mut(if is_begun { "content" } else { "thinking" })?)
     }
 
     fn end_at_limit(&self, answer: &mut Value) {

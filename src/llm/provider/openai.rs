@@ -1,8 +1,5 @@
 //! OpenAI's chat completions API, which LM Studio and most other servers offer as well.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
-
 use async_trait::async_trait;
 use reqwest::Url;
 use reqwest::header::AUTHORIZATION;
@@ -11,6 +8,7 @@ use serde_json::{Value, json};
 use crate::conversation::{ToolCall, ToolResult};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
+use crate::llm::provider::adaptations::Adaptations;
 use crate::llm::provider::{
     Answer, LoadedWindow, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens,
 };
@@ -37,18 +35,6 @@ enum Kind {
     Azure,
     LmStudio,
     Other,
-}
-
-/// Changes to later requests, as a server's refusals demand them. They are forgotten when the
-/// process ends.
-#[derive(Default)]
-struct Adaptations {
-    no_stream: AtomicBool,
-    no_stream_options: AtomicBool,
-    /// Newer models refuse `max_tokens`, older servers know nothing else.
-    max_completion_tokens: AtomicBool,
-    /// Some servers send thoughts and refuse to get them back.
-    no_thoughts: AtomicBool,
 }
 
 /// Returns the provider for OpenAI, or for a server that speaks its protocol.
@@ -146,12 +132,10 @@ impl Provider for OpenAiServer {
             |result: &ToolResult| json!({ "role": "tool", "tool_call_id": result.call.id, "content": result.output });
         let mut messages = role_messages::messages(prompt, call, result, show);
         carried::write_signatures(&mut messages, prompt.messages);
-        if !self.adaptations.no_thoughts.load(Relaxed) {
-            carried::write_thoughts(&mut messages, prompt.messages);
-        }
-        let stream = self.options.stream && !self.adaptations.no_stream.load(Relaxed);
+        carried::write_thoughts(&mut messages, prompt.messages, self.adaptations.thoughts());
+        let stream = self.options.stream && self.adaptations.may_stream();
         let mut body = json!({ "model": self.info.model, "messages": messages, "stream": stream });
-        if stream && !self.adaptations.no_stream_options.load(Relaxed) {
+        if stream && self.adaptations.takes_stream_options() {
             body["stream_options"] = json!({ "include_usage": true });
         }
         if let Some(tools) = role_messages::functions(prompt) {
@@ -161,14 +145,7 @@ impl Provider for OpenAiServer {
             body["response_format"] =
                 json!({ "type": "json_schema", "json_schema": { "name": "reply", "schema": form } });
         }
-        if let Some(max_tokens) = self.max_tokens {
-            let key = if self.adaptations.max_completion_tokens.load(Relaxed) {
-                "max_completion_tokens"
-            } else {
-                "max_tokens"
-            };
-            body[key] = json!(max_tokens);
-        }
+        set(&mut body, self.adaptations.longest_reply(), self.max_tokens.as_ref());
         let SamplingOptions {
             temperature: _,
             seed: _,
@@ -240,27 +217,7 @@ impl Provider for OpenAiServer {
     }
 
     fn adapt(&self, refusal: &str, body: &Value) -> bool {
-        let learned = &self.adaptations;
-        let words = refusal.to_lowercase();
-        let is_unknown = |field: &str| body.get(field).is_some() && words.contains(field);
-        let refusals = ["not support", "n't support", "unsupported"];
-        let refuses_stream = words.contains("stream") && refusals.iter().any(|refusal| words.contains(refusal));
-        // Requests that were sent at the same time are refused for the same reason. Each of them is
-        // sent again, whichever was the first to learn it.
-        if is_unknown("stream_options") {
-            learned.no_stream_options.store(true, Relaxed);
-        } else if is_unknown("max_completion_tokens") {
-            learned.max_completion_tokens.store(false, Relaxed);
-        } else if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
-            learned.max_completion_tokens.store(true, Relaxed);
-        } else if carried::are_thoughts_refused(&words, body) {
-            learned.no_thoughts.store(true, Relaxed);
-        } else if body["stream"] == true && refuses_stream {
-            learned.no_stream.store(true, Relaxed);
-        } else {
-            return false;
-        }
-        true
+        self.adaptations.learn(refusal, body)
     }
 
     async fn takes_native_calls(&self, _transport: &Transport) -> bool {

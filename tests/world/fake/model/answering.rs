@@ -77,9 +77,7 @@ fn refusal(inner: &Inner, request: &Request) -> Option<String> {
     if inner.takes_no_tools && !request.offered.is_empty() {
         return Some(format!("{} does not support tools", request.model));
     }
-    if inner.thinking == thinking::Thinking::Demanded
-        && let Some(words) = thinking::refusal(request)
-    {
+    if let Some(words) = thinking::refusal(inner.thinking, request) {
         return Some(words);
     }
     let mut fields = inner.refused_fields.iter();
@@ -108,9 +106,11 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
             violations,
             sessions,
             rules,
+            thinking: thinks,
             ..
         } = &mut *inner;
         violations.extend(check::violations(&request, rules, sessions));
+        violations.extend(thinking::violation(*thinks, &request));
         inner.requests.push(request.clone());
         if let Some(words) = refusal(&inner, &request) {
             drop(inner);
@@ -153,9 +153,8 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
                 shared.lock().violations.insert(error);
             }
             let mut body = wire::reply_body(&request, &step.answer);
-            if shared.lock().thinking == thinking::Thinking::Demanded {
-                thinking::add(&request, &mut body);
-            }
+            let thinks = shared.lock().thinking;
+            thinking::add(thinks, &request, step.answer.thought.as_deref(), &mut body);
             if shared.lock().counts_nothing {
                 wire::take_counts_out(&mut body);
             }

@@ -29,6 +29,8 @@ pub struct Answer {
     /// What the model says instead of an answer, where it refuses one; nothing where a filter of
     /// its provider does.
     pub refusal: Option<String>,
+    /// What the model thinks before its answer, where it thinks and this is not the usual.
+    pub thought: Option<String>,
     /// The time that the model thinks before its answer.
     pub thinks: Option<Duration>,
     /// The seconds for which requests are refused with 429 instead.
@@ -359,6 +361,11 @@ impl<'model> Script<'model> {
     /// Makes the server end the step before at its length limit.
     pub fn cut(self) -> Self {
         self.last(|step| step.answer.is_cut = true)
+    }
+
+    /// Gives the step before another thought.
+    pub fn thinking_of(self, thought: &str) -> Self {
+        self.last(|step| step.answer.thought = Some(thought.to_owned()))
     }
 
     /// Gives the step before another comment.

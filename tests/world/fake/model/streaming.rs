@@ -122,12 +122,7 @@ fn chat_completion(request: &Request, whole: &Value, no_reason: &Value) -> Vec<S
     let delta =
         |delta: Value| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": no_reason, "logprobs": null }]));
     let mut chunks = vec![delta(json!({ "role": "assistant", "content": "" }))];
-    let thought = choice["message"]["reasoning_content"].as_str().unwrap_or_default();
-    chunks.extend(
-        pieces(thought)
-            .iter()
-            .map(|piece| delta(json!({ "reasoning_content": piece }))),
-    );
+    chunks.extend(thoughts(&choice["message"]).into_iter().map(&delta));
     let text = choice["message"]["content"].as_str().unwrap_or_default();
     chunks.extend(pieces(text).iter().map(|piece| delta(json!({ "content": piece }))));
     let refusal = choice["message"]["refusal"].as_str().unwrap_or_default();
@@ -161,17 +156,44 @@ fn chat_completion(request: &Request, whole: &Value, no_reason: &Value) -> Vec<S
     events
 }
 
+/// Returns the pieces of what the model thought. `OpenRouter` has them twice, and the signature of a
+/// text in a piece of its own; what is encrypted comes as a whole.
+fn thoughts(message: &Value) -> Vec<Value> {
+    let Some(details) = message["reasoning_details"].as_array() else {
+        let of = |key: &'static str| {
+            let text = message[key].as_str().unwrap_or_default();
+            pieces(text).into_iter().map(move |piece| json!({ key: piece }))
+        };
+        return of("reasoning_content").chain(of("reasoning")).collect();
+    };
+    let mut deltas = Vec::new();
+    for detail in details {
+        let mut rest = detail.clone();
+        let text = rest.as_object_mut().and_then(|rest| rest.remove("text"));
+        for piece in pieces(text.as_ref().and_then(Value::as_str).unwrap_or_default()) {
+            let part = json!({ "type": detail["type"], "text": piece, "format": detail["format"], "index": detail["index"] });
+            deltas.push(json!({ "reasoning": piece, "reasoning_details": [part] }));
+        }
+        deltas.push(json!({ "reasoning_details": [rest] }));
+    }
+    deltas
+}
+
 fn ollama(whole: &Value) -> Vec<String> {
     let line = |message: Value| {
         let line =
             json!({ "model": whole["model"], "created_at": whole["created_at"], "message": message, "done": false });
         format!("{line}\n")
     };
+    let thought = whole["message"]["thinking"].as_str().unwrap_or_default();
+    let thoughts = pieces(thought)
+        .into_iter()
+        .map(|piece| line(json!({ "role": "assistant", "content": "", "thinking": piece })));
     let text = whole["message"]["content"].as_str().unwrap_or_default();
     let said = pieces(text)
         .into_iter()
         .map(|piece| line(json!({ "role": "assistant", "content": piece })));
-    let mut lines: Vec<String> = said.collect();
+    let mut lines: Vec<String> = thoughts.chain(said).collect();
     for call in whole["message"]["tool_calls"].as_array().into_iter().flatten() {
         lines.push(line(
             json!({ "role": "assistant", "content": "", "tool_calls": [call] }),
