@@ -148,6 +148,13 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
     if reply.repetition.is_some() {
         return Some("The reply repeated the same text over and over, and was ended there; write it once".to_owned());
     }
+    if reply.cut && reply.is_only_thought() {
+        return Some(
+            "The reply was cut at the length limit while it was still thought about; \
+             think less, and reply sooner"
+                .to_owned(),
+        );
+    }
     if reply.cut {
         return Some(
             "The reply was cut at the length limit before its end; send a shorter one, \
@@ -162,6 +169,9 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
             position(&reply.text, fault.at),
             fault.what
         ));
+    }
+    if reply.is_only_thought() {
+        return Some("The reply holds thoughts alone, which nobody reads; reply behind them".to_owned());
     }
     found
         .ends_in_thought

@@ -184,5 +184,14 @@ pub struct Reply {
     pub cut: bool,
     /// The repetition that the reply was ended for, and that is cut down to one occurrence.
     pub repetition: Option<Repetition>,
+    /// Whether the model thought before the reply, as far as its server tells thoughts from words.
+    pub thought: bool,
     pub usage: Usage,
+}
+
+impl Reply {
+    /// Tells whether all that came of the reply is what the model thought before it.
+    pub fn is_only_thought(&self) -> bool {
+        self.thought && self.calls.is_empty() && self.broken_calls.is_empty() && self.text.trim().is_empty()
+    }
 }

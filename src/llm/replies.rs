@@ -60,7 +60,9 @@ pub(super) fn read(answer: Answer, asked: AnsweredRequest<'_>) -> (Reply, Option
         }
         calls.push(ToolCall { id, tool, args });
     }
-    let is_kept = !calls.is_empty() || (asked.is_native && !answer.carried.is_null());
+    // A thought that was cut led to nothing, and would be sent with each later request.
+    let is_whole_thought = asked.is_native && !answer.carried.is_null() && !answer.cut;
+    let is_kept = !calls.is_empty() || is_whole_thought;
     let origin = is_kept.then(|| origin(asked.model, answer.carried, of_calls));
     let reply = Reply {
         text: answer.text,
@@ -68,6 +70,7 @@ pub(super) fn read(answer: Answer, asked: AnsweredRequest<'_>) -> (Reply, Option
         broken_calls,
         cut: answer.cut,
         repetition: answer.repetition,
+        thought: answer.thoughts.is_some(),
         usage,
     };
     (reply, origin)
@@ -171,6 +174,11 @@ mod tests {
             of_calls: BTreeMap::new(),
         };
         assert_eq!(origin, Some(expected));
+        let cut = Answer {
+            cut: true,
+            ..thoughts(3)
+        };
+        assert_eq!(read(cut, asked(&[])).1, None);
         let (_, origin) = read(thoughts(MOST_CARRIED), asked(&[]));
         assert_eq!(origin, Some(ReplyOrigin::default()));
         let in_json = AnsweredRequest {

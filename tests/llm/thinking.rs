@@ -234,6 +234,73 @@ async fn a_server_that_refuses_thoughts_is_asked_without_from_then_on() {
     }
 }
 
+#[tokio::test]
+async fn a_reply_of_thoughts_alone_is_no_answer_with_any_provider() {
+    for provider in PROVIDERS {
+        for is_cut in [false, true] {
+            let model = Model::start().await;
+            model.thinks();
+            let script = model.says("").thinking_of("Perhaps {\"comment\": \"Greeted.\", \"done\": true}?");
+            if is_cut {
+                script.cut();
+            }
+            let mut chat = chat(&llm(&model, provider), true);
+            let reply = chat.get_response().await.unwrap();
+            assert!(reply.is_only_thought(), "{provider:?}: {reply:?}");
+            let unreadable = decode::turn(&reply).unwrap_err().to_string();
+            let expected = if is_cut {
+                "The reply was cut at the length limit while it was still thought about"
+            } else {
+                "The reply holds thoughts alone"
+            };
+            assert!(unreadable.starts_with(expected), "{provider:?}: {unreadable}");
+
+            chat.send_user_message(&clean(&unreadable));
+            model.done("Greeted.");
+            assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+            let sent = model.requests().pop().unwrap().body["messages"].to_string();
+            // A thought that led to nothing does not come back.
+            assert!(!is_cut || !sent.contains("Perhaps"), "{provider:?}: {sent}");
+            model.finish();
+        }
+    }
+}
+
+#[tokio::test]
+async fn thoughts_that_only_repeat_themselves_are_ended_with_every_provider() {
+    let line = "Wait, the next line is the same as this one, word for word.\n";
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.thinks();
+        // The rest would never come.
+        model.says("Well.").thinking_of(&line.repeat(500)).halts();
+        let reply = chat(&llm(&model, provider), false).get_response().await.unwrap();
+        assert!(reply.cut && reply.is_only_thought(), "{provider:?}: {reply:?}");
+        // They are paid, though nobody has counted them.
+        assert!(reply.usage.output > 300, "{provider:?}: {:?}", reply.usage);
+        assert_eq!(reply.repetition.unwrap().piece, line, "{provider:?}");
+        model.until_hung_up(1).await;
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn thoughts_count_where_the_server_counts_nothing() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        model.thinks();
+        model.counts_nothing();
+        model.done("Greeted.").thinking_of(&"Hello, reader. ".repeat(500));
+        let reply = chat(&llm(&model, provider), true).get_response().await.unwrap();
+        assert!(
+            (2_000..3_000).contains(&reply.usage.output),
+            "{provider:?}: {:?}",
+            reply.usage
+        );
+        model.finish();
+    }
+}
+
 /// Returns a configuration in which `fallback`, behind Anthropic's protocol, takes the place of
 /// `model`.
 fn with_fallback(model: &Model, provider: ProviderName, fallback: &Model) -> Config {

@@ -88,13 +88,25 @@ async fn read_reply<T>(
         });
         if attempt > re_asks {
             return Err(Interruption::unreadable(format!(
-                "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
-                unreadable.what
+                "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}{}",
+                unreadable.what,
+                remedy(&reply)
             )));
         }
         let quoted = take_out_if_long(claim, chat, reply.cut);
         let question = format!("{quoted}Your reply could not be used: {unreadable}\nReply again.");
         chat.send_user_message(&claim.services.redactor.clean(&question));
+    }
+}
+
+/// Returns what the operator can do about replies of which the model's thoughts leave no room for a
+/// word; nothing about others.
+fn remedy(reply: &Reply) -> &'static str {
+    if reply.cut && reply.is_only_thought() {
+        " (the model thinks until its replies are cut: raise its max_tokens or context_length, or lower its \
+         reasoning_effort)"
+    } else {
+        ""
     }
 }
 

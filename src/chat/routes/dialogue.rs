@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::record::usage::ModelCall;
 use crate::chat::desk::Desk;
+use crate::conversation::decode;
 use crate::conversation::{Message, Reply, ToolResult, ToolSpec, Usage};
 use crate::llm::chat::{Chat, UnusedReply};
 use crate::llm::error::LlmError;
@@ -91,6 +92,22 @@ impl<'a> Dialogue<'a> {
                 reply => return reply.map_err(|error| error.to_string()),
             }
         }
+    }
+
+    /// Returns the model's next reply that says or calls something. One that is empty, or holds
+    /// nothing but thoughts, is asked for once more: a person would hear nothing.
+    pub(super) async fn reply_in_words(&mut self) -> Result<Reply, String> {
+        let is_empty = |reply: &Reply| reply.calls.is_empty() && decode::without_thinking(&reply.text).is_empty();
+        let reply = self.reply().await?;
+        if !is_empty(&reply) {
+            return Ok(reply);
+        }
+        self.say("Your reply was empty. Say what you mean outside of your thoughts.");
+        let reply = self.reply().await?;
+        if is_empty(&reply) {
+            return Err("the model's replies are empty".to_owned());
+        }
+        Ok(reply)
     }
 
     /// Returns the model's window in tokens.

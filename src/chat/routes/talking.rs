@@ -57,7 +57,7 @@ pub(in crate::chat) async fn talk(
     };
     let mut dialogue = Dialogue::begin(desk, model, beginning(desk, session, tools)).await;
     dialogue.show(&format!("{text}{}", sight.words), sight.pictures.clone());
-    let reply = dialogue.reply().await;
+    let reply = dialogue.reply_in_words().await;
     if let Err(error) = &reply {
         pictures::note_unanswered(desk, incoming, &sight.pictures, error);
     }
@@ -76,7 +76,7 @@ pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, fo
          \"confidence\":0.0}}."
     );
     dialogue.say(&asked);
-    let reply = dialogue.reply().await?;
+    let reply = dialogue.reply_in_words().await?;
     Ok(decode::without_thinking(&reply.text))
 }
 

@@ -206,6 +206,24 @@ fn native_calls_and_the_pseudo_tool_done_make_a_turn() {
 }
 
 #[test]
+fn a_reply_of_thoughts_alone_is_told_from_an_empty_one() {
+    let thought = |cut: bool| Reply {
+        cut,
+        thought: true,
+        ..Reply::default()
+    };
+    let told = |reply: &Reply| turn(reply).unwrap_err().what;
+    assert!(told(&thought(false)).starts_with("The reply holds thoughts alone"));
+    assert!(told(&thought(true)).starts_with("The reply was cut at the length limit while it was still thought about"));
+    let said = Reply {
+        text: "Hm.".to_owned(),
+        ..thought(false)
+    };
+    assert_eq!(told(&said), "The reply holds no JSON object");
+    assert_eq!(told(&Reply::default()), "The reply is empty");
+}
+
+#[test]
 fn thinking_is_taken_out_but_not_out_of_strings() {
     assert_eq!(
         without_thinking("<think>a {\"b\":1}</think>\n\nc < d {\"e\":\"<think>\"}"),

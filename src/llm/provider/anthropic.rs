@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::conversation::{Message, ReplyOrigin, ToolCall};
+use crate::conversation::{Message, ReplyOrigin, ToolCall, excerpt};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::provider::{
@@ -137,12 +137,17 @@ impl Provider for AnthropicServer {
         let count = |key: &str| tokens(&usage[key]).unwrap_or_default();
         let cached = count("cache_read_input_tokens");
         let cache_written = count("cache_creation_input_tokens");
+        let is_thought = !thoughts.is_empty();
+        let texts = thoughts
+            .iter()
+            .filter_map(|thought| thought["block"]["thinking"].as_str());
+        let thought_tokens: u64 = texts.map(excerpt::estimated_tokens).sum();
         // Only beside calls they are wanted back; of a reply that was cut while the model thought,
         // the last one is not signed and would be refused.
-        let carried = if thoughts.is_empty() || calls.is_empty() {
-            Value::Null
-        } else {
+        let carried = if is_thought && !calls.is_empty() {
             Value::Array(thoughts)
+        } else {
+            Value::Null
         };
         let text = text.join("\n");
         let explanation = answer["stop_details"]["explanation"].as_str();
@@ -154,6 +159,7 @@ impl Provider for AnthropicServer {
             cut: answer["stop_reason"] == "max_tokens" || answer["stop_reason"] == "model_context_window_exceeded",
             repetition: None,
             carried,
+            thoughts: is_thought.then_some(thought_tokens),
             unread: None,
             counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
                 input: fresh + cached + cache_written,
@@ -220,7 +226,11 @@ impl Provider for AnthropicServer {
             .as_array_mut()?
             .last_mut()?
             .get_mut("block")?;
-        let key = if block["type"] == "tool_use" { "input" } else { "text" };
+        let key = match block["type"].as_str() {
+            Some("tool_use") => "input",
+            Some("thinking") => "thinking",
+            _ => "text",
+        };
         chunks::text(block.get_mut(key)?)
     }
 

@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use crate::conversation::{Message, ReplyOrigin};
+use crate::conversation::{Message, ReplyOrigin, excerpt};
 
 /// The field that servers demand, be it empty.
 const DEMANDED: &str = "reasoning_content";
@@ -55,6 +55,18 @@ fn holds_something(value: &Value) -> bool {
         Value::Array(list) => !list.is_empty(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     }
+}
+
+/// Returns about how many tokens of thoughts are carried, if there are any. What is encrypted, and
+/// signatures, do not count: nobody knows what they stand for.
+pub(super) fn estimated_tokens(carried: &Value) -> Option<u64> {
+    let of = |thoughts: &Value| -> u64 {
+        let details = thoughts.as_array().into_iter().flatten();
+        let texts = details.flat_map(|detail| [&detail["text"], &detail["summary"]]);
+        let texts = texts.chain([thoughts]).filter_map(Value::as_str);
+        texts.map(excerpt::estimated_tokens).sum()
+    };
+    Some(carried.as_object()?.values().map(of).sum())
 }
 
 /// Returns what the server wants back with `call`; null if there is nothing.
@@ -233,6 +245,7 @@ mod tests {
         ] {
             let carried = of_message(&sent);
             assert_eq!(carried, wanted);
+            assert_eq!(estimated_tokens(&carried), Some(excerpt::estimated_tokens("Hm.")));
             let mut written = [calling("a")];
             write_thoughts(&mut written, &[carrying(carried)], SentBack::Known);
             let (field, value) = wanted.as_object().unwrap().iter().next().unwrap();
@@ -246,6 +259,7 @@ mod tests {
             of_message(&json!({ "content": "x", "reasoning_content": "", "reasoning": null })),
             Value::Null
         );
+        assert_eq!(estimated_tokens(&Value::Null), None);
         assert_eq!(of_call(&json!({ "id": "a" })), Value::Null);
         let mut written = [calling("a")];
         let messages = [reply(Some(ReplyOrigin::default()))];

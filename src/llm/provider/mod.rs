@@ -148,6 +148,8 @@ pub(crate) struct Answer {
     pub(crate) refusal: Option<String>,
     /// The part of the reply that the server wants back with it; null if there is none.
     pub(crate) carried: Value,
+    /// About how many tokens the model thought before the reply, where the server shows thoughts.
+    pub(crate) thoughts: Option<u64>,
     /// Why the server could not read the calls of the reply, of which nothing else is known then.
     pub(crate) unread: Option<String>,
     /// The server's count; not every server counts.
@@ -189,7 +191,7 @@ impl Answer {
             excerpt::estimated_tokens(&repetition.piece).saturating_mul(times)
         });
         let of_calls: u64 = self.calls.iter().map(NativeCall::estimated_tokens).sum();
-        let once = excerpt::estimated_tokens(&self.text) + of_calls;
+        let once = excerpt::estimated_tokens(&self.text) + of_calls + self.thoughts.unwrap_or_default();
         let written = once.saturating_add(repeated);
         match self.counted {
             Some(counted) => Usage {

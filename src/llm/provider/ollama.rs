@@ -127,13 +127,15 @@ impl Provider for OllamaServer {
                 args: arguments(call["function"].get("arguments")),
                 carried: Value::Null,
             });
+        let carried = carried::of_ollamas_message(message);
         Ok(Answer {
             text: message["content"].as_str().unwrap_or_default().to_owned(),
             calls: calls.collect(),
             cut: answer["done_reason"] == "length",
             repetition: None,
             refusal: None,
-            carried: carried::of_ollamas_message(message),
+            thoughts: carried::estimated_tokens(&carried),
+            carried,
             unread: None,
             // Older servers omit the count when the whole prompt was cached.
             counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {

@@ -183,13 +183,15 @@ impl Provider for OpenAiServer {
                 carried: carried::of_call(call),
             });
         let usage = &answer["usage"];
+        let carried = carried::of_message(message);
         Ok(Answer {
             text: if said.is_empty() { refused.to_owned() } else { said },
             calls: calls.collect(),
             cut: choice["finish_reason"] == "length",
             repetition: None,
             refusal: is_refused.then(|| refused.to_owned()),
-            carried: carried::of_message(message),
+            thoughts: carried::estimated_tokens(&carried),
+            carried,
             unread: None,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
                 input,

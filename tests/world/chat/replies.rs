@@ -38,6 +38,23 @@ async fn a_server_that_takes_no_tools_gets_json_from_the_chat_model_and_from_wor
 }
 
 #[tokio::test]
+async fn a_person_gets_an_answer_where_the_chat_model_at_first_only_thinks() {
+    let slack = Slack::start().await;
+    let world = world(&slack).await;
+    world.model.thinks_as_vllm();
+    let script = world.model.for_task("how far is the moon");
+    script.says("").thinking_of("It is far.").says("It is far away.");
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/chat how far is the moon");
+    program
+        .until(&world, async { drop(slack.until_said("It is far away").await) })
+        .await;
+    let told = world.model.requests()[1].last_user_message();
+    assert!(told.contains("Your reply was empty."), "{told}");
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn what_conversations_use_is_in_the_figures_and_counts_for_the_limit_of_the_day() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;

@@ -102,6 +102,29 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
 }
 
 #[tokio::test]
+async fn a_model_that_thinks_until_it_is_cut_is_told_so_and_people_are_told_what_to_raise() {
+    let world = World::start().await;
+    world.model.thinks_as_vllm();
+    for _ in 0..6 {
+        world.model.says("").thinking_of("Hm.").cut();
+    }
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(3), "{ended:?}\n{}", world.story());
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(told.contains("the model thinks until its replies are cut"), "{told}");
+    let asked = re_asks(&world);
+    assert!(
+        asked.contains("cut at the length limit while it was still thought about"),
+        "{asked}"
+    );
+    assert_eq!(world.model.requests().len(), 6);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
     let world = World::start().await;
     let mut script = writes(world.model.plans(plan()), "README.md", "Hello\n");
