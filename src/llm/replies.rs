@@ -39,6 +39,7 @@ pub(super) fn read(answer: Answer, asked: AnsweredRequest<'_>) -> (Reply, Option
         let given = answer.calls.len();
         broken_calls.push(format!("The reply holds {given} calls, and {MOST_CALLS} are the most"));
     }
+    let last = answer.calls.len().saturating_sub(1);
     for (place, call) in answer.calls.into_iter().take(MOST_CALLS).enumerate() {
         if call.name.is_empty() {
             broken_calls.push(format!("Call {} names no tool", place + 1));
@@ -49,6 +50,11 @@ pub(super) fn read(answer: Answer, asked: AnsweredRequest<'_>) -> (Reply, Option
             broken_calls.push(format!("In the call of {tool}, {unreadable}"));
             Map::new()
         });
+        // Where the length limit ends a reply behind the name of a tool, nothing else is left of
+        // the call: `done` would end the work.
+        if answer.cut && place == last && args.is_empty() && broken_calls.is_empty() {
+            broken_calls.push(format!("In the call of {tool}, the arguments are missing"));
+        }
         let is_taken = |id: &str| knows(history, id) || calls.iter().any(|other| other.id == id);
         let id = if call.id.is_empty() || is_taken(&call.id) {
             own_id(history.len() + place, is_taken)
@@ -159,6 +165,17 @@ mod tests {
         }];
         // A number that a call has already is passed over, as after a summary of older messages.
         assert_eq!(ids(&read(answer(&["a"]), asked(&history)).0), ["call00003"]);
+    }
+
+    #[test]
+    fn a_call_that_a_cut_left_without_arguments_is_broken_and_others_are_not() {
+        let broken = |calls: &[&str], cut: bool| {
+            let answer = Answer { cut, ..answer(calls) };
+            read(answer, asked(&[])).0.broken_calls
+        };
+        assert_eq!(broken(&["a"], true), ["In the call of bash, the arguments are missing"]);
+        assert_eq!(broken(&["a", "b"], true).len(), 1);
+        assert_eq!(broken(&["a", "b"], false), [""; 0]);
     }
 
     #[test]

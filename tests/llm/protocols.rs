@@ -161,6 +161,31 @@ async fn native_arguments_that_cannot_be_read_are_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_call_that_the_length_limit_cut_before_its_arguments_is_not_run() {
+    let called = json!({ "id": "1", "type": "function", "function": { "name": "done", "arguments": "" } });
+    let message = json!({ "role": "assistant", "content": null, "tool_calls": [called] });
+    let completion = json!({ "choices": [{ "message": message, "finish_reason": "length" }] });
+    let block = json!({ "type": "tool_use", "id": "1", "name": "done", "input": {} });
+    let blocks = json!({ "content": [block], "stop_reason": "max_tokens" });
+    for (provider, body) in [(ProviderName::Openai, completion), (ProviderName::Anthropic, blocks)] {
+        let model = Model::start().await;
+        model.script().sends(&body.to_string()).done("Greeted.");
+        let mut chat = chat(&llm(&model, provider), true);
+        let unreadable = decode::turn(&chat.get_response().await.unwrap())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            unreadable
+                .starts_with("In the call of done, the arguments are missing. The reply was cut at the length limit"),
+            "{provider:?}: {unreadable}"
+        );
+        chat.send_user_message(&clean(&unreadable));
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn what_anthropic_reads_from_its_cache_and_writes_into_it_is_told_apart() {
     let model = Model::start().await;
     model.done("Greeted.").counts(4_000);
