@@ -6,7 +6,7 @@ use chrono::Utc;
 use coding_agent::conversation::decode;
 use coding_agent::llm::config::ProviderName;
 use coding_agent::llm::error::LlmError;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fake::model::Model;
@@ -37,12 +37,96 @@ async fn a_server_that_keeps_failing_is_unreachable_and_the_conversation_unharme
     assert_eq!(
         error.to_string(),
         format!(
-            "the model at {} cannot be reached: it answered with an error inside a success: \"upstream is down\" (tried four times)",
+            "the model at {} cannot be reached: it answered 500 Internal Server Error: upstream is down (tried four times)",
             model.openai_address()
         )
     );
     assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
     model.finish();
+}
+
+/// Returns an answer as a whole, and as the last event of a stream.
+fn in_both_forms(answer: &Value) -> [String; 2] {
+    let mut event = answer.clone();
+    if let Some(choice) = event.pointer_mut("/choices/0").and_then(Value::as_object_mut) {
+        let message = choice.remove("message").unwrap_or_default();
+        choice.insert("delta".to_owned(), message);
+    }
+    let first = json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] });
+    [
+        answer.to_string(),
+        format!("data: {first}\n\ndata: {event}\n\ndata: [DONE]\n\n"),
+    ]
+}
+
+#[tokio::test]
+async fn an_error_inside_a_success_means_what_it_means_outside_of_one() {
+    for (error, expected) in [
+        (
+            json!({ "code": 401, "message": "No auth credentials found" }),
+            "No auth credentials found; check llm.openai.api_key",
+        ),
+        (
+            json!({ "code": "400", "message": "This endpoint's maximum context length is 4096 tokens. However, you requested about 5000 tokens" }),
+            "has 4096 although 128000 are configured",
+        ),
+    ] {
+        for body in in_both_forms(&json!({ "error": error })) {
+            let model = Model::start().await;
+            model.script().sends(&body);
+            let error = chat(&llm(&model, ProviderName::Openai), true)
+                .get_response()
+                .await
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(expected), "{error}");
+            assert_eq!(model.requests().len(), 1, "{error}");
+            model.finish();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_the_server_broke_off_is_not_taken_for_a_whole_one() {
+    for reason in ["error", "abort", "insufficient_system_resource"] {
+        let message = json!({ "role": "assistant", "content": "The first ha" });
+        let answer = json!({ "choices": [{ "index": 0, "message": message, "finish_reason": reason }] });
+        for body in in_both_forms(&answer) {
+            let model = Model::start().await;
+            model.script().sends(&body).done("Greeted.");
+            let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+            assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+            assert_eq!(model.requests().len(), 2, "{reason}");
+            model.finish();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_gemini_could_not_read_is_told_to_the_model() {
+    for (reason, native) in [
+        ("error", json!("MALFORMED_FUNCTION_CALL")),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", json!(null)),
+    ] {
+        let message = json!({ "role": "assistant", "content": null });
+        let choice =
+            json!({ "index": 0, "message": message, "finish_reason": reason, "native_finish_reason": native });
+        for body in in_both_forms(&json!({ "choices": [choice] })) {
+            let model = Model::start().await;
+            model.script().sends(&body).done("Greeted.");
+            let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+            let reply = chat.get_response().await.unwrap();
+            let unreadable = decode::turn(&reply).unwrap_err().to_string();
+            assert!(
+                unreadable.starts_with("The server could not read the calls of the reply: MALFORMED_FUNCTION_CALL"),
+                "{unreadable}"
+            );
+            chat.send_user_message(&clean(&unreadable));
+            assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+            assert_eq!(model.requests().len(), 2, "{reason}");
+            model.finish();
+        }
+    }
 }
 
 #[tokio::test]

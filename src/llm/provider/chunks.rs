@@ -4,6 +4,13 @@ use serde_json::{Map, Value, json};
 
 /// Most calls of one reply that are gathered: looking for one among them takes time.
 const MOST_CALLS: usize = 1_024;
+/// How servers say that they did not finish a reply: `OpenRouter` and Mistral, vLLM and `SGLang`,
+/// `DeepSeek`, Z.ai.
+const FAILURES: [&str; 4] = ["error", "abort", "insufficient_system_resource", "network_error"];
+/// Most characters of what they say besides.
+const LONGEST_REASON: usize = 300;
+/// Gemini's word for a call that it wrote and could not read.
+const MALFORMED: &str = "MALFORMED_FUNCTION_CALL";
 /// Most entries of what the model thought, where a server lists them.
 const MOST_DETAILS: usize = 1_024;
 
@@ -31,8 +38,14 @@ pub(super) fn add(answer: &mut Value, chunk: Value) -> Result<bool, String> {
         let gathered = &mut answer["choices"][0];
         let reason = taken(&mut choice, "finish_reason");
         // A reply that was cut stays cut, whatever is said after.
-        if is_reason(&reason) && gathered["finish_reason"] != "length" {
+        if is_reason(&reason) && !is_cut(gathered) {
             gathered["finish_reason"] = reason;
+        }
+        for key in ["native_finish_reason", "error"] {
+            let value = taken(&mut choice, key);
+            if !value.is_null() {
+                gathered[key] = value;
+            }
         }
         let mut delta = taken(&mut choice, "delta");
         if delta.is_null() {
@@ -66,6 +79,36 @@ pub(super) fn end_at_limit(answer: &mut Value) {
     if let Some(choice) = answer.pointer_mut("/choices/0") {
         *field(choice, "finish_reason") = json!("length");
     }
+}
+
+/// Tells whether the reply was ended at the length limit.
+pub(super) fn is_cut(choice: &Value) -> bool {
+    matches!(choice["finish_reason"].as_str(), Some("length" | "model_length"))
+}
+
+/// Tells whether a filter of the provider ended the reply.
+pub(super) fn is_filtered(choice: &Value) -> bool {
+    let reason = choice["finish_reason"].as_str().unwrap_or_default();
+    reason.starts_with("content_filter") || reason == "sensitive"
+}
+
+/// Returns the server's word for calls of the reply that it could not read, and has left out.
+pub(super) fn unread(choice: &Value) -> Option<String> {
+    let reasons = [&choice["finish_reason"], &choice["native_finish_reason"]];
+    let mut reasons = reasons.into_iter().filter_map(Value::as_str);
+    let is_unread = reasons.any(|reason| reason.to_ascii_uppercase().contains(MALFORMED));
+    is_unread.then(|| MALFORMED.to_owned())
+}
+
+/// Returns why the server broke the reply off, if it says so. What came of it is taken for the
+/// whole otherwise.
+pub(super) fn failure(choice: &Value) -> Option<String> {
+    let reason = choice["finish_reason"].as_str()?;
+    let reason = FAILURES.into_iter().find(|failure| *failure == reason)?;
+    let said = choice["error"]["message"].as_str().unwrap_or_default();
+    let said: String = said.chars().take(LONGEST_REASON).collect();
+    let colon = if said.is_empty() { "" } else { ": " };
+    Some(format!("it broke its reply off ({reason}){colon}{said}"))
 }
 
 fn is_finished(answer: &Value) -> bool {
@@ -394,6 +437,36 @@ mod tests {
         assert!(is_finished);
         assert_eq!(answer["choices"][0]["message"]["content"], "Hello");
         assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+    }
+
+    #[test]
+    fn what_ends_a_reply_is_told_apart() {
+        let of = |reason: &str, native: &str| {
+            let choice = json!({ "delta": {}, "finish_reason": reason, "native_finish_reason": native });
+            let (answer, _) = whole(&[delta(&json!({ "content": "He" })), json!({ "choices": [choice] })]);
+            let choice = &answer["choices"][0];
+            (
+                [is_cut(choice), is_filtered(choice), unread(choice).is_some()],
+                failure(choice).is_some(),
+            )
+        };
+        for (reason, native, expected) in [
+            ("stop", "STOP", ([false, false, false], false)),
+            ("tool_calls", "", ([false, false, false], false)),
+            ("length", "MAX_TOKENS", ([true, false, false], false)),
+            ("model_length", "", ([true, false, false], false)),
+            ("content_filter", "SAFETY", ([false, true, false], false)),
+            ("error", "MALFORMED_FUNCTION_CALL", ([false, false, true], true)),
+            ("error", "", ([false, false, false], true)),
+            ("insufficient_system_resource", "", ([false, false, false], true)),
+        ] {
+            assert_eq!(of(reason, native), expected, "{reason} {native}");
+        }
+        let choice = json!({ "finish_reason": "error", "error": { "code": 502, "message": "Provider disconnected" } });
+        assert_eq!(
+            failure(&choice).unwrap(),
+            "it broke its reply off (error): Provider disconnected"
+        );
     }
 
     #[test]

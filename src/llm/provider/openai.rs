@@ -165,12 +165,15 @@ impl Provider for OpenAiServer {
             return Err(format!("it answered with an error inside a success: {said}"));
         }
         let choice = &answer["choices"][0];
+        let unread = chunks::unread(choice);
+        if let Some(reason) = chunks::failure(choice).filter(|_| unread.is_none()) {
+            return Err(reason);
+        }
         let message = choice.get("message").ok_or("the answer holds no choices[0].message")?;
         let refused = message["refusal"].as_str().filter(|words| !words.trim().is_empty());
         let said = chunks::text_of(&message["content"]);
-        let is_filtered = choice["finish_reason"] == "content_filter";
         let has_calls = message["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty());
-        let is_refused = is_filtered || (refused.is_some() && said.is_empty() && !has_calls);
+        let is_refused = chunks::is_filtered(choice) || (refused.is_some() && said.is_empty() && !has_calls);
         let refused = refused.unwrap_or_default();
         let calls = message["tool_calls"]
             .as_array()
@@ -187,12 +190,12 @@ impl Provider for OpenAiServer {
         Ok(Answer {
             text: if said.is_empty() { refused.to_owned() } else { said },
             calls: calls.collect(),
-            cut: choice["finish_reason"] == "length",
+            cut: chunks::is_cut(choice),
             repetition: None,
             refusal: is_refused.then(|| refused.to_owned()),
             thoughts: carried::estimated_tokens(&carried),
             carried,
-            unread: None,
+            unread,
             counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
                 input,
                 output: tokens(&usage["completion_tokens"]).unwrap_or_default(),

@@ -4,6 +4,7 @@
 //! decides first, words only within 400, 413, 422 and 5xx, and where a model takes no tools within
 //! those that servers use for it), and an empty account is never waited for.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -131,7 +132,16 @@ impl ErrorResponse {
             .flatten()
             .find_map(Value::as_str)
         });
-        let line: Vec<_> = said.unwrap_or(&self.body).split_whitespace().collect();
+        let said = said.unwrap_or(&self.body);
+        // `OpenRouter` says no more than that there was an error, and quotes who made it.
+        let quoted = json
+            .as_ref()
+            .and_then(|json| json.pointer("/error/metadata/raw")?.as_str());
+        let text = match quoted {
+            Some(quoted) => Cow::Owned(format!("{said}: {quoted}")),
+            None => Cow::Borrowed(said),
+        };
+        let line: Vec<_> = text.split_whitespace().collect();
         let mut line: String = line.join(" ").chars().take(300).collect();
         if line.is_empty() {
             line.push_str("(nothing more)");
@@ -363,6 +373,18 @@ mod tests {
                 format!(
                     "{from} 400 Bad Request to a request for 'gpt': Function call is missing a thought_signature in functionCall \
                      parts; check the section llm.openai of the configuration"
+                ),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"top_k is too large","provider_name":"Acme"}}}"#,
+                    false,
+                ),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': Provider returned error: top_k is too large; check the section \
+                     llm.openai of the configuration"
                 ),
             ),
             (

@@ -203,6 +203,9 @@ impl Transport {
         } else {
             self.attempt(info, client, sent, self.reply_timeout).await?.into()
         };
+        if let Some(response) = self.error_in(&received.answer) {
+            return Err(AttemptFailure::Answered(response));
+        }
         request.read(received).map_err(AttemptFailure::Broken)
     }
 

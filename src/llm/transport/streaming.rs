@@ -119,6 +119,9 @@ impl Transport {
         let mut answer = Value::Null;
         let mut is_finished = false;
         for value in values {
+            if let Some(response) = self.error_in(&value) {
+                return Err(AttemptFailure::Answered(response));
+            }
             is_finished |= request.add(&mut answer, value).map_err(AttemptFailure::Broken)?;
         }
         is_finished
@@ -126,11 +129,13 @@ impl Transport {
             .ok_or_else(|| AttemptFailure::CutOff("the reply broke off in the middle".to_owned()))
     }
 
-    /// Returns the error that an event of a stream reports, as the answer it would have been if it
-    /// had come before the first token.
-    fn error_in(&self, event: &Value) -> Option<ErrorResponse> {
+    /// Returns the error that an event of a stream, or a whole answer, reports inside of a success,
+    /// as the answer it would have been if it had come before the first token. Routers report the
+    /// failure of the server behind them in this way.
+    pub(super) fn error_in(&self, event: &Value) -> Option<ErrorResponse> {
         let error = event.get("error").filter(|error| !error.is_null())?;
-        let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let number = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let code = number.or_else(|| error["code"].as_str()?.parse().ok());
         let status = match (code, error["type"].as_str().unwrap_or_default()) {
             (Some(code @ 400..=599), _) => code,
             (_, "rate_limit_error") => 429,
