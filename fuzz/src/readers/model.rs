@@ -115,7 +115,8 @@ pub fn review(bytes: &[u8]) {
         ] {
             for text in [format!("{text}\n\n{refusal}\n"), format!("{refusal}\n\n{text}")] {
                 // What a model wrote before the end of its thinking it only thought.
-                let is_thought = ["<think", "</think"].iter().any(|tag| text.contains(tag));
+                let ends = ["think>", "thinking>", "thought>", "THINK]", "THINKING|>"];
+                let is_thought = ends.iter().any(|tag| text.contains(tag));
                 let is_ready = read_review(&text, mode, false).is_ok_and(|review| review.ready_for_implementation);
                 assert!(!is_ready || is_thought, "{mode:?}: {text}");
             }

@@ -14,7 +14,16 @@ use super::lenient::{self, Fault};
 /// text gets none: each of them reads to the end, and a hostile text could cause a million.
 const MAX_VAIN_LOOKS: usize = 16;
 
-const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+/// What models write around their thoughts where the server does not take them out: most of them,
+/// Gemini and EXAONE, Seed-OSS, Mistral's and Cohere's.
+const TAGS: [(&str, &str); 6] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+];
 
 /// The content of a text.
 #[derive(Debug, Default)]
@@ -35,10 +44,10 @@ pub(super) fn search(text: &str) -> Found {
     let mut found = Found::default();
     let mut vain_looks = 0;
     let mut at = 0;
-    while let Some(step) = text[at..].find(['{', '<']) {
+    while let Some(step) = text[at..].find(['{', '<', '[']) {
         let start = at + step;
         found.said.push_str(&text[at..start]);
-        if text.as_bytes()[start] == b'<' {
+        if text.as_bytes()[start] != b'{' {
             at = pass_tag(text, start, &mut found);
             continue;
         }
@@ -82,7 +91,7 @@ fn pass_tag(text: &str, start: usize, found: &mut Found) -> usize {
             return start + close.len();
         }
     }
-    found.said.push('<');
+    found.said.push_str(&text[start..=start]);
     start + 1
 }
 
@@ -133,6 +142,10 @@ mod tests {
             ("<think>{\"a\": 1}</think>{\"b\": 2}", r#"[{"b":2}]"#),
             ("perhaps {\"a\": 1}\n</think>\n{\"b\": 2}", r#"[{"b":2}]"#),
             ("<think>{\"a\": 1}", "[]"),
+            ("<thought>{\"a\": 1}</thought>{\"b\": 2}", r#"[{"b":2}]"#),
+            ("<seed:think>{\"a\": 1}</seed:think>{\"b\": 2}", r#"[{"b":2}]"#),
+            ("[THINK]{\"a\": 1}[/THINK]{\"b\": [2]}", r#"[{"b":[2]}]"#),
+            ("{\"a\": 1}<|END_THINKING|>[{\"b\": 2}]", r#"[{"b":2}]"#),
             (
                 "{\"html\": \"<think>{'a': 1}</think>\"}",
                 r#"[{"html":"<think>{'a': 1}</think>"}]"#,
