@@ -325,6 +325,19 @@ async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
     }
 }
 
+#[tokio::test]
+async fn ollama_is_told_how_much_to_think_in_a_word_or_whether_to() {
+    for (effort, sent) in [("low", json!("low")), ("false", json!(false)), ("true", json!(true))] {
+        let model = Model::start().await;
+        model.done("Greeted.");
+        let mut config = config(&model, ProviderName::Ollama);
+        config.ollama.options.reasoning_effort = Some(effort.to_owned());
+        chat(&model_of(&config).unwrap(), true).get_response().await.unwrap();
+        assert_eq!(model.requests().pop().unwrap().body["think"], sent);
+        model.finish();
+    }
+}
+
 /// Returns the blocks that make up a prompt, in the order in which Anthropic caches them, each with
 /// whether a mark stands on it.
 fn blocks(body: &Value) -> Vec<(String, bool)> {

@@ -57,6 +57,14 @@ fn keep_alive(text: &str) -> Value {
         .map_or_else(|_| json!(text), |seconds| json!(seconds))
 }
 
+/// Converts the setting: some models think as much as a word says, others only do so or not, and
+/// these take no text.
+fn think(effort: &str) -> Value {
+    effort
+        .parse::<bool>()
+        .map_or_else(|_| json!(effort), |is_wanted| json!(is_wanted))
+}
+
 /// Adds pictures to a message of the user.
 fn show(message: &mut Value, pictures: &[&Picture]) {
     message["images"] = pictures.iter().map(|picture| picture.base64()).collect();
@@ -111,7 +119,8 @@ impl Provider for OllamaServer {
             self.options.temperature_for(prompt).as_ref(),
         );
         set(&mut body["options"], "seed", self.options.seed_for(prompt).as_ref());
-        set(&mut body, "think", self.options.reasoning_effort.as_ref());
+        let effort = self.options.reasoning_effort.as_deref().map(think);
+        set(&mut body, "think", effort.as_ref());
         body
     }
 
