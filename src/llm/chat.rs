@@ -8,6 +8,7 @@
 
 mod asking; // the request to the model, or to one in its place
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -228,7 +229,8 @@ impl Chat {
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
         let room = self.connection.provider.info().room().max(1);
-        window_estimate::needed(&self.history, self.counted_by(&self.connection), tools) * 100 / room
+        let messages = self.connection.with_thoughts_in_use(Cow::Borrowed(self.history.as_slice()));
+        window_estimate::needed(&messages, self.counted_by(&self.connection), tools) * 100 / room
     }
 
     /// Returns how many tokens the last request had as the server counts them, if it counts.

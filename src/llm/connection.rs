@@ -193,18 +193,30 @@ impl Connection {
         }
     }
 
-    /// Returns messages as the model may get them: without pictures where it takes none, and with
-    /// personal data masked where that is wanted.
+    /// Returns messages as the model may get them: without pictures where it takes none, without
+    /// thoughts that its server would leave out, and with personal data masked where that is
+    /// wanted.
     pub(super) fn fitted<'chat>(&self, messages: Cow<'chat, [Message]>) -> Cow<'chat, [Message]> {
         let messages = if self.takes_pictures {
             messages
         } else {
             pictures_as_words::render(messages)
         };
+        let messages = self.with_thoughts_in_use(messages);
         if self.masks_personal_data {
             Cow::Owned(masked_messages::mask(&messages))
         } else {
             messages
+        }
+    }
+
+    /// Returns messages without thoughts that the server would leave out: what is not sent takes no
+    /// room.
+    pub(super) fn with_thoughts_in_use<'chat>(&self, messages: Cow<'chat, [Message]>) -> Cow<'chat, [Message]> {
+        if self.provider.takes_old_thoughts() {
+            messages
+        } else {
+            without_old_thoughts(messages)
         }
     }
 
@@ -294,6 +306,29 @@ fn reproducible(model: &ModelConfig, is_held: bool) -> Option<String> {
         &is_held.to_string(),
     ];
     Some(parts.join("\n"))
+}
+
+/// Returns messages without what was thought before the last words of the user.
+fn without_old_thoughts(messages: Cow<'_, [Message]>) -> Cow<'_, [Message]> {
+    let is_said = |message: &Message| matches!(message, Message::User { .. } | Message::Summary { .. });
+    let last_said = messages.iter().rposition(is_said).unwrap_or_default();
+    let has_thoughts = |message: &Message| match message {
+        Message::Assistant { origin, .. } => origin.as_ref().is_some_and(|origin| !origin.carried.is_null()),
+        Message::System { .. } | Message::User { .. } | Message::Summary { .. } | Message::Results { .. } => false,
+    };
+    if !messages[..last_said].iter().any(has_thoughts) {
+        return messages;
+    }
+    let mut messages = messages.into_owned();
+    for message in &mut messages[..last_said] {
+        if let Message::Assistant {
+            origin: Some(origin), ..
+        } = message
+        {
+            origin.carried = Value::Null;
+        }
+    }
+    Cow::Owned(messages)
 }
 
 /// Adds fields to a request; sections that both have are merged in the same way.

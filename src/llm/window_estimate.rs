@@ -36,21 +36,27 @@ pub(crate) fn needed(messages: &[Message], before: Option<LastCount>, tools: &[T
 }
 
 /// Returns the size of a conversation of which a server counted so many tokens; `None` if it cannot
-/// have read all `messages`.
+/// have read all `messages`, as which `history` was sent.
 ///
 /// The bound is half of the fewest tokens that the text can have, on top of the last count: the
 /// conversation only grows, so the count must, too. Thoughts that a server gets back it may leave
 /// out, those of earlier turns one turn later, so they only lower the bound. One smaller count is
 /// believed: some servers count only what was not in their cache, and then the count is within the
 /// bounds of the new messages alone. It is added to the last one.
-pub(crate) fn size(messages: &[Message], before: Option<LastCount>, counted: u64) -> Option<LastCount> {
+pub(crate) fn size(
+    messages: &[Message],
+    history: &[Message],
+    before: Option<LastCount>,
+    counted: u64,
+) -> Option<LastCount> {
     let (known, new) = split(messages, before);
     let of = |tokens: u64| LastCount {
         tokens,
         messages: messages.len(),
     };
     let least_new = sum(new, least_tokens) / 2;
-    let counted_before = &messages[..messages.len() - new.len()];
+    // Thoughts that were sent then may be left out now.
+    let counted_before = history.get(..messages.len() - new.len()).unwrap_or_default();
     let least = known.saturating_sub(of_thoughts(counted_before)) + least_new;
     if counted + TEMPLATE_MARKS >= least {
         return Some(of(counted));
@@ -125,7 +131,7 @@ mod tests {
     use super::*;
 
     fn is_cut(messages: &[Message], before: Option<LastCount>, counted: u64) -> bool {
-        size(messages, before, counted).is_none()
+        size(messages, messages, before, counted).is_none()
     }
 
     fn user(text: &str) -> Message {
@@ -180,10 +186,10 @@ mod tests {
             messages: 1,
         });
         let mut conversation = vec![user(&prose(3_000)), user(&prose(100))];
-        let grown = size(&conversation, last, 130);
+        let grown = size(&conversation, &conversation, last, 130);
         assert_eq!(grown.map(|size| (size.tokens, size.messages)), Some((4_180, 2)));
         conversation.push(user(&prose(100)));
-        let of = |counted| size(&conversation, grown, counted).map(|size| size.tokens);
+        let of = |counted| size(&conversation, &conversation, grown, counted).map(|size| size.tokens);
         assert_eq!(of(130), Some(4_310));
         // With an empty cache it counts all again.
         assert_eq!(of(4_300), Some(4_300));
@@ -213,6 +219,10 @@ mod tests {
         });
         assert!(!is_cut(&conversation, last, 3_400));
         assert!(is_cut(&conversation, last, 1_500));
+        // Nor are they sent the next time.
+        let sent = [before.as_slice(), &[user("and now?")]].concat();
+        assert!(size(&sent, &conversation, last, 3_400).is_some());
+        assert!(size(&sent, &conversation, last, 1_500).is_none());
     }
 
     #[test]

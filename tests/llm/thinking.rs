@@ -203,6 +203,26 @@ async fn ollama_gets_no_thoughts_from_before_the_last_words_of_the_user() {
 }
 
 #[tokio::test]
+async fn thoughts_that_are_not_sent_take_no_room() {
+    let model = Model::start().await;
+    model.thinks();
+    model.says("That was it.").thinking_of(&"Is it? It is. ".repeat(10_000));
+    let llm = llm(&model, ProviderName::Ollama);
+    let mut first = chat(&llm, true);
+    first.get_response().await.unwrap();
+    first.send_user_message(&clean("Go on."));
+    let stored = serde_json::to_string(&first.unsaved()).unwrap();
+
+    // Nobody knows how the server counted.
+    let mut second = chat(&llm, true);
+    second.resume(serde_json::from_str(&stored).unwrap());
+    assert!(second.fullness() < 10, "{} %", second.fullness());
+    model.done("Greeted.");
+    assert!(decode::turn(&second.get_response().await.unwrap()).unwrap().done);
+    model.finish();
+}
+
+#[tokio::test]
 async fn a_server_that_refuses_thoughts_is_asked_without_from_then_on() {
     for (field, words) in [
         (

@@ -97,7 +97,7 @@ impl Chat {
             let Some(count) = answer.counted else {
                 return Ok((answer, None));
             };
-            let size = window_estimate::size(messages, counted, count.input);
+            let size = window_estimate::size(messages, &self.history, counted, count.input);
             let size = size.ok_or_else(|| LlmError::Truncated {
                 sent: needed,
                 counted: count.input,

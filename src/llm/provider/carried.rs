@@ -97,17 +97,10 @@ pub(super) fn write_thoughts(written: &mut [Value], messages: &[Message], sent_b
     }
 }
 
-/// Adds the thoughts to the replies that were `written` for Ollama from `messages`, as far as its
-/// templates write them: behind the last words of the user. Earlier ones would only be sent.
+/// Adds the thoughts to the replies that were `written` for Ollama from `messages`.
 pub(super) fn write_thinking(written: &mut [Value], messages: &[Message]) {
-    let question = written.iter().rposition(|message| message["role"] == "user");
-    let replies = written
-        .iter_mut()
-        .enumerate()
-        .filter(|(_, message)| message["role"] == "assistant");
-    for ((place, reply), origin) in replies.zip(origins(messages)) {
-        let thoughts = origin.and_then(|origin| origin.carried.get(THINKING));
-        if let Some(thoughts) = thoughts.filter(|_| Some(place) > question) {
+    for (reply, origin) in replies(written).zip(origins(messages)) {
+        if let Some(thoughts) = origin.and_then(|origin| origin.carried.get(THINKING)) {
             reply[THINKING] = thoughts.clone();
         }
     }
@@ -275,21 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn ollama_gets_the_thoughts_of_the_loop_that_it_is_in() {
+    fn ollama_gets_back_what_it_sent_beside_the_words() {
         let thought = |text: &str| carrying(of_ollamas_message(&json!({ "content": "", "thinking": text })));
-        let messages = [thought("One."), thought("Two."), reply(None), thought("")];
-        let user = || json!({ "role": "user", "content": "Go on." });
-        let mut written = [user(), calling("a"), user(), calling("b"), calling("c"), calling("d")];
+        let messages = [thought("Hm."), reply(None), thought("")];
+        let mut written = [calling("a"), calling("b"), calling("c")];
         write_thinking(&mut written, &messages);
-        let expected = [
-            user(),
-            calling("a"),
-            user(),
-            with(calling("b"), "thinking", json!("Two.")),
-            calling("c"),
-            calling("d"),
-        ];
-        assert_eq!(written, expected);
+        let first = with(calling("a"), "thinking", json!("Hm."));
+        assert_eq!(written, [first, calling("b"), calling("c")]);
     }
 
     #[test]

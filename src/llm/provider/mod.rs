@@ -62,6 +62,10 @@ pub(crate) trait Provider: Send + Sync {
     fn adapt(&self, _refusal: &str, _body: &Value) -> bool {
         false
     }
+    /// Tells whether what the model thought before the last words of the user is of use to it.
+    fn takes_old_thoughts(&self) -> bool {
+        true
+    }
     /// Asks whether the model takes native tool calls. If the server does not tell, they are tried.
     async fn takes_native_calls(&self, transport: &Transport) -> bool;
     /// Asks for the window that the model is loaded with, where only the server knows it.

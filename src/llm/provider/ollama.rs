@@ -196,6 +196,11 @@ impl Provider for OllamaServer {
         *chunks::field(answer, "done_reason") = json!("length");
     }
 
+    /// The templates of its models write those behind the last words of the user.
+    fn takes_old_thoughts(&self) -> bool {
+        false
+    }
+
     async fn takes_native_calls(&self, transport: &Transport) -> bool {
         match self
             .show(transport)
