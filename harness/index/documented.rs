@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::Context;
 use coding_agent::index::{Config, FolderIndex, Wanted};
 use coding_agent::repository;
+use coding_agent::secret::Redactor;
 
 use super::grep;
 use super::issues::{files, is_code};
@@ -91,6 +92,7 @@ async fn asked_of(sources: &[(PathBuf, String)], greps: Option<usize>) -> anyhow
     )
     .await?;
     let mut measured = Measured::default();
+    let redactor = Redactor::default();
     let step = greps.map(|greps| pairs.len().div_ceil(greps.max(1)).max(1));
     for (number, pair) in pairs.iter().enumerate() {
         let wanted = Wanted {
@@ -98,6 +100,7 @@ async fn asked_of(sources: &[(PathBuf, String)], greps: Option<usize>) -> anyhow
             top_k: PLACES,
             path_prefix: "",
             takes: &|_| true,
+            redactor: &redactor,
         };
         let hits = opened.search(&wanted).await?;
         let is_right = |path: &String| *path == pair.path;

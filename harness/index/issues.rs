@@ -142,11 +142,13 @@ async fn found(
     issue: &Issue,
     takes: &(dyn Fn(&str) -> bool + Send + Sync),
 ) -> anyhow::Result<Vec<Hit>> {
+    let redactor = Redactor::default();
     let wanted = Wanted {
         question: &issue.text,
         top_k: PLACES,
         path_prefix: "",
         takes,
+        redactor: &redactor,
     };
     Ok(index.search(commit, &wanted).await?)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use coding_agent::index::Wanted;
+use coding_agent::secret::Redactor;
 
 use super::opened::{Opened, git, newest};
 
@@ -41,6 +42,7 @@ async fn row(repository: &Path) -> anyhow::Result<String> {
     let begun = Instant::now();
     opened.index.fill(new).await?;
     let next = begun.elapsed().as_secs_f64() * 1_000.0;
+    let redactor = Redactor::default();
     let mut times = Vec::new();
     for question in questions(repository)? {
         let wanted = Wanted {
@@ -48,6 +50,7 @@ async fn row(repository: &Path) -> anyhow::Result<String> {
             top_k: 8,
             path_prefix: "",
             takes: &|_| true,
+            redactor: &redactor,
         };
         let begun = Instant::now();
         opened.index.search(new, &wanted).await?;

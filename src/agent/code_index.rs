@@ -29,7 +29,8 @@ pub(crate) async fn open(
         Ok(Ok((index, _))) => {
             let index = index.reordered_by(reranker(claim));
             let files = &claim.record.planned.rules.files;
-            return Ok(Some(CodeSearch::new(index, commit.clone(), files)));
+            let redactor = Arc::clone(&claim.services.redactor);
+            return Ok(Some(CodeSearch::new(index, commit.clone(), files, redactor)));
         }
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("it was not finished within {} seconds", LONGEST.as_secs()),

@@ -131,6 +131,7 @@ impl Folders {
             top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
             path_prefix: asked.path_prefix.as_deref().unwrap_or(&asked.filters.path_prefix),
             takes: &|_| true,
+            redactor,
         };
         let chunks = opened.search(&wanted).await.map_err(broken)?;
         let text: Vec<String> = chunks

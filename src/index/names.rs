@@ -11,6 +11,7 @@ use super::stored::places::{PlaceOf, Places};
 use super::tree::Tree;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
+use crate::secret::Redactor;
 use crate::syntax::Kind;
 
 /// Most files with uses of a name that are looked through, and most lines that are shown.
@@ -79,12 +80,14 @@ impl Index {
         lengths.into_iter().map(|(_, definition)| definition).collect()
     }
 
-    /// Returns the lines that use a name, without those that define it, tests last.
+    /// Returns the lines that use a name, without those that define it and without secrets, tests
+    /// last.
     pub async fn uses(
         &self,
         commit: &CommitId,
         name: &str,
         takes: &(dyn Fn(&str) -> bool + Send + Sync),
+        redactor: &Redactor,
     ) -> Result<Vec<Use>, IndexError> {
         let tree = self.tree(commit).await?;
         let wanted = digest(name);
@@ -107,7 +110,8 @@ impl Index {
         let mut lines: HashMap<String, Vec<(usize, String)>> = HashMap::new();
         self.texts()
             .each(&objects, |object, content| {
-                lines.insert(object.to_owned(), lines_with(&String::from_utf8_lossy(content), name));
+                let text = String::from_utf8_lossy(content);
+                lines.insert(object.to_owned(), lines_with(&text, name, redactor));
             })
             .await?;
         let mut uses = Vec::new();
@@ -207,8 +211,9 @@ fn definition(path: &str, place: PlaceOf<'_>) -> Definition {
     }
 }
 
-/// Returns the lines that have a name as a whole word, and do not define it.
-fn lines_with(text: &str, name: &str) -> Vec<(usize, String)> {
+/// Returns the lines that have a name as a whole word, and do not define it. Each is cleaned before
+/// it is cut: nobody recognises the half of a secret that a cut leaves.
+fn lines_with(text: &str, name: &str, redactor: &Redactor) -> Vec<(usize, String)> {
     const DEFINE: [&str; 9] = [
         "def ",
         "class ",
@@ -229,7 +234,12 @@ fn lines_with(text: &str, name: &str) -> Vec<(usize, String)> {
                 && !DEFINE.iter().any(|word| before.ends_with(word))
         })
     });
+    let shown = |line: &str| -> String {
+        let clean = redactor.clean(line.trim());
+        clean.as_str().chars().take(LONGEST_LINE).collect()
+    };
     lines
-        .map(|(number, line)| (number + 1, line.trim().chars().take(LONGEST_LINE).collect()))
+        .take(MOST_USES)
+        .map(|(number, line)| (number + 1, shown(line)))
         .collect()
 }

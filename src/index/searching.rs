@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::tree::Tree;
 use super::{Index, IndexError};
 use crate::repository::CommitId;
+use crate::secret::Redactor;
 use crate::syntax::{Kind, words};
 use question::Question;
 pub(super) use ranking::is_test;
@@ -42,6 +43,8 @@ pub struct Wanted<'w> {
     pub path_prefix: &'w str,
     /// Tells whether a file may be shown.
     pub takes: &'w (dyn Fn(&str) -> bool + Send + Sync),
+    /// Takes the secrets out of the texts before they are cut.
+    pub redactor: &'w Redactor,
 }
 
 /// A place that answers a question.
@@ -72,10 +75,10 @@ impl Index {
         let mut ranked = rank(&tree, &question, &findings, &takes, PER_FILE);
         let Some(reranker) = self.reranker() else {
             ranked.truncate(wanted.top_k);
-            return self.shown(&tree, &ranked).await;
+            return self.shown(&tree, &ranked, wanted.redactor).await;
         };
         ranked.truncate(wanted.top_k.max(reranking::MOST));
-        let hits = self.shown(&tree, &ranked).await?;
+        let hits = self.shown(&tree, &ranked, wanted.redactor).await?;
         let mut hits = reranker.reordered(wanted.question, hits).await;
         hits.truncate(wanted.top_k);
         Ok(hits)
@@ -99,7 +102,7 @@ impl Index {
     }
 
     /// Returns ranked places with their names and texts.
-    async fn shown(&self, tree: &Tree, ranked: &[Ranked]) -> Result<Vec<Hit>, IndexError> {
+    async fn shown(&self, tree: &Tree, ranked: &[Ranked], redactor: &Redactor) -> Result<Vec<Hit>, IndexError> {
         let mut hits = Vec::new();
         let mut hits_of: HashMap<&str, Vec<usize>> = HashMap::new();
         for found in ranked {
@@ -127,7 +130,7 @@ impl Index {
                 let text = String::from_utf8_lossy(content);
                 for at in hits_of.get(object).into_iter().flatten() {
                     if let Some(hit) = hits.get_mut(*at) {
-                        hit.text = excerpt(&text, hit.first, hit.last);
+                        hit.text = excerpt(&text, hit.first, hit.last, redactor);
                     }
                 }
             })
@@ -136,16 +139,20 @@ impl Index {
     }
 }
 
-/// Returns some lines of a text; the end of many is left out, and that is said.
-pub(super) fn excerpt(text: &str, first: usize, last: usize) -> String {
-    let mut shown = String::new();
+/// Returns some lines of a text without secrets; the end of many is left out, and that is said.
+/// They are cleaned first: nobody recognises the half of a secret that a cut leaves.
+fn excerpt(text: &str, first: usize, last: usize, redactor: &Redactor) -> String {
     let lines = text
         .lines()
         .skip(first.saturating_sub(1))
         .take((last + 1).saturating_sub(first));
-    for (taken, line) in lines.enumerate() {
+    let whole = lines.fold(String::new(), |whole, line| whole + line + "\n");
+    let clean = redactor.clean(&whole);
+    let count = clean.as_str().lines().count();
+    let mut shown = String::new();
+    for (taken, line) in clean.as_str().lines().enumerate() {
         if taken == MOST_LINES || shown.len() + line.len() > MOST_BYTES {
-            let _ = writeln!(shown, "[{} more lines]", 1 + last.saturating_sub(first + taken));
+            let _ = writeln!(shown, "[{} more lines]", count - taken);
             break;
         }
         shown.push_str(line);

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::{Config, Filled, Hit, Index, IndexError, Ingest, Wanted};
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
+use crate::secret::Redactor;
 
 struct World {
     folder: TempDir,
@@ -65,11 +66,13 @@ impl World {
 }
 
 async fn search(index: &Index, commit: &CommitId, question: &str) -> Vec<Hit> {
+    let redactor = Redactor::default();
     let wanted = Wanted {
         question,
         top_k: 5,
         path_prefix: "",
         takes: &|_| true,
+        redactor: &redactor,
     };
     index.search(commit, &wanted).await.unwrap()
 }
@@ -218,7 +221,8 @@ async fn outlines_definitions_and_uses_are_those_of_the_commit() {
         ]
     );
     assert_eq!(index.outline(&commit, "nothing.py").await.unwrap(), None);
-    let uses = index.uses(&commit, "Session", &|_| true).await.unwrap();
+    let redactor = Redactor::default();
+    let uses = index.uses(&commit, "Session", &|_| true, &redactor).await.unwrap();
     let lines: Vec<_> = uses.iter().map(|used| (used.path.as_str(), used.line)).collect();
     assert_eq!(lines, [("app.py", 1), ("app.py", 4)]);
     let found = index.definitions(&commit, "adapter").await.unwrap();
@@ -232,6 +236,36 @@ async fn outlines_definitions_and_uses_are_those_of_the_commit() {
             .all(|(found, files)| !found.path.starts_with("tests/") && *files > 1),
         "{most:?}"
     );
+}
+
+#[tokio::test]
+async fn of_a_secret_where_a_text_is_cut_nothing_is_shown() {
+    let world = World::new();
+    let parts = (0..58).fold(String::new(), |parts, number| {
+        parts + &format!("    part_{number} = {number}\n")
+    });
+    let broken = "    value = \"correct-horse-\" \\\n        \"battery-staple\"\n    return value\n";
+    world.write("vault.py", &format!("def pooled_words():\n{parts}{broken}"));
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let line = format!("value = pooled_words()  # {}{token}", "word ".repeat(33));
+    world.write("app.py", &format!("from vault import pooled_words\n\n{line}\n"));
+    world.commit();
+    let (index, commit) = world.open().await;
+    let redactor = Redactor::new(&["correct-horse-battery-staple".into()]);
+    let wanted = Wanted {
+        question: "`pooled_words`",
+        top_k: 1,
+        path_prefix: "vault",
+        takes: &|_| true,
+        redactor: &redactor,
+    };
+    let hits = index.search(&commit, &wanted).await.unwrap();
+    let end = "    value = \"[redacted]\"\n[1 more lines]\n";
+    assert!(hits[0].text.ends_with(end), "{}", hits[0].text);
+    let uses = index.uses(&commit, "pooled_words", &|_| true, &redactor).await.unwrap();
+    let last = uses.last().unwrap();
+    assert_eq!(last.line, 3);
+    assert!(last.text.ends_with("word [redacted"), "{}", last.text);
 }
 
 #[tokio::test]

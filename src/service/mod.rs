@@ -145,7 +145,7 @@ impl Service {
         &self.services.journal
     }
 
-    pub fn redactor(&self) -> &Redactor {
+    pub fn redactor(&self) -> &Arc<Redactor> {
         &self.services.redactor
     }
 

@@ -93,12 +93,9 @@ impl Web {
             top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
             path_prefix: &asked.filters.path_prefix,
             takes: &|_| true,
+            redactor: self.service.redactor(),
         };
-        let mut chunks = index.search(&commit, &wanted).await.map_err(|error| unusable(&error))?;
-        let redactor = self.service.redactor();
-        for hit in &mut chunks {
-            hit.text = redactor.clean(&hit.text).into_string();
-        }
+        let chunks = index.search(&commit, &wanted).await.map_err(|error| unusable(&error))?;
         index.close().await;
         Ok(Chunks { chunks })
     }

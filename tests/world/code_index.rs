@@ -139,6 +139,39 @@ async fn a_plan_rests_on_places_that_the_program_has_looked_up() {
 }
 
 #[tokio::test]
+async fn of_a_secret_where_the_line_of_a_place_is_cut_nothing_reaches_the_model() {
+    let world = World::start().await;
+    grown(&world);
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let source = format!("def open_vault(pool):\n    # {}{token}\n    pool.open()\n", "word ".repeat(28));
+    let git = world.github.default_repository().git();
+    git.commit("main", "main", "Add", &[("net/vault.py", source.as_str())]);
+    let script = world
+        .model
+        .script()
+        .calls("repository/search_code", json!({"query": "`open_vault`", "top_k": 1}))
+        .calls("repository/search", json!({"pattern": "word"}))
+        .plans(plan());
+    greets(script);
+    world.github.open_issue("Open the vault of the pool").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let requests = world.model.requests();
+    let shown = [
+        requests[0].first_user_message(),
+        requests[1].last_user_message(),
+        requests[2].last_user_message(),
+    ];
+    for shown in shown {
+        assert!(shown.contains("net/vault.py:"), "{shown}");
+        assert!(shown.contains("word [redacted") && !shown.contains("ghp_"), "{shown}");
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn planning_begins_with_a_map_of_what_most_files_use() {
     let world = World::start().await;
     let using = |number: usize| {

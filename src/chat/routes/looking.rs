@@ -85,7 +85,8 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
         .ok_or("the default branch has no commit")?;
     let files = Files::default();
     let code = index(desk, &mirror, &commit, &files).await;
-    let tools = RepositoryTools::new(mirror.clone(), commit.clone(), files).with_index(code);
+    let redactor = Arc::clone(desk.service.redactor());
+    let tools = RepositoryTools::new(mirror.clone(), commit.clone(), files, redactor).with_index(code);
     let specs = tools.list().await.map_err(|error| error.to_string())?;
     Ok(View {
         tools,
@@ -103,7 +104,10 @@ async fn index(desk: &Desk, mirror: &Mirror, commit: &CommitId, files: &Files) -
         return None;
     }
     match tokio::time::timeout(INDEXING, Index::open_at(config, mirror, commit)).await {
-        Ok(Ok((index, _))) => Some(CodeSearch::new(index, commit.clone(), files)),
+        Ok(Ok((index, _))) => {
+            let redactor = Arc::clone(desk.service.redactor());
+            Some(CodeSearch::new(index, commit.clone(), files, redactor))
+        }
         Ok(Err(error)) => {
             tracing::warn!("a worker goes on without the code index: {error}");
             None

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Hit;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
-use crate::secret::Redactor;
+use crate::secret::{Clean, Redactor};
 
 /// Places that are reordered.
 pub(super) const MOST: usize = 50;
@@ -47,18 +47,24 @@ impl Reranker {
 
     /// Returns how near each of the first places is to the question.
     async fn meanings(&self, question: &str, hits: &[Hit]) -> Result<Vec<f64>, LlmError> {
-        let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
         let places = hits.iter().take(MOST).map(|hit| {
             let place = format!("{} {}\n{}", hit.path, hit.name, hit.text);
-            self.redactor.clean(&cut(&place, LONGEST_PLACE))
+            self.clean_cut(&place, LONGEST_PLACE)
         });
-        let question = self.redactor.clean(&cut(question, LONGEST_QUESTION));
+        let question = self.clean_cut(question, LONGEST_QUESTION);
         let texts: Vec<_> = std::iter::once(question).chain(places).collect();
         let vectors = self.model.embed(&texts).await?;
         let Some((question, places)) = vectors.split_first() else {
             return Ok(Vec::new());
         };
         Ok(places.iter().map(|place| cosine(question, place)).collect())
+    }
+
+    /// Returns the beginning of a text without secrets. It is cleaned before it is cut: nobody
+    /// recognises the half of a secret that a cut leaves.
+    fn clean_cut(&self, text: &str, most: usize) -> Clean {
+        let clean = self.redactor.clean(text).into_string();
+        self.redactor.clean(&clean.chars().take(most).collect::<String>())
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{SESSIONS, World, best, search};
 use crate::index::{Index, IndexError, Wanted};
 use crate::repository::mirror::Mirror;
+use crate::secret::Redactor;
 
 #[tokio::test]
 async fn bytes_that_cannot_be_read_are_said_once_and_the_next_to_open_it_makes_it_anew() {
@@ -19,11 +20,13 @@ async fn bytes_that_cannot_be_read_are_said_once_and_the_next_to_open_it_makes_i
         let (index, commit) = world.open().await;
         index.fill(&commit).await.unwrap();
         sqlx::query(harm).execute(index.pool()).await.unwrap();
+        let redactor = Redactor::default();
         let wanted = Wanted {
             question: "one thing",
             top_k: 5,
             path_prefix: "",
             takes: &|_| true,
+            redactor: &redactor,
         };
         let error = index.search(&commit, &wanted).await.unwrap_err();
         assert!(matches!(error, IndexError::Damaged { .. }), "{harm}: {error:?}");

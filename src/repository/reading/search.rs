@@ -23,6 +23,7 @@ use crate::repository::git::command::feed;
 use crate::repository::mirror::Mirror;
 use crate::repository::reading::files::TreeEntry;
 use crate::repository::{CommitId, RepositoryError};
+use crate::secret::Redactor;
 
 const LONGEST_PATTERN: usize = 1_000;
 /// Maximum bytes of a compiled pattern. The engine's default of ten million allows automata that
@@ -59,7 +60,7 @@ pub enum PatternError {
 /// The matches, in the order of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchResult {
-    /// `path:line:text`.
+    /// `path:line:text`, without secrets.
     pub lines: Vec<String>,
     /// A sentence for each part of the search that was left out.
     pub left_out: Vec<String>,
@@ -113,6 +114,7 @@ impl Mirror {
         pattern: &Pattern,
         is_searched: impl Fn(&str) -> bool + Send,
         limit: usize,
+        redactor: &Arc<Redactor>,
     ) -> Result<SearchResult, RepositoryError> {
         let (mut files, are_more) = self.files(commit, MOST_FILES).await?;
         let mut left_out = Vec::new();
@@ -128,7 +130,13 @@ impl Mirror {
                 "{count} files of more than {LARGEST_FILE} bytes were not searched"
             ));
         }
-        let (lines, is_whole) = self.lines_of(commit, files, pattern, limit).await?;
+        let matching = Matching {
+            expression: pattern.expression.clone(),
+            limit,
+            redactor: Arc::clone(redactor),
+            is_given_up: Arc::default(),
+        };
+        let (lines, is_whole) = self.lines_of(commit, files, matching).await?;
         if !is_whole {
             let seconds = LONGEST_SEARCH.as_secs();
             left_out.push(format!(
@@ -143,8 +151,7 @@ impl Mirror {
         &self,
         commit: &CommitId,
         files: Vec<TreeEntry>,
-        pattern: &Pattern,
-        limit: usize,
+        matching: Matching,
     ) -> Result<(Vec<String>, bool), RepositoryError> {
         if files.is_empty() {
             return Ok((Vec::new(), true));
@@ -157,13 +164,8 @@ impl Mirror {
         // Not read: an object that git could not print is missing in its output.
         drop(child.stderr.take());
         // Matching blocks for as long as the pattern takes, so it runs off the async threads.
-        let is_given_up = Arc::new(AtomicBool::new(false));
+        let is_given_up = Arc::clone(&matching.is_given_up);
         let (sender, receiver) = mpsc::channel(2);
-        let matching = Matching {
-            expression: pattern.expression.clone(),
-            limit,
-            is_given_up: Arc::clone(&is_given_up),
-        };
         let matching = tokio::task::spawn_blocking(move || matching.over(receiver));
         let reading = async { tokio::join!(feed(stdin, input), read_each(stdout, files, sender)).1 };
         let read = timeout(LONGEST_SEARCH, reading).await;
@@ -215,6 +217,7 @@ async fn read_each(
 struct Matching {
     expression: Regex,
     limit: usize,
+    redactor: Arc<Redactor>,
     is_given_up: Arc<AtomicBool>,
 }
 
@@ -230,10 +233,12 @@ impl Matching {
                     return found;
                 }
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
-                let line = &line[..line.len().min(LONGEST_LINE)];
                 let is_after_end = number > 0 && line.is_empty() && content.ends_with(b"\n");
-                if !is_after_end && self.expression.is_match(line) {
-                    let text: String = String::from_utf8_lossy(line).chars().take(SHOWN_OF_LINE).collect();
+                if !is_after_end && self.expression.is_match(&line[..line.len().min(LONGEST_LINE)]) {
+                    // The whole line is cleaned: nobody recognises the half of a secret that a
+                    // cut leaves.
+                    let clean = self.redactor.clean(&String::from_utf8_lossy(line));
+                    let text: String = clean.as_str().chars().take(SHOWN_OF_LINE).collect();
                     found.push(format!("{}:{}:{text}", file.path, number + 1));
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
@@ -123,10 +124,11 @@ async fn a_commit_is_read_without_being_checked_out() {
         assert_eq!(mirror.file(&commit, missing, 100).await.unwrap(), None, "{missing:?}");
     }
 
+    let redactor = Arc::default();
     let search = async |pattern: &str, limit| {
         let pattern = Pattern::read(pattern).unwrap();
         let found = mirror
-            .search(&commit, &pattern, |path| path != "left-out.txt", limit)
+            .search(&commit, &pattern, |path| path != "left-out.txt", limit, &redactor)
             .await;
         found.unwrap().lines
     };
@@ -346,7 +348,7 @@ async fn everything_may_run_in_a_task_of_its_own() {
     may_be_spawned(world.accepted(&mirror, &main).await.push(None, "main"));
     may_be_spawned(mirror.apply(&commit, &commit, &state));
     let pattern = Pattern::read("x").unwrap();
-    may_be_spawned(mirror.search(&commit, &pattern, |_| true, 1));
+    may_be_spawned(mirror.search(&commit, &pattern, |_| true, 1, &Arc::default()));
     may_be_spawned(mirror.pack(&[]));
     may_be_spawned(Mirror::snapshot(&world.config, &state, "x", &state));
     let acceptance = Acceptance {

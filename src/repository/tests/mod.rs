@@ -11,6 +11,7 @@ mod mirroring;
 mod fetching;
 mod old_histories;
 mod pruning;
+mod searching;
 mod unfinished;
 
 use std::path::{Path, PathBuf};

@@ -13,6 +13,7 @@ use crate::conversation::ToolSpec;
 use crate::index::{Definition, Hit, Index, IndexError, Wanted};
 use crate::repository::CommitId;
 use crate::rules::{Files, Filter};
+use crate::secret::Redactor;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 use crate::workspace::tools::path_filter::{within_project, without_root};
 
@@ -35,6 +36,7 @@ pub struct CodeSearch {
     index: Index,
     commit: CommitId,
     filter: Arc<Filter>,
+    redactor: Arc<Redactor>,
 }
 
 /// The tool of the worker: `repository/search_code` alone.
@@ -67,11 +69,12 @@ struct WhoUses {
 }
 
 impl CodeSearch {
-    pub fn new(index: Index, commit: CommitId, files: &Files) -> Self {
+    pub fn new(index: Index, commit: CommitId, files: &Files, redactor: Arc<Redactor>) -> Self {
         Self {
             index,
             commit,
             filter: Arc::new(files.filter()),
+            redactor,
         }
     }
 
@@ -100,6 +103,7 @@ impl CodeSearch {
             top_k,
             path_prefix,
             takes: &|path| self.filter.takes(path),
+            redactor: &self.redactor,
         };
         self.index.search(&self.commit, &wanted).await
     }
@@ -150,7 +154,8 @@ impl CodeSearch {
         let name = name.rsplit(['.', ':']).next().unwrap_or(name);
         let definitions = self.index.definitions(&self.commit, name).await.map_err(for_model)?;
         let takes = |path: &str| self.filter.takes(path);
-        let uses = self.index.uses(&self.commit, name, &takes).await.map_err(for_model)?;
+        let uses = self.index.uses(&self.commit, name, &takes, &self.redactor).await;
+        let uses = uses.map_err(for_model)?;
         let mut text = String::new();
         for found in definitions.iter().filter(|found| takes(&found.path)) {
             let _ = writeln!(

@@ -1,5 +1,7 @@
 //! The tools of the planner: they read one commit of the bare mirror and cannot change anything.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,6 +12,7 @@ use crate::repository::mirror::Mirror;
 use crate::repository::reading::search::Pattern;
 use crate::repository::{CommitId, RepositoryError};
 use crate::rules::{Files, Filter};
+use crate::secret::Redactor;
 use crate::spelling::nearest_by;
 use crate::tool::{ToolError, ToolOutput, ToolServer, own_spec, read_args};
 use crate::workspace::tools::code_search::{self, CodeSearch, OUTLINE, SEARCH_CODE, WHO_USES, beneath_root};
@@ -30,6 +33,7 @@ pub struct RepositoryTools {
     commit: CommitId,
     files: Files,
     filter: Filter,
+    redactor: Arc<Redactor>,
     /// The code index of the commit, where there is one.
     code: Option<CodeSearch>,
 }
@@ -59,13 +63,14 @@ struct Search {
 }
 
 impl RepositoryTools {
-    pub fn new(mirror: Mirror, commit: CommitId, files: Files) -> Self {
+    pub fn new(mirror: Mirror, commit: CommitId, files: Files, redactor: Arc<Redactor>) -> Self {
         let filter = files.filter();
         Self {
             mirror,
             commit,
             files,
             filter,
+            redactor,
             code: None,
         }
     }
@@ -161,9 +166,10 @@ impl RepositoryTools {
     async fn search(&self, args: Search) -> Result<String, ToolError> {
         let pattern = Pattern::read(&args.pattern)
             .map_err(|reason| ToolError::TellModel(format!("bad_pattern 400: {reason}")))?;
+        let takes = |path: &str| self.filter.takes(path);
         let found = self
             .mirror
-            .search(&self.commit, &pattern, |path| self.filter.takes(path), MOST_MATCHES)
+            .search(&self.commit, &pattern, takes, MOST_MATCHES, &self.redactor)
             .await
             .map_err(|error| for_model(&error))?;
         let mut lines = Vec::new();

@@ -53,7 +53,9 @@ pub(super) async fn make_plan(run: &mut Run, mirror: Mirror) -> Result<Plan, Int
     let tree = mirror.tree(&base.commit).await?;
     let rules = run.claim.record.planned.rules.clone();
     let code = code_index::open(&mut run.claim, &mirror, &base.commit).await?;
-    let look = RepositoryTools::new(mirror.clone(), base.commit.clone(), rules.files).with_index(code.clone());
+    let redactor = Arc::clone(&run.claim.services.redactor);
+    let look = RepositoryTools::new(mirror.clone(), base.commit.clone(), rules.files, redactor);
+    let look = look.with_index(code.clone());
     // Planning does not change the project, so tools that are only forbidden for the work are
     // allowed.
     let toolbox = Toolbox::new(vec![Arc::new(look)], rules.tools.clone());

@@ -17,17 +17,15 @@ const LINES: usize = 6;
 pub(super) async fn told(config: &Config, asked: &Search) -> Result<String, String> {
     let root = asked.root.clone().unwrap_or_else(|| ".".into());
     let opened = super::open(config, &root).await?.reordered_by(reranker(config)?);
+    let redactor = Redactor::new(&config.secrets());
     let wanted = Wanted {
         question: &asked.query,
         top_k: asked.top_k,
         path_prefix: asked.path_prefix.as_deref().unwrap_or_default(),
         takes: &|_| true,
+        redactor: &redactor,
     };
-    let mut hits = opened.search(&wanted).await.map_err(|error| error.to_string())?;
-    let redactor = Redactor::new(&config.secrets());
-    for hit in &mut hits {
-        hit.text = redactor.clean(&hit.text).into_string();
-    }
+    let hits = opened.search(&wanted).await.map_err(|error| error.to_string())?;
     if asked.json {
         return Ok(serde_json::json!({ "chunks": hits }).to_string());
     }
