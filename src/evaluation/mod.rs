@@ -3,8 +3,8 @@
 //! `prune_code`, which work on the code index of a folder.
 //!
 //! Every error is one of JSON-RPC's, with a text for people in `data.formatted`. A call that its
-//! client cancels ends at the reviewer, too. The protocol's versions are those that rmcp knows,
-//! from 2024-11-05 on.
+//! client cancels ends at the reviewer, too, and what that was answered until then is counted. The
+//! protocol's versions are those that rmcp knows, from 2024-11-05 on.
 
 mod answer; // what is answered
 mod arguments; // what is asked
@@ -20,12 +20,14 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ServerCapabilities, ServerConfig,
 };
-use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole};
+use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole, serve_server_with_ct};
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::{ErrorData, RoleServer, ServerHandler, serve_server};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
-use tokio::time::interval;
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::review::document::Document;
 use crate::review::evidence::{self, Known};
@@ -44,6 +46,8 @@ const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 const REVIEWS_AT_ONCE: usize = 4;
 /// Time between two notes on progress.
 const PROGRESS: Duration = Duration::from_secs(5);
+/// Longest time for recording what is under way when the server ends.
+const RECORDING: Duration = Duration::from_secs(30);
 
 /// The server: a reviewer, and the score that counts where a call names none.
 pub struct Evaluations {
@@ -52,12 +56,14 @@ pub struct Evaluations {
     history: History,
     target_score: Score,
     reviews: Semaphore,
+    under_way: TaskTracker,
 }
 
 /// The server with a text for people in each of its errors.
 struct WithFormattedErrors(Evaluations);
 
-/// Serves until the client closes the stream. What is evaluated, and what that used, is recorded.
+/// Serves until the client closes the stream, or until `stop`. What is evaluated, and what that
+/// used, is recorded, also where it is under way then.
 pub async fn serve(
     reviewer: Reviewer,
     target_score: Score,
@@ -65,7 +71,9 @@ pub async fn serve(
     folders: Folders,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
+    stop: CancellationToken,
 ) -> anyhow::Result<()> {
+    let under_way = TaskTracker::new();
     let evaluations = Evaluations {
         history: History {
             records,
@@ -75,18 +83,27 @@ pub async fn serve(
         folders,
         target_score,
         reviews: Semaphore::new(REVIEWS_AT_ONCE),
+        under_way: under_way.clone(),
     };
     let (reader, writer, pumps) = frames::checked(reader, writer, MAX_REQUEST_BYTES);
     let transport =
         AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
-    let served = match serve_server(WithFormattedErrors(evaluations), transport).await {
+    let server = WithFormattedErrors(evaluations);
+    let served = match serve_server_with_ct(server, transport, stop.child_token()).await {
         Ok(service) => service
             .waiting()
             .await
             .map(|_| ())
             .context("the server ended with an error"),
+        Err(_) if stop.is_cancelled() => Ok(()),
         Err(error) => Err(error).context("the handshake with the client failed"),
     };
+    // Calls that are under way have been cancelled. They go on in tasks of their own, which the end
+    // of the process would break off before what they were answered is counted.
+    under_way.close();
+    if timeout(RECORDING, under_way.wait()).await.is_err() {
+        tracing::warn!("what was under way at the end was not recorded in time");
+    }
     pumps.finish().await;
     served
 }
@@ -97,6 +114,7 @@ impl Evaluations {
         asked: &EvaluationRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<Vec<Evaluation>, ErrorData> {
+        let _under_way = self.under_way.token();
         let begun = Instant::now();
         let total = asked.documents.len();
         let mut evaluations = Vec::new();

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::transport::stdio_pipes;
 
+use crate::agent::record::stop::Stop;
 use crate::cli::commands::code;
 use crate::cli::exit;
 use crate::cli::session::{self, complain, configuration_or_defaults};
@@ -16,8 +18,9 @@ use crate::llm::models::Models;
 use crate::review::score::Score;
 use crate::reviewer::{self, Place, Reviewer};
 use crate::secret::Redactor;
+use crate::service::shutdown::{Grace, Shutdown};
 
-/// Serves reviews over MCP until stdin ends.
+/// Serves reviews over MCP until stdin ends, or until a signal to end.
 pub async fn serve(config: Option<&Path>) -> ExitCode {
     let config = match configuration_or_defaults(config) {
         Ok(config) => config,
@@ -50,14 +53,27 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
         logs: config.logs.clone(),
         per_day: config.budget.per_day.clone(),
     };
-    let (reader, writer) = stdio_pipes();
-    let served = evaluation::serve(reviewer, target_score, records, folders, reader, writer);
-    match Box::pin(served).await {
-        Ok(()) => exit::SUCCESS.into(),
+    let shutdown = match Shutdown::listen() {
+        Ok(shutdown) => shutdown,
         Err(error) => {
-            complain(redactor.clean(&format!("{error:#}")));
-            exit::FAILED.into()
+            complain(format_args!("signals cannot be listened to: {error}"));
+            return exit::FAILED.into();
         }
+    };
+    let stop = Stop::default();
+    let grace = Grace::for_clearing_up(Duration::from_secs(config.shutdown_grace_seconds));
+    let (reader, writer) = stdio_pipes();
+    let asked = stop.asked.clone();
+    let served = evaluation::serve(reviewer, target_score, records, folders, reader, writer, asked);
+    tokio::select! {
+        served = Box::pin(served) => match served {
+            Ok(()) => exit::SUCCESS.into(),
+            Err(error) => {
+                complain(redactor.clean(&format!("{error:#}")));
+                exit::FAILED.into()
+            }
+        },
+        () = shutdown.watch(stop, grace) => exit::KILLED.into(),
     }
 }
 

@@ -66,6 +66,15 @@ impl Client {
         let ended = program.ended().await;
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
+
+    /// Ends the server by a signal, as clients do that will not wait.
+    async fn ends_by_a_signal(self) {
+        let Self { program, requests } = self;
+        program.signal("TERM");
+        let ended = program.ended().await;
+        drop(requests);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
 }
 
 /// Waits until the newest evaluation is in this state, and returns it.
@@ -177,4 +186,34 @@ async fn what_a_cancelled_evaluation_was_answered_is_counted() {
     let paid: Vec<&Value> = called.iter().map(|fact| &fact["input"]).collect();
     assert_eq!(paid, [5000], "{called:?}");
     world.finish().await;
+}
+
+/// Has the reviewer asked a second time, and the client go as `goes` does: what was answered the
+/// first time is counted.
+async fn is_counted_when<Gone: Future<Output = ()>>(goes: impl FnOnce(Client) -> Gone) {
+    let world = World::start().await;
+    let script = world.model.for_task("Paint the shed.");
+    let script = script.says("I like it very much.").counts(5000);
+    script.says("Nobody hears this.").holds();
+    let mut client = Client::start(&world).await;
+    client.evaluates("The shed", "Paint the shed.").await;
+    world.model.until_held(1).await;
+    goes(client).await;
+
+    let called = facts(&world, "model_called");
+    let paid: Vec<&Value> = called.iter().map(|fact| &fact["input"]).collect();
+    assert_eq!(paid, [5000], "{called:?}");
+    let told = world.command(&["evaluations"]).await.stdout;
+    assert!(told.contains("failed"), "{told}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_an_evaluation_was_answered_is_counted_when_its_client_closes_the_stream() {
+    is_counted_when(Client::ends).await;
+}
+
+#[tokio::test]
+async fn what_an_evaluation_was_answered_is_counted_when_the_server_is_told_to_end() {
+    is_counted_when(Client::ends_by_a_signal).await;
 }
