@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Reply, ToolSpec, decode, form, tool_name};
 use crate::finding::Finding;
+use crate::llm::chat::PaidReply;
 use crate::llm::config::Edits;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
@@ -52,9 +53,15 @@ enum Edit {
     Missed(String),
 }
 
-/// Has the model mend one line, in the form of `edits`, and says whether another one suits it.
-pub(super) async fn examine(subject: &str, model: &Model, edits: Edits) -> Result<Finding, LlmError> {
-    let tried = attempt(model, edits).await?;
+/// Has the model mend one line, in the form of `edits`, and says whether another one suits it. The
+/// replies that it takes are added to `paid`.
+pub(super) async fn examine(
+    subject: &str,
+    model: &Model,
+    edits: Edits,
+    paid: &mut Vec<PaidReply>,
+) -> Result<Finding, LlmError> {
+    let tried = attempt(model, edits, paid).await?;
     Ok(match (edits, tried) {
         (Edits::Whole, Edit::Mended) => {
             Finding::good(subject, "one line of a file was mended by writing the whole file")
@@ -68,7 +75,7 @@ pub(super) async fn examine(subject: &str, model: &Model, edits: Edits) -> Resul
             "take a larger model: this one will mend little",
         ),
         (Edits::Auto | Edits::Exact, Edit::Missed(what)) => {
-            let remedy = match attempt(model, Edits::Whole).await? {
+            let remedy = match attempt(model, Edits::Whole, paid).await? {
                 Edit::Mended => {
                     "set llm.edits to whole and llm.function_calling to false: written whole, it mended the same file"
                 }
@@ -83,7 +90,7 @@ pub(super) async fn examine(subject: &str, model: &Model, edits: Edits) -> Resul
     })
 }
 
-async fn attempt(model: &Model, edits: Edits) -> Result<Edit, LlmError> {
+async fn attempt(model: &Model, edits: Edits, paid: &mut Vec<PaidReply>) -> Result<Edit, LlmError> {
     let nothing_to_hide = Redactor::default();
     let mut chat = model.chat(Arc::from([]), false, CancellationToken::new());
     if edits != Edits::Whole {
@@ -97,7 +104,7 @@ async fn attempt(model: &Model, edits: Edits) -> Result<Edit, LlmError> {
     let system = if edits == Edits::Whole { WHOLE } else { EXACT };
     chat.send_system_prompt(&nothing_to_hide.clean(system));
     chat.send_user_message(&nothing_to_hide.clean(&format!("{TASK}\n\n{FILE}\n```\n{BEFORE}```\n")));
-    Ok(judge(&chat.get_response().await?, edits))
+    Ok(judge(&chat.get_counted_response(paid).await?, edits))
 }
 
 fn judge(reply: &Reply, edits: Edits) -> Edit {

@@ -13,15 +13,24 @@ pub(super) async fn examine(config: &Config) -> Vec<Finding> {
     let state_dir = state_dir(&config.state_dir);
     let is_bad = state_dir.is_bad();
     let mut findings = vec![state_dir];
-    match config.store() {
-        // One that was not made yet, or lies where nothing can be written, has nothing to tell.
-        Address::Folder(folder) if is_bad || !folder.join("coding-agent.db").exists() => {}
-        address => findings.extend(store(address).await),
+    let address = config.store();
+    // One that was not made yet, or lies where nothing can be written, has nothing to tell.
+    let is_readable = matches!(address, Address::Server(_)) || !is_bad;
+    if is_readable && is_made(&address) {
+        findings.extend(store(address).await);
     }
     if let Err(error) = config.logs.try_out() {
         findings.push(told_apart("logs", error, "let logs.directory name another folder"));
     }
     findings
+}
+
+/// Tells whether there is a store. An examination makes none.
+pub(super) fn is_made(address: &Address) -> bool {
+    match address {
+        Address::Folder(folder) => folder.join("coding-agent.db").exists(),
+        Address::Server(_) => true,
+    }
 }
 
 fn state_dir(path: &Path) -> Finding {

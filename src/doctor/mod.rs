@@ -8,6 +8,7 @@ mod edits; // in which form a model can change a file
 mod embeddings; // the model that reorders places of the code index
 mod folders; // what the program writes: state, store, logs
 mod messengers; // Slack and LINE
+mod paid; // what models were asked, counted
 mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
 
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::finding::{Finding, Verdict};
+use crate::llm::chat::PaidReply;
 use crate::llm::config::Edits;
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
@@ -185,13 +187,16 @@ async fn models(config: &Config, check: ModelCheck) -> Vec<Finding> {
     };
     let used = models.used();
     let is_alone = used.len() == 1;
-    let mut findings = Vec::new();
+    let (mut findings, mut all_paid) = (Vec::new(), Vec::new());
     for (roles, model) in used {
         let subject = subject(&roles, &model, is_alone);
         // Only who works on the files has to be able to change them.
         let edits = roles.contains(&Role::Worker).then_some(config.llm.edits);
-        findings.extend(one_model(&subject, &model, (check, edits)).await);
+        let mut paid = Vec::new();
+        findings.extend(one_model(&subject, &model, (check, edits), &mut paid).await);
+        all_paid.extend(paid.into_iter().map(|reply| (model.role(), reply)));
     }
+    findings.extend(paid::count(config, &all_paid).await);
     findings.extend(embeddings::examine(&models).await);
     findings.extend(confidential(&models).await);
     findings
@@ -207,7 +212,13 @@ fn subject(roles: &[Role], model: &Model, is_alone: bool) -> String {
     }
 }
 
-async fn one_model(subject: &str, model: &Model, (check, edits): (ModelCheck, Option<Edits>)) -> Vec<Finding> {
+/// Examines a model. The replies that it takes are added to `paid`.
+async fn one_model(
+    subject: &str,
+    model: &Model,
+    (check, edits): (ModelCheck, Option<Edits>),
+    paid: &mut Vec<PaidReply>,
+) -> Vec<Finding> {
     let (finding, answers) = match model.examine().await {
         Ok(said) => (Finding::good(subject, said), true),
         // A reply may show what the server cannot tell about itself, unless there is nobody to
@@ -219,16 +230,16 @@ async fn one_model(subject: &str, model: &Model, (check, edits): (ModelCheck, Op
     };
     let mut findings = vec![finding];
     if check == ModelCheck::Reply && answers {
-        let reply = reply(&format!("{subject}'s reply"), model).await;
+        let reply = reply(&format!("{subject}'s reply"), model, paid).await;
         let has_replied = matches!(reply.verdict, Verdict::Good { .. });
         findings.push(reply);
         if let (true, Some(edits)) = (has_replied, edits) {
             let subject = format!("{subject}'s edits");
-            let tried = edits::examine(&subject, model, edits).await;
+            let tried = edits::examine(&subject, model, edits, paid).await;
             findings.push(tried.unwrap_or_else(|error| no_model(&subject, &error)));
         }
         if has_replied {
-            findings.push(window(&format!("{subject}'s window"), model).await);
+            findings.push(window(&format!("{subject}'s window"), model, paid).await);
         }
     }
     findings
@@ -259,13 +270,13 @@ async fn confidential(models: &Models) -> Option<Finding> {
 }
 
 /// Asks the model for one word, in the protocol that runs use.
-async fn reply(subject: &str, model: &Model) -> Finding {
+async fn reply(subject: &str, model: &Model, paid: &mut Vec<PaidReply>) -> Finding {
     let nothing_to_hide = Redactor::default();
     let mut chat = model.chat(Arc::from([]), false, CancellationToken::new());
     chat.send_system_prompt(&nothing_to_hide.clean("You are asked whether you are there. Answer in one word."));
     chat.send_user_message(&nothing_to_hide.clean("Reply with the word: ready"));
     let begun = Instant::now();
-    match chat.get_response().await {
+    match chat.get_counted_response(paid).await {
         Ok(reply) => Finding::good(
             subject,
             format!(
@@ -281,9 +292,9 @@ async fn reply(subject: &str, model: &Model) -> Finding {
 }
 
 /// Measures how much of a long prompt arrives.
-async fn window(subject: &str, model: &Model) -> Finding {
+async fn window(subject: &str, model: &Model, paid: &mut Vec<PaidReply>) -> Finding {
     let configured = model.whole_window();
-    match model.measure_window().await {
+    match model.measure_window(paid).await {
         Ok(WindowMeasurement::Whole { tokens }) => Finding::good(
             subject,
             format!("a prompt of {tokens} tokens was read from its first word on; {configured} are configured"),

@@ -17,8 +17,7 @@ use super::arguments::EvaluationRequest;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::usage::ModelCall;
 use crate::approval::digest::Digest;
-use crate::journal::fact::Subject;
-use crate::journal::{Journal, LogConfig};
+use crate::journal::LogConfig;
 use crate::llm::config::role::Role;
 use crate::review::score::Score;
 use crate::reviewer::Call;
@@ -94,26 +93,17 @@ impl History {
     }
 
     async fn count_in(&self, store: Store, calls: &[Call]) -> Result<(), StoreError> {
-        let journal = Journal::open(&self.records.logs, Arc::clone(&self.redactor))
-            .inspect(|journal| journal.keep_in(&store))
-            .inspect_err(|error| tracing::warn!(%error, "what an evaluation used is not in the journal"))
-            .ok();
-        for call in calls {
-            let call = ModelCall {
+        let calls: Vec<ModelCall<'_>> = calls
+            .iter()
+            .map(|call| ModelCall {
                 model: &call.model,
                 role: Role::Reviewer,
                 usage: call.usage,
                 took: call.took,
-            };
-            self.records.per_day.count(&store, &call).await?;
-            if let Some(journal) = &journal {
-                journal.record(&Subject::default(), call.fact(0));
-            }
-        }
-        if let Some(journal) = journal {
-            journal.close().await;
-        }
-        Ok(())
+            })
+            .collect();
+        let Records { logs, per_day, .. } = &self.records;
+        per_day.count_apart(&store, (logs, &self.redactor), &calls).await
     }
 
     async fn write<F: Future<Output = Result<(), StoreError>>>(&self, what: impl FnOnce(Store) -> F) {

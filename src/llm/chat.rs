@@ -48,16 +48,15 @@ pub struct Chat {
     /// Number of all stored messages: also those that summaries have replaced since.
     stored: usize,
     counted: Option<LastCount>,
-    /// Replies that no caller has got, see [`Chat::take_unused`].
-    unused: Vec<UnusedReply>,
+    /// Replies that came to nothing, see [`Chat::take_unused`].
+    unused: Vec<PaidReply>,
     /// Number of pieces of a streamed reply that have arrived.
     arrived: watch::Sender<u64>,
 }
 
-/// A reply that is paid and that no caller gets: the model refused, or its server had cut the
-/// prompt.
+/// What was paid for a reply, of use or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnusedReply {
+pub struct PaidReply {
     /// The name of the model that gave it.
     pub model: String,
     pub usage: Usage,
@@ -139,8 +138,8 @@ impl Chat {
     }
 
     /// Returns the replies since the last call of this function that came to nothing, so that they
-    /// are counted.
-    pub fn take_unused(&mut self) -> Vec<UnusedReply> {
+    /// are counted: the model refused, or its server had cut the prompt.
+    pub fn take_unused(&mut self) -> Vec<PaidReply> {
         std::mem::take(&mut self.unused)
     }
 

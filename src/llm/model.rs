@@ -38,6 +38,11 @@ impl Model {
         &self.connection
     }
 
+    /// Returns the role in which the model is asked.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
     /// Returns the model's name in the configuration.
     pub fn name(&self) -> &str {
         &self.connection.name

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::excerpt;
+use crate::llm::chat::PaidReply;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
 use crate::secret::Redactor;
@@ -82,14 +83,14 @@ impl MarkerPrompt {
 }
 
 impl Model {
-    /// Measures how much of a prompt arrives.
+    /// Measures how much of a prompt arrives; adds the replies that it takes to `paid`.
     ///
     /// # Errors
     /// Fails if the model gives no reply at all.
-    pub async fn measure_window(&self) -> Result<WindowMeasurement, LlmError> {
+    pub async fn measure_window(&self, paid: &mut Vec<PaidReply>) -> Result<WindowMeasurement, LlmError> {
         let most = lines_for(self.window() * LONGEST / 100);
         let few = lines_for(self.window() * FIRST / 100).max(1);
-        let first = self.ask_for_marker(few).await?;
+        let first = self.ask_for_marker(few, paid).await?;
         let (repeats, each) = match first {
             MarkerReply::Repeated { counted } => (true, counted.map(|counted| (counted, few))),
             MarkerReply::Forgotten { counted } => (false, counted.map(|counted| (counted, few))),
@@ -114,7 +115,7 @@ impl Model {
             let scaled = |(counted, few): (u64, u64)| counted * estimated / MarkerPrompt::with(few).estimated_tokens();
             each.map_or(estimated, scaled)
         };
-        let whole = self.ask_for_marker(most).await?;
+        let whole = self.ask_for_marker(most, paid).await?;
         match whole {
             MarkerReply::Repeated { counted } => {
                 return Ok(WindowMeasurement::Whole {
@@ -128,7 +129,7 @@ impl Model {
                 });
             }
             MarkerReply::Forgotten { counted: Some(counted) }
-                if counted < expected(most) * HONEST / 100 && !self.is_all(counted, most, each).await? =>
+                if counted < expected(most) * HONEST / 100 && !self.is_all(counted, most, each, paid).await? =>
             {
                 return Ok(WindowMeasurement::Cut {
                     arrived: counted,
@@ -149,7 +150,7 @@ impl Model {
         let (mut good, mut bad) = (few, most);
         for _ in 0..SEARCHES {
             let middle = u64::midpoint(good, bad);
-            match self.ask_for_marker(middle).await? {
+            match self.ask_for_marker(middle, paid).await? {
                 MarkerReply::Repeated { .. } => good = middle,
                 MarkerReply::Forgotten { .. } if whole == MarkerReply::Refused => good = middle,
                 MarkerReply::Forgotten { .. } | MarkerReply::Refused | MarkerReply::Cut { .. } => bad = middle,
@@ -164,11 +165,17 @@ impl Model {
     /// Tells whether `counted` tokens are a whole prompt of so many `lines`, from the counts of the
     /// first prompt and of one twice as long: together they show what a line takes, without the
     /// tokens that servers put around every conversation.
-    async fn is_all(&self, counted: u64, lines: u64, first: Option<(u64, u64)>) -> Result<bool, LlmError> {
+    async fn is_all(
+        &self,
+        counted: u64,
+        lines: u64,
+        first: Option<(u64, u64)>,
+        paid: &mut Vec<PaidReply>,
+    ) -> Result<bool, LlmError> {
         let Some((of_first, few)) = first else {
             return Ok(false);
         };
-        let second = match self.ask_for_marker(2 * few).await? {
+        let second = match self.ask_for_marker(2 * few, paid).await? {
             MarkerReply::Repeated { counted } | MarkerReply::Forgotten { counted } => counted,
             MarkerReply::Refused | MarkerReply::Cut { .. } => None,
         };
@@ -183,13 +190,13 @@ impl Model {
         told.filter(|window| *window >= self.whole_window())
     }
 
-    async fn ask_for_marker(&self, lines: u64) -> Result<MarkerReply, LlmError> {
+    async fn ask_for_marker(&self, lines: u64, paid: &mut Vec<PaidReply>) -> Result<MarkerReply, LlmError> {
         let nothing_to_hide = Redactor::default();
         let MarkerPrompt { marker, text } = MarkerPrompt::with(lines);
         let mut chat = self.chat(Arc::from([]), false, CancellationToken::new());
         chat.send_system_prompt(&nothing_to_hide.clean(SYSTEM_PROMPT));
         chat.send_user_message(&nothing_to_hide.clean(&text));
-        match chat.get_response().await {
+        match chat.get_counted_response(paid).await {
             Ok(reply) if reply.text.contains(&marker) => Ok(MarkerReply::Repeated {
                 counted: chat.counted(),
             }),

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Reply, Usage};
-use crate::llm::chat::UnusedReply;
+use crate::llm::chat::PaidReply;
 use crate::llm::config::model_config::CommandModel;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
@@ -73,7 +73,7 @@ pub struct Call {
     pub model: String,
     pub usage: Usage,
     pub took: Duration,
-    /// Whether it was no reply at all, see [`UnusedReply`].
+    /// Whether it came to nothing: a refusal, or a reply to a prompt that was cut.
     pub is_unused: bool,
 }
 
@@ -244,7 +244,7 @@ impl Reviewer {
         chat.send_user_message(question);
         chat.give_up_after(self.timeout);
         let answer = chat.get_response().await;
-        for UnusedReply { model, usage, took } in chat.take_unused() {
+        for PaidReply { model, usage, took } in chat.take_unused() {
             paid.push(Call {
                 model,
                 usage,

@@ -97,20 +97,24 @@ async fn a_whole_prompt_is_told_from_one_that_is_cut_with_every_provider() {
     for provider in PROVIDERS {
         let model = Model::repeating().await;
         let llm = small(&model, provider);
-        let WindowMeasurement::Whole { tokens } = llm.measure_window().await.unwrap() else {
+        let mut paid = Vec::new();
+        let WindowMeasurement::Whole { tokens } = llm.measure_window(&mut paid).await.unwrap() else {
             panic!("{provider:?} reads everything")
         };
         assert!((12_000..CONFIGURED).contains(&tokens), "{tokens}");
         assert_eq!(model.requests().len(), 2);
 
         model.cuts_prompts_at(4_096);
-        let measured = llm.measure_window().await.unwrap();
+        let measured = llm.measure_window(&mut paid).await.unwrap();
         let expected = WindowMeasurement::Cut {
             arrived: 4_096,
             is_silent: true,
         };
         assert_eq!(measured, expected, "{provider:?}");
         assert_eq!(model.requests().len(), 4);
+        // The reply to the prompt that was cut is of no use, and paid.
+        assert_eq!(paid.len(), 4, "{provider:?}");
+        assert_eq!(paid[3].usage.input, 4_096, "{provider:?}");
         model.finish();
     }
 }
@@ -121,7 +125,7 @@ async fn where_the_server_does_not_count_the_place_of_the_cut_is_searched() {
         let model = Model::repeating().await;
         model.counts_nothing();
         model.cuts_prompts_at(4_096);
-        let measured = small(&model, provider).measure_window().await.unwrap();
+        let measured = small(&model, provider).measure_window(&mut Vec::new()).await.unwrap();
         let WindowMeasurement::Cut { arrived, is_silent } = measured else {
             panic!("{measured:?}")
         };
@@ -137,7 +141,7 @@ async fn a_model_that_cannot_repeat_is_measured_by_what_the_server_counts() {
     let model = Model::answering(|_| crate::fake::model::Answer::says("What?")).await;
     let llm = small(&model, ProviderName::Openai);
     assert!(matches!(
-        llm.measure_window().await.unwrap(),
+        llm.measure_window(&mut Vec::new()).await.unwrap(),
         WindowMeasurement::Unsure { .. }
     ));
     model.cuts_prompts_at(8_000);
@@ -145,7 +149,7 @@ async fn a_model_that_cannot_repeat_is_measured_by_what_the_server_counts() {
         arrived: 8_000,
         is_silent: true,
     };
-    assert_eq!(llm.measure_window().await.unwrap(), expected);
+    assert_eq!(llm.measure_window(&mut Vec::new()).await.unwrap(), expected);
 }
 
 #[tokio::test]
@@ -153,7 +157,7 @@ async fn what_the_server_tells_of_itself_decides_where_the_model_cannot_repeat()
     let model = Model::answering(|_| crate::fake::model::Answer::says("What?")).await;
     let llm = small(&model, ProviderName::Openai);
     model.is_alone_with_window(CONFIGURED);
-    let measured = llm.measure_window().await.unwrap();
+    let measured = llm.measure_window(&mut Vec::new()).await.unwrap();
     let WindowMeasurement::Counted { tokens, window } = measured else {
         panic!("{measured:?}")
     };
@@ -165,5 +169,5 @@ async fn what_the_server_tells_of_itself_decides_where_the_model_cannot_repeat()
         arrived: 8_000,
         is_silent: true,
     };
-    assert_eq!(llm.measure_window().await.unwrap(), expected);
+    assert_eq!(llm.measure_window(&mut Vec::new()).await.unwrap(), expected);
 }

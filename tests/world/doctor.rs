@@ -11,6 +11,7 @@ use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Permission;
 use crate::fake::model::{Answer, Model};
 use crate::least_rights::told_by_doctor;
+use crate::reading::{count, facts};
 use crate::world::{Ended, World};
 
 /// Returns what it printed, without what differs from machine to machine.
@@ -291,6 +292,37 @@ async fn a_model_that_cannot_copy_a_text_is_to_write_whole_files() {
                                           -> set llm.edits to whole and llm.function_calling to false: written whole, it mended the same file
     ");
     assert_eq!(ended.code, Some(0), "{said}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_the_examination_of_a_model_uses_is_counted_where_there_is_a_store() {
+    let mut world = World::with(Model::repeating().await).await;
+    world.configure(|config| config["budget"] = json!({ "per_day": { "tokens": 2000 } }));
+    let ended = world.command(&["doctor", "--model"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(count(&world, "model_called"), 0);
+    assert!(!world.state_dir().join("coding-agent.db").exists());
+
+    assert_eq!(world.command(&["status"]).await.code, Some(0));
+    let before = world.model.requests().len();
+    let ended = world.command(&["doctor", "--model"]).await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let called = facts(&world, "model_called");
+    let asked: Vec<[&Value; 3]> = called
+        .iter()
+        .map(|fact| [&fact["model"], &fact["role"], &fact["turn"]])
+        .collect();
+    let one = [&json!("llm"), &json!("planner"), &json!(0)];
+    assert_eq!(asked, vec![one; world.model.requests().len() - before]);
+    world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
     world.finish().await;
 }
 

@@ -17,7 +17,7 @@ use crate::conversation::repetition::Repetition;
 use crate::conversation::{Message, Reply, Turn, Usage};
 use crate::journal::fact::Fact;
 use crate::journal::fact::reply::Repeated;
-use crate::llm::chat::{Chat, UnusedReply};
+use crate::llm::chat::{Chat, PaidReply};
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
 
@@ -146,7 +146,7 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
     check_limits(claim).await?;
     let begun = Instant::now();
     let reply = long_reply(claim, chat).await;
-    for UnusedReply { model, usage, took } in chat.take_unused() {
+    for PaidReply { model, usage, took } in chat.take_unused() {
         // It is paid like any other, and no turn.
         let called = book(claim, (&model, chat.role()), usage, took).await?;
         claim.note(called);

@@ -1,12 +1,17 @@
 //! Limits of a run and of a day, and the usage that is counted against them.
 
+use std::sync::Arc;
+
 use chrono::Utc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::record::usage::ModelCall;
 use crate::conversation::Usage;
+use crate::journal::fact::Subject;
+use crate::journal::{Journal, LogConfig};
 use crate::llm::config::Prices;
+use crate::secret::Redactor;
 use crate::store::{Store, StoreError};
 
 /// Limits of one run; a limit that is left out does not apply.
@@ -74,6 +79,31 @@ impl PerDay {
             return Ok(());
         }
         store.use_on(Utc::now().date_naive(), call.model, &call.usage).await
+    }
+
+    /// Counts calls that are part of no run, in a process without a journal of its own: in the
+    /// journal, and for the limits of the day.
+    pub async fn count_apart(
+        &self,
+        store: &Store,
+        (logs, redactor): (&LogConfig, &Arc<Redactor>),
+        calls: &[ModelCall<'_>],
+    ) -> Result<(), StoreError> {
+        let journal = Journal::open(logs, Arc::clone(redactor))
+            .inspect(|journal| journal.keep_in(store))
+            .inspect_err(|error| tracing::warn!(%error, "what a model was asked is not in the journal"))
+            .ok();
+        let mut counted = Ok(());
+        for call in calls {
+            counted = counted.and(self.count(store, call).await);
+            if let Some(journal) = &journal {
+                journal.record(&Subject::default(), call.fact(0));
+            }
+        }
+        if let Some(journal) = journal {
+            journal.close().await;
+        }
+        counted
     }
 
     /// Returns a sentence that names the day's exceeded limit, if there is one.

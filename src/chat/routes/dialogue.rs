@@ -10,7 +10,7 @@ use crate::agent::record::usage::ModelCall;
 use crate::chat::desk::Desk;
 use crate::conversation::decode;
 use crate::conversation::{Message, Reply, ToolResult, ToolSpec, Usage};
-use crate::llm::chat::{Chat, UnusedReply};
+use crate::llm::chat::{Chat, PaidReply};
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
 use crate::picture::Picture;
@@ -124,7 +124,7 @@ impl<'a> Dialogue<'a> {
     async fn ask(&mut self) -> Result<Reply, LlmError> {
         let begun = Instant::now();
         let reply = self.chat.get_response().await;
-        for UnusedReply { model, usage, took } in self.chat.take_unused() {
+        for PaidReply { model, usage, took } in self.chat.take_unused() {
             self.count(&model, usage, took).await;
         }
         let reply = reply?;

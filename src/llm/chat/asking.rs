@@ -9,7 +9,7 @@ use crate::conversation::circling;
 use crate::conversation::decode;
 use crate::conversation::{Message, Reply, ReplyOrigin};
 use crate::llm::calls_as_json;
-use crate::llm::chat::{Chat, UnusedReply};
+use crate::llm::chat::{Chat, PaidReply};
 use crate::llm::connection::{Connection, PromptRequest};
 use crate::llm::error::LlmError;
 use crate::llm::provider::{Answer, Prompt};
@@ -57,6 +57,22 @@ impl Chat {
             origin,
         });
         Ok(reply)
+    }
+
+    /// Like [`Chat::get_response`]; adds what is paid to `paid`: the reply, and those before it
+    /// that came to nothing.
+    pub async fn get_counted_response(&mut self, paid: &mut Vec<PaidReply>) -> Result<Reply, LlmError> {
+        let begun = Instant::now();
+        let answer = self.get_response().await;
+        paid.extend(self.take_unused());
+        if let Ok(reply) = &answer {
+            paid.push(PaidReply {
+                model: self.answered_by.clone(),
+                usage: reply.usage,
+                took: begun.elapsed(),
+            });
+        }
+        answer
     }
 
     /// Sends the conversation to one model.
@@ -111,7 +127,7 @@ impl Chat {
                 Ok(self.reply(connection, answer, needed))
             }
             Err(error) => {
-                self.unused.push(UnusedReply {
+                self.unused.push(PaidReply {
                     model: connection.name.clone(),
                     usage,
                     took: begun.elapsed(),
