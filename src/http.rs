@@ -1,8 +1,10 @@
 //! The common part of the clients of forges and models: the HTTP client, the limit on answers,
 //! `Retry-After`, and repeated requests.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
@@ -11,6 +13,7 @@ use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use reqwest::ClientBuilder;
 use reqwest::redirect::Policy;
+use tokio::time::{Instant, sleep_until};
 
 use crate::certificates::{self, Trust};
 
@@ -23,6 +26,8 @@ pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// server with a wrong clock or unit would keep a run waiting for ever; after a day it is asked
 /// again, and may say so again.
 const LONGEST_ASKED: Duration = Duration::from_hours(24);
+/// Kinds of requests whose pauses are known at once.
+const MOST_PAUSES: usize = 64;
 
 /// Returns a client builder with the program's name and without redirects, because a redirect would
 /// carry the key to wherever it points.
@@ -99,6 +104,45 @@ fn asked(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     }
     let until = DateTime::parse_from_rfc2822(after).ok()?;
     Some((until.to_utc() - now).to_std().unwrap_or_default())
+}
+
+/// The times until which a server wants to be left alone, by the kind of request. All requests of
+/// the process share them: otherwise each of several workers is refused for itself, and some
+/// servers lengthen the pause for everyone who asks meanwhile.
+///
+/// Only pauses that a request waits for are known. After a longer one than [`LONGEST_WAIT`] the
+/// caller does something else, and the server itself tells the next one that it still lasts.
+#[derive(Debug, Default)]
+pub struct Pauses {
+    until: Mutex<HashMap<String, Instant>>,
+}
+
+impl Pauses {
+    /// Notes that the server wants to be left alone with a kind of request for so long.
+    pub fn note(&self, kind: &str, wait: Duration) {
+        if wait.is_zero() || wait > LONGEST_WAIT {
+            return;
+        }
+        let now = Instant::now();
+        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.retain(|_, end| *end > now);
+        if until.len() < MOST_PAUSES || until.contains_key(kind) {
+            let end = until.entry(kind.to_owned()).or_insert(now);
+            *end = (*end).max(now + wait);
+        }
+    }
+
+    /// Waits until the pauses of these kinds that are known now are over, at most [`LONGEST_WAIT`].
+    pub async fn over(&self, kinds: &[&str]) {
+        let end = {
+            let until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+            kinds.iter().filter_map(|kind| until.get(*kind)).max().copied()
+        };
+        if let Some(end) = end.filter(|end| *end > Instant::now()) {
+            tracing::debug!("a request waits for the end of a pause that the server asked for");
+            sleep_until(end).await;
+        }
+    }
 }
 
 /// The number of repeats of a request, and the pauses before them. Each pause is partly random, so
@@ -230,6 +274,23 @@ mod tests {
         assert_eq!(pause(0), Some(planned));
         assert_eq!(pause(60), Some(LONGEST_WAIT));
         assert_eq!(pause(61), None);
+    }
+
+    #[tokio::test]
+    async fn a_pause_holds_for_its_kind_alone_and_a_long_one_is_not_waited_for() {
+        let pauses = Pauses::default();
+        let noted = Instant::now();
+        pauses.note("comments", Duration::from_millis(300));
+        pauses.note("comments", Duration::from_millis(10));
+        pauses.note("searches", LONGEST_WAIT + Duration::from_secs(1));
+        let others = tokio::time::timeout(LONGEST_WAIT / 2, pauses.over(&["reads", "searches"]));
+        others.await.unwrap();
+        pauses.over(&["reads", "comments"]).await;
+        assert!(noted.elapsed() >= Duration::from_millis(300));
+        for number in 0..2 * MOST_PAUSES {
+            pauses.note(&number.to_string(), LONGEST_WAIT);
+        }
+        assert_eq!(pauses.until.lock().unwrap().len(), MOST_PAUSES);
     }
 
     #[tokio::test]

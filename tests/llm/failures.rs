@@ -25,6 +25,22 @@ async fn what_is_transient_is_tried_again_three_times() {
 }
 
 #[tokio::test]
+async fn a_pause_that_a_server_asks_for_holds_for_all_conversations() {
+    let model = Model::start().await;
+    model.rate_limited(Some(3)).done("Greeted.");
+    let llm = llm(&model, ProviderName::Openai);
+    let mut one = chat(&llm, true);
+    one.give_up_after(Duration::from_secs(1));
+    let error = one.get_response().await.unwrap_err();
+    assert!(matches!(error, LlmError::TimedOut { .. }), "{error}");
+    let begun = Instant::now();
+    chat(&llm, true).get_response().await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(model.requests().len(), 2);
+    model.finish();
+}
+
+#[tokio::test]
 async fn a_server_that_keeps_failing_is_unreachable_and_the_conversation_unharmed() {
     let model = Model::start().await;
     model

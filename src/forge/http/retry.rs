@@ -42,6 +42,15 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// Returns an answer of which everything was read.
+    pub(crate) fn whole(head: http::response::Parts, body: Bytes) -> Self {
+        Self {
+            status: head.status,
+            headers: head.headers,
+            body,
+        }
+    }
+
     /// Reads an answer to its end, and fails if it is too long.
     pub(crate) async fn read(mut response: reqwest::Response) -> Result<Self, Failure> {
         let body = read_body(&mut response, LONGEST_ANSWER).await;
@@ -196,6 +205,11 @@ pub(crate) fn limited(answer: &Answer) -> Failure {
     }
 }
 
+/// Returns how long a forge that refused a request because of a limit asks to wait, if it does.
+pub(crate) fn asked_by_limit(answer: &Answer) -> Option<Duration> {
+    is_limit(answer).then(|| asked_wait(answer, Utc::now())).flatten()
+}
+
 /// Tells whether an answer is a rate limit. GitHub limits with 429 and with 403; a 403 is a limit
 /// only by its headers or its text.
 fn is_limit(answer: &Answer) -> bool {
@@ -215,7 +229,8 @@ fn is_secondary_limit(body: &[u8]) -> bool {
     body.contains("secondary rate limit") || body.contains("abuse detection")
 }
 
-fn is_used_up(headers: &HeaderMap) -> bool {
+/// Tells whether the forge takes no more requests until a limit is set anew.
+pub(crate) fn is_used_up(headers: &HeaderMap) -> bool {
     ["x-ratelimit-remaining", "ratelimit-remaining"]
         .iter()
         .any(|name| number(headers, name) == Some(0))

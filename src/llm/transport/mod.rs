@@ -31,7 +31,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Trust;
-use crate::http::{AttemptError, Backoff, BodyError, client, read_body, reason, retry, retry_after};
+use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry, retry_after};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
 use crate::llm::transport::attempt::{AttemptFailure, after, not_local, unreachable};
@@ -48,6 +48,8 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_BODY_BYTES: usize = 64 << 20;
 /// Most fields of a request that one attempt learns to leave out: it sends once more than that.
 const MOST_ADAPTATIONS: usize = 4;
+/// The kind of all requests for replies: a server limits them together.
+const REPLIES: &str = "replies";
 
 /// The way to one model server.
 #[derive(Debug)]
@@ -65,6 +67,7 @@ pub(crate) struct Transport {
     trust: Trust,
     /// Restricts the servers that anything is sent to.
     private_network: Option<Arc<PrivateNetworkResolver>>,
+    pauses: Arc<Pauses>,
 }
 
 /// A request for a reply, and how its answer is read.
@@ -105,6 +108,7 @@ impl Transport {
             secrets,
             trust,
             private_network: None,
+            pauses: Arc::default(),
         }
     }
 
@@ -118,6 +122,7 @@ impl Transport {
             secrets: self.secrets.clone(),
             trust: self.trust.clone(),
             private_network: Some(Arc::new(resolver)),
+            pauses: Arc::clone(&self.pauses),
         }
     }
 
@@ -168,6 +173,7 @@ impl Transport {
         let was_cut_off = AtomicBool::new(false);
         let once = || async {
             for _ in 0..=MOST_ADAPTATIONS {
+                self.pauses.over(&[REPLIES]).await;
                 let body = request.body();
                 match self.attempt_reply(info, client, url, request, &body).await {
                     // Asked the same, the model would mostly write the same: it has to be told.
@@ -180,13 +186,26 @@ impl Transport {
                         }
                         tracing::debug!("the server refused a field of the request, which is sent without it");
                     }
-                    reply => return reply.map_err(|failure| after(failure, info, summary, &was_cut_off)),
+                    reply => {
+                        return reply
+                            .map_err(|failure| after(failure, info, summary, &was_cut_off))
+                            .inspect_err(|failed| self.note_pause(failed));
+                    }
                 }
             }
             let reason = "it refused one field of the request after the other".to_owned();
             Err(AttemptError::Final(unreachable(info, reason)))
         };
         retry(BACKOFF, "a call to the model", once).await
+    }
+
+    /// Has all conversations wait for the end of a pause that the server asked one of them for.
+    fn note_pause(&self, failed: &AttemptError<LlmError>) {
+        if let AttemptError::Transient { error, wait } = failed
+            && matches!(error, LlmError::RateLimited { .. })
+        {
+            self.pauses.note(REPLIES, *wait);
+        }
     }
 
     async fn attempt_reply<R: ReplyRequest>(

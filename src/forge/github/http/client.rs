@@ -355,7 +355,7 @@ impl Client {
         body: Option<&Value>,
         tag: Option<&http::HeaderValue>,
     ) -> Result<Answer, Failure> {
-        self.meter.sent();
+        self.meter.sent(method, path).await;
         let mut request = http::Request::builder()
             .method(method)
             .uri(path)
@@ -378,12 +378,9 @@ impl Client {
                     },
                 }
             })?;
-            self.meter.answered(&head.headers);
-            Ok(Answer {
-                status: head.status,
-                headers: head.headers,
-                body: body.to_bytes(),
-            })
+            let answer = Answer::whole(head, body.to_bytes());
+            self.meter.answered((method, path), &answer);
+            Ok(answer)
         };
         within(ATTEMPT_TIMEOUT, exchange).await
     }

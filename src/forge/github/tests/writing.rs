@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -58,6 +59,27 @@ async fn a_comment_whose_answer_was_lost_is_found_instead_of_written_twice() {
         "Done.\n\n<!-- coding-agent:run:final -->"
     );
     assert_eq!(server.count("POST /api/v3/repos/o/r/issues/1/comments"), 1);
+}
+
+#[tokio::test]
+async fn a_pause_that_github_asks_for_holds_for_whoever_comments() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |received| match received.line().as_str() {
+        "POST /api/v3/repos/o/r/issues/1/comments" if asked.fetch_add(1, Ordering::Relaxed) == 0 => {
+            refused(403, "You have exceeded a secondary rate limit.").with("retry-after", "3")
+        }
+        "POST /api/v3/repos/o/r/issues/1/comments" => Reply::json(201, &json!({"id": 3})),
+        _ => unknown(received),
+    })
+    .await;
+    let github = github(&server).await;
+    // Whoever was refused has given up, and the next one does not ask before the time.
+    let first = tokio::time::timeout(Duration::from_secs(1), post(&github, "Done.", false)).await;
+    assert!(first.is_err(), "{first:?}");
+    let begun = Instant::now();
+    assert_eq!(post(&github, "Done.", false).await.unwrap(), CommentId(3));
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(server.count("POST /api/v3/repos/o/r/issues/1/comments"), 2);
 }
 
 #[tokio::test]

@@ -224,7 +224,7 @@ impl Client {
                 "it leads to another host, where the token is not sent",
             ));
         }
-        self.meter.sent();
+        self.meter.sent(&request.method, request.address.path()).await;
         let mut sent = self
             .http
             .request(request.method.clone(), request.address.clone())
@@ -242,8 +242,8 @@ impl Client {
                 "it sends to another host, where the token is not sent",
             ));
         }
-        self.meter.answered(response.headers());
         let answer = Answer::read(response).await?;
+        self.meter.answered((&request.method, request.address.path()), &answer);
         self.clock.hear(&answer.headers);
         Ok(answer)
     }
