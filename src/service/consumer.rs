@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{TimeDelta, Utc};
 use tokio::task::JoinSet;
@@ -193,16 +193,60 @@ async fn apart(run: Run) -> Result<RunOutcome, tokio::task::JoinError> {
 /// Extends the lease at intervals. Returns the run's ending when the lease is lost, or may be lost
 /// because no extension succeeded for its whole duration.
 async fn beat(store: &Store, lease: &Lease) -> RunOutcome {
-    let mut extended_at = Instant::now();
+    let mut extended_at = Moment::now();
     loop {
         tokio::time::sleep(HEARTBEAT).await;
         match store.heartbeat(lease, LEASE).await {
-            Ok(()) => extended_at = Instant::now(),
+            Ok(()) => extended_at = Moment::now(),
             Err(StoreError::LeaseLost(_)) => return RunOutcome::Disowned,
             Err(error) if extended_at.elapsed() < LEASE => {
                 tracing::warn!(task = %lease.task, "the heartbeat failed: {error}");
             }
             Err(_) => return RunOutcome::Unsaved,
         }
+    }
+}
+
+/// A moment on two clocks: `Instant` stands still while the machine sleeps, so that a lease which
+/// ran out meanwhile would seem to hold; the other clock goes on, and can be set.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    instant: Instant,
+    clock: SystemTime,
+}
+
+impl Moment {
+    fn now() -> Self {
+        Self {
+            instant: Instant::now(),
+            clock: SystemTime::now(),
+        }
+    }
+
+    /// Returns how long ago it was, by the clock that says more. A clock that was set back says
+    /// nothing.
+    fn elapsed(self) -> Duration {
+        self.instant.elapsed().max(self.clock.elapsed().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_before_a_sleep_is_long_ago() {
+        let now = Moment::now();
+        assert!(now.elapsed() < LEASE);
+        let before_a_sleep = Moment {
+            clock: now.clock - 2 * LEASE,
+            ..now
+        };
+        assert!(before_a_sleep.elapsed() >= 2 * LEASE);
+        let before_it_was_set_back = Moment {
+            clock: now.clock + 2 * LEASE,
+            ..now
+        };
+        assert!(before_it_was_set_back.elapsed() < LEASE);
     }
 }

@@ -7,10 +7,21 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use http::header::{AGE, DATE};
 
-/// The newest reading of the forge's clock, and when it was heard.
+/// Most time that `Instant` may have left out, as it does while the machine sleeps.
+const LONGEST_SLEEP: TimeDelta = TimeDelta::seconds(30);
+
+/// The newest reading of the forge's clock.
 #[derive(Debug, Default)]
 pub struct Clock {
-    heard: Mutex<Option<(DateTime<Utc>, Instant)>>,
+    heard: Mutex<Option<Heard>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    date: DateTime<Utc>,
+    at: Instant,
+    /// The same moment on this machine's clock.
+    at_here: DateTime<Utc>,
 }
 
 impl Clock {
@@ -19,16 +30,24 @@ impl Clock {
         let date = headers.get(DATE).and_then(|date| date.to_str().ok());
         let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok());
         if let Some(date) = date.filter(|_| !headers.contains_key(AGE)) {
-            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some((date.to_utc(), Instant::now()));
+            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Heard {
+                date: date.to_utc(),
+                at: Instant::now(),
+                at_here: Utc::now(),
+            });
         }
     }
 
-    /// Returns the time on the forge's clock; `None` if it has not told yet. Setting this machine's
-    /// clock does not change it.
+    /// Returns the time on the forge's clock; `None` if it has not told yet, or not since this
+    /// machine slept: a claim that ran out meanwhile would seem to hold. Setting this machine's
+    /// clock does not change the time; at most the forge has to tell it again.
     pub(crate) fn now(&self) -> Option<DateTime<Utc>> {
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let (date, at) = heard?;
-        date.checked_add_signed(TimeDelta::from_std(at.elapsed()).ok()?)
+        let heard = (*self.heard.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let passed = TimeDelta::from_std(heard.at.elapsed()).ok()?;
+        if Utc::now() - heard.at_here > passed + LONGEST_SLEEP {
+            return None;
+        }
+        heard.date.checked_add_signed(passed)
     }
 }
 
@@ -55,5 +74,23 @@ mod tests {
         let now = clock.now().unwrap();
         let after = now - "1994-11-06T08:49:37Z".parse::<DateTime<Utc>>().unwrap();
         assert!((TimeDelta::zero()..TimeDelta::minutes(1)).contains(&after), "{now}");
+    }
+
+    #[test]
+    fn after_a_sleep_of_this_machine_the_forge_has_to_tell_the_time_again() {
+        let clock = Clock::default();
+        let date = said(&[(DATE, "Sun, 06 Nov 1994 08:49:37 GMT")]);
+        clock.hear(&date);
+        let move_clock = |hours| {
+            let mut heard = clock.heard.lock().unwrap();
+            heard.as_mut().unwrap().at_here += TimeDelta::hours(hours);
+        };
+        // Set back, as if it had been an hour ahead.
+        move_clock(1);
+        assert!(clock.now().is_some());
+        move_clock(-2);
+        assert_eq!(clock.now(), None);
+        clock.hear(&date);
+        assert!(clock.now().is_some());
     }
 }
