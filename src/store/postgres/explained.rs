@@ -1,5 +1,7 @@
 //! Errors of the server, in sentences that an operator can act on.
 
+use std::borrow::Cow;
+
 use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
@@ -41,7 +43,24 @@ pub(super) fn failed(store: &str, error: sqlx::Error) -> StoreError {
 /// Returns the error for tables that could not be brought up to date.
 pub(super) fn at_migrating(store: &str, error: MigrateError) -> StoreError {
     let reason = match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => return failed(store, error),
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+            let code = error.as_database_error().and_then(|said| said.code());
+            match code.map(Cow::into_owned).as_deref() {
+                Some("57014") => format!(
+                    "the server has cancelled a step that brings its tables up to date ({error}); see there what holds \
+                     it up (pg_stat_activity), then start again"
+                ),
+                Some("55P03") => {
+                    return StoreError::Away {
+                        store: store.to_owned(),
+                        reason: "its tables are locked, as they are while another process brings them up to date, \
+                                 which may take minutes"
+                            .to_owned(),
+                    };
+                }
+                _ => return failed(store, error),
+            }
+        }
         MigrateError::VersionMissing(version) => format!(
             "it was written by a newer version of the program (step {version} is unknown here): update the program on \
              this machine too"

@@ -32,6 +32,10 @@ const SESSION: &str = "SET default_transaction_isolation = 'read committed';
      SET tcp_keepalives_idle = 40; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
      SET tcp_user_timeout = 70000";
 
+/// What differs on the connection that brings the tables up to date: an index over millions of rows
+/// takes longer than a minute. For a lock of somebody else it waits no longer than any other.
+const OF_STEPS: &str = "SET statement_timeout = '1h'";
+
 /// The way to the server. Clones share the connections.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
@@ -76,8 +80,8 @@ impl Link {
             last_micros: Arc::default(),
         };
         Self {
-            pool: pool(&options, CONNECTIONS, &losses),
-            looks: pool(&options, 1, &losses),
+            pool: pool(&options, CONNECTIONS, &losses, &[SESSION]),
+            looks: pool(&options, 1, &losses, &[SESSION]),
             options,
             name,
             installation: 0,
@@ -105,8 +109,9 @@ impl Link {
         Attempts::within(self.patience)
     }
 
-    pub(super) fn pool(&self) -> &PgPool {
-        &self.pool
+    /// Returns a connection of its own, whose statements may take an hour.
+    pub(super) fn for_steps(&self) -> PgPool {
+        pool(&self.options, 1, &self.losses, &[SESSION, OF_STEPS])
     }
 
     pub(super) fn installation(&self) -> i32 {
@@ -130,7 +135,8 @@ impl Link {
     /// Makes a connection on which this process is woken.
     pub(super) async fn listen(&self) -> Result<PgListener, sqlx::Error> {
         let made = timeout(CONNECT, async {
-            let mut listener = PgListener::connect_with(&pool(&self.options, 1, &self.losses)).await?;
+            let pool = pool(&self.options, 1, &self.losses, &[SESSION]);
+            let mut listener = PgListener::connect_with(&pool).await?;
             listener.listen(CHANNEL).await?;
             Ok(listener)
         });
@@ -275,16 +281,18 @@ impl Link {
     }
 }
 
-fn pool(options: &PgConnectOptions, most: u32, losses: &Losses) -> PgPool {
+fn pool(options: &PgConnectOptions, most: u32, losses: &Losses, settings: &'static [&'static str]) -> PgPool {
     let losses = losses.clone();
     PgPoolOptions::new()
         .max_connections(most)
         .acquire_timeout(CONNECT)
         // A question before each statement would double the way; a lost connection shows at once.
         .test_before_acquire(false)
-        .after_connect(|connection, _| {
+        .after_connect(move |connection, _| {
             Box::pin(async move {
-                connection.execute(SESSION).await?;
+                for text in settings {
+                    Executor::execute(&mut *connection, *text).await?;
+                }
                 Ok(())
             })
         })

@@ -3,12 +3,20 @@
 //! A second set of steps would drift from the first. The steps are written in words that both
 //! databases understand but for three, which are translated here.
 
+use std::time::Duration;
+
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, Migrator};
+use tokio::time::timeout;
 
 use super::explained::at_migrating;
 use super::link::Link;
 use crate::store::StoreError;
+
+/// Longest time for all steps.
+const LONGEST: Duration = Duration::from_hours(1);
+/// Longest wait for the end of the connection.
+const ENDING: Duration = Duration::from_secs(5);
 
 static STEPS: Migrator = sqlx::migrate!("src/store/sqlite/migrations");
 
@@ -36,10 +44,17 @@ pub(super) async fn migrate(link: &Link) -> Result<(), StoreError> {
         )
     });
     let migrator = Migrator::with_migrations(steps.collect());
-    migrator
-        .run(link.pool())
-        .await
-        .map_err(|error| at_migrating(link.name(), error))
+    let pool = link.for_steps();
+    let done = timeout(LONGEST, migrator.run(&pool)).await;
+    // The lock that keeps other processes from the steps is the connection's, also after an error.
+    let _ = timeout(ENDING, pool.close()).await;
+    match done {
+        Ok(done) => done.map_err(|error| at_migrating(link.name(), error)),
+        Err(_) => Err(link.unusable(
+            "bringing its tables up to date took longer than an hour and was given up; see on the server what holds it \
+             up (pg_stat_activity), then start again",
+        )),
+    }
 }
 
 fn translated(step: &str) -> String {

@@ -307,6 +307,30 @@ async fn a_database_that_stays_away_is_said_and_not_waited_for_longer_than_a_lea
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_the_tables_may_take_long_and_waits_for_no_lock_for_long() {
+    let server = server::start().await;
+    let schema = Schema::on(&server.address);
+    let address = schema.address().await;
+    let steps = link(&address).unwrap().for_steps();
+    for (setting, expected) in [("statement_timeout", "1h"), ("lock_timeout", "12s")] {
+        let query = sqlx::query_scalar::<_, String>("SELECT current_setting($1)").bind(setting);
+        assert_eq!(query.fetch_one(&steps).await.unwrap(), expected);
+    }
+    drop(schema.open().await);
+    let pool = schema.pool().await;
+    let mut other = pool.begin().await.unwrap();
+    let lock = sqlx::query("LOCK TABLE _sqlx_migrations IN ACCESS EXCLUSIVE MODE");
+    lock.execute(&mut *other).await.unwrap();
+    let impatient = link(&address).unwrap().with_patience(Duration::from_millis(1));
+    let opened = open_over(impatient, Duration::ZERO).await.map(drop);
+    let said = opened.unwrap_err().to_string();
+    assert!(said.contains("another process brings them up to date"), "{said}");
+    other.rollback().await.unwrap();
+    // Nobody holds the lock of the one that gave up.
+    drop(schema.open().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn workers_are_woken_by_new_work_and_by_the_death_of_others() {
     let server = server::start().await;
     let schema = Schema::on(&server.address);
