@@ -341,6 +341,12 @@ async fn a_process_that_is_killed_during_another_try_goes_on_with_it() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(count(&world, "begun_again"), 1);
+    // The model hears nothing of the try before.
+    let last = world.model.requests().pop().unwrap().text();
+    assert!(
+        last.contains("You have tried this before") && !last.contains("A product."),
+        "{last}"
+    );
     let text = world.github.pulls()[0].text();
     assert!(
         text.contains("The task was begun 2 times, each time from its base; this is the result of the last, the first that passes: its checks \

@@ -9,6 +9,7 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::prompt::fresh_start;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::redaction;
 use crate::agent::record::sections::VerificationRecord;
 use crate::agent::record::{FailureKind, PausedBy};
 use crate::agent::run::Run;
@@ -229,20 +230,25 @@ async fn begin_from(run: &mut Run, chat: &mut Chat, text: String, summary: Optio
         refusals: record.verified.refusals,
         ..VerificationRecord::default()
     };
+    let redactor = &run.claim.services.redactor;
     let message = Message::Summary {
         replaces: chat.messages().len().saturating_sub(HEAD),
-        text: run.claim.services.redactor.clean(&text).into_string(),
+        text: redactor.clean(&text).into_string(),
     };
+    // The task, if no reply to it was ever saved, and what was said when the conversation was
+    // opened again: it is counted among what is replaced. Without it, whoever takes the run up
+    // would find fewer messages than that, and would replace none.
+    let mut messages = chat.unsaved().to_vec();
+    for unsaved in &mut messages {
+        redaction::clean_message(redactor, unsaved);
+    }
+    messages.push(message.clone());
     let written = run.claim.written_record()?;
     let store = &run.claim.services.store;
     store
-        .append(
-            &run.claim.lease,
-            &written,
-            chat.stored(),
-            std::slice::from_ref(&message),
-        )
+        .append(&run.claim.lease, &written, chat.stored(), &messages)
         .await?;
+    chat.note_saved();
     chat.compact(message, Vec::new());
     Ok(())
 }
