@@ -1,7 +1,7 @@
 //! Errors of opening and using a workspace.
 
 use crate::conversation::excerpt;
-use crate::environment::EnvironmentError;
+use crate::environment::{Container, EnvironmentError};
 use crate::repository::RepositoryError;
 use crate::tool::ToolError;
 
@@ -38,8 +38,15 @@ impl WorkspaceError {
     pub fn is_about_the_work(&self) -> bool {
         matches!(
             self,
-            Self::Uncommittable(_) | Self::Repository(RepositoryError::Unacceptable(_))
+            Self::Uncommittable(_) | Self::Repository(RepositoryError::Unacceptable(_) | RepositoryError::TooSlow(_))
         )
+    }
+
+    /// Returns the error for work that did not come out of its container in time, once it is known
+    /// whether the engine still answers.
+    pub(crate) async fn of_delay(slow: RepositoryError, container: &Container) -> Self {
+        let what = "taking the work out of its container";
+        told_apart(slow, container.broken(what, "it did not come in time").await)
     }
 
     /// Returns the error with the beginning and the end of what is said of the work: git names each
@@ -52,6 +59,16 @@ impl WorkspaceError {
             Self::Repository(RepositoryError::Unacceptable(text)) => RepositoryError::Unacceptable(cut(&text)).into(),
             other => other,
         }
+    }
+}
+
+/// Returns whose fault it is that work did not come out in time, by what was `found` of its
+/// container: whoever works there can do nothing about an engine that does not answer, nor about a
+/// container that is gone.
+fn told_apart(slow: RepositoryError, found: EnvironmentError) -> WorkspaceError {
+    match found {
+        EnvironmentError::Unexpected { .. } => slow.into(),
+        of_the_engine => of_the_engine.into(),
     }
 }
 
@@ -70,6 +87,27 @@ mod tests {
                 "{told}"
             );
         }
+    }
+
+    #[test]
+    fn a_slow_engine_is_not_told_as_a_fault_of_the_work() {
+        let slow = || RepositoryError::TooSlow("the container sent nothing for 600 seconds".to_owned());
+        let silent = EnvironmentError::EngineUnavailable {
+            address: "unix:///var/run/docker.sock".to_owned(),
+            reason: "it did not answer within 60 s".to_owned(),
+        };
+        let gone = EnvironmentError::ContainerLost {
+            container: "0123456789ab".to_owned(),
+            reason: "it ran out of memory".to_owned(),
+        };
+        for found in [silent, gone] {
+            assert!(!told_apart(slow(), found).is_about_the_work());
+        }
+        let alive = EnvironmentError::Unexpected {
+            what: "taking the work out of its container".to_owned(),
+            reason: "it did not come in time".to_owned(),
+        };
+        assert!(told_apart(slow(), alive).is_about_the_work());
     }
 
     #[test]

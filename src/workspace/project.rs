@@ -312,7 +312,12 @@ impl Project {
         let command = script(scripts::PACK, &[head.as_str(), self.base.commit.as_str()]);
         let attached = self.container.attach(&command, &scripts::ENVIRONMENT).await?;
         drop(attached.stdin);
-        let incoming = self.mirror.receive(attached.stdout).await?;
+        let incoming = match self.mirror.receive(attached.stdout).await {
+            Err(slow @ RepositoryError::TooSlow(_)) => {
+                return Err(WorkspaceError::of_delay(slow, &self.container).await);
+            }
+            received => received?,
+        };
         succeeded(
             "the commits could not be packed in the container",
             &attached.ending.await?,

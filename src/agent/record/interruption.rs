@@ -172,7 +172,9 @@ impl From<RepositoryError> for Interruption {
     fn from(error: RepositoryError) -> Self {
         match error {
             RepositoryError::Unavailable { .. } => Self::postponed(2, error.to_string()),
-            RepositoryError::Unacceptable(_) => Self::refused_by_policy(error.to_string()),
+            RepositoryError::Unacceptable(_) | RepositoryError::TooSlow(_) => {
+                Self::refused_by_policy(error.to_string())
+            }
             RepositoryError::Refused { .. } | RepositoryError::Moved { .. } | RepositoryError::Unexpected { .. } => {
                 Self::failed(error.to_string())
             }

@@ -15,6 +15,10 @@ pub enum RepositoryError {
     /// The container's commits break a rule; nothing of them was kept.
     #[error("the commits from the container were refused: {0}")]
     Unacceptable(String),
+    /// The container did not hand its commits out in time: by its own fault, or because its engine
+    /// is slow.
+    #[error("the commits from the container were refused: {0}")]
+    TooSlow(String),
     /// Any other error.
     #[error("{what}: {reason}")]
     Unexpected { what: String, reason: String },

@@ -211,6 +211,7 @@ mod tests {
             RepositoryError::Unavailable { .. } => "unavailable",
             RepositoryError::Moved { .. } => "moved",
             RepositoryError::Unacceptable(_) => "unacceptable",
+            RepositoryError::TooSlow(_) => "too slow",
             RepositoryError::Unexpected { .. } => "unexpected",
         }
     }

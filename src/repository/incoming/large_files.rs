@@ -87,7 +87,7 @@ impl Mirror {
         let taken = timeout(patience, self.take_in_all(stream, wanted)).await;
         taken.map_err(|_| {
             let seconds = patience.as_secs();
-            RepositoryError::Unacceptable(format!(
+            RepositoryError::TooSlow(format!(
                 "the container did not send their large files within {seconds} s"
             ))
         })?

@@ -42,7 +42,7 @@ impl Mirror {
         let length = timeout(patience, pack.read(&mut first))
             .await
             .map_err(|_| {
-                RepositoryError::Unacceptable(format!("the container sent nothing for {} seconds", patience.as_secs()))
+                RepositoryError::TooSlow(format!("the container sent nothing for {} seconds", patience.as_secs()))
             })?
             .map_err(|error| broken(&error))?;
         if length == 0 {
@@ -65,7 +65,7 @@ impl Mirror {
             .map_err(|error| match error {
                 // A retry, as with a forge, would let a slow container hold its run for a day.
                 RepositoryError::Unavailable { reason, .. } => {
-                    RepositoryError::Unacceptable(format!("the container was too slow in sending them: {reason}"))
+                    RepositoryError::TooSlow(format!("the container was too slow in sending them: {reason}"))
                 }
                 other => other,
             })?;

@@ -294,7 +294,7 @@ async fn a_container_that_sends_nothing_is_given_up() {
     // Its other end stays open, and nothing is written there.
     let (silent, _open) = tokio::io::duplex(1024);
     let refused = mirror.receive(silent).await;
-    let Err(RepositoryError::Unacceptable(reason)) = refused else {
+    let Err(RepositoryError::TooSlow(reason)) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(reason, "the container sent nothing for 1 seconds");

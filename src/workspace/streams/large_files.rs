@@ -116,7 +116,10 @@ pub(crate) async fn take_out(
             .collect();
         let attached = container.attach(&command, &scripts::ENVIRONMENT).await?;
         drop(attached.stdin);
-        mirror.take_in_contents(attached.stdout, wanted).await?;
+        match mirror.take_in_contents(attached.stdout, wanted).await {
+            Err(slow @ RepositoryError::TooSlow(_)) => return Err(WorkspaceError::of_delay(slow, container).await),
+            taken => taken?,
+        }
         let ending = attached.ending.await?;
         if ending.exit_code != 0 {
             return Err(WorkspaceError::Failed(format!(

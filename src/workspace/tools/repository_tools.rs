@@ -244,7 +244,7 @@ impl ToolServer for RepositoryTools {
 
 fn for_model(error: &RepositoryError) -> ToolError {
     match error {
-        RepositoryError::Unexpected { .. } | RepositoryError::Unacceptable(_) => {
+        RepositoryError::Unexpected { .. } | RepositoryError::Unacceptable(_) | RepositoryError::TooSlow(_) => {
             ToolError::TellModel(error.to_string())
         }
         RepositoryError::Refused { .. } | RepositoryError::Unavailable { .. } | RepositoryError::Moved { .. } => {
