@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::Service;
 use super::bell::BREATH;
 use super::consumer::Outcome;
+use super::producer::Occasion;
 use crate::agent::record::stop::Stop;
 use crate::secret::Clean;
 
@@ -38,15 +39,16 @@ impl Service {
         let pause = Duration::from_secs(self.config.producer.interval_seconds);
         let producing = async {
             if work.produces {
-                let search = async || {
-                    self.search(report).await;
+                let search = async |was_rung: bool| {
+                    let occasion = if was_rung { Occasion::Asked } else { Occasion::Pause };
+                    self.search(report, occasion).await;
                 };
                 self.every(pause, shutdown, search).await;
             }
         };
         let consuming = async {
             if work.consumes {
-                let attend = async || {
+                let attend = async |_: bool| {
                     self.attend_or_log().await;
                     self.show_ends_or_log().await;
                 };
@@ -85,7 +87,7 @@ impl Service {
     /// Searches once, works until nothing is left, and applies retention: one cycle for cron. Call
     /// [`Self::recover`] first.
     pub async fn run_once(self: &Arc<Self>, report: Report<'_>) -> Cycle {
-        let has_faults = self.search(report).await;
+        let has_faults = self.search(report, Occasion::Asked).await;
         self.attend_or_log().await;
         let outcomes = self.work_until_idle().await;
         // Only those that a pause of all runs keeps from being claimed.
@@ -95,8 +97,8 @@ impl Service {
     }
 
     /// Searches all forges once and reports what went wrong; returns whether anything did.
-    async fn search(&self, report: Report<'_>) -> bool {
-        let harvest = self.produce().await;
+    async fn search(&self, report: Report<'_>, occasion: Occasion) -> bool {
+        let harvest = self.produce(occasion).await;
         for fault in &harvest.faults {
             report(self.clean(fault));
         }
@@ -138,13 +140,13 @@ impl Service {
     }
 
     /// Does `round` at once, then at intervals of `pause` and whenever the bell rings, until
-    /// `shutdown` asks to stop.
-    async fn every(&self, pause: Duration, shutdown: &Stop, mut round: impl AsyncFnMut()) {
+    /// `shutdown` asks to stop. The round is told whether it rang.
+    async fn every(&self, pause: Duration, shutdown: &Stop, mut round: impl AsyncFnMut(bool)) {
         let mut ear = self.bell.ear();
         let mut was_rung = false;
         loop {
             let begun = Instant::now();
-            round().await;
+            round(was_rung).await;
             // From the beginning of the round, so that a long one does not make the next one late.
             let next = begun + self.bell.pause(pause, was_rung);
             was_rung = tokio::select! {

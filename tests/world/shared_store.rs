@@ -337,6 +337,43 @@ async fn machines_are_updated_one_after_the_other() {
 }
 
 #[tokio::test]
+async fn a_forge_is_searched_once_in_a_pause_however_many_machines_there_are() {
+    const SEARCH: &str = "GET /repos/*/*/issues";
+    let database = Database::start();
+    let (mut world, _) = world_on(&database).await;
+    world.configure(|config| config["producer"] = json!({ "interval_seconds": 3600 }));
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": "echo wet > state.txt" }))
+        .done("Painted.");
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    let mut first = world.spawn(&["serve"]);
+    let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
+    first.until(&world, done).await;
+    let searches = world.github.count(SEARCH);
+
+    world.moves_to("second");
+    let mut second = world.spawn(&["serve"]);
+    second.until_it_prints("at work").await;
+    // Its first round is done whatever it is told meanwhile.
+    second.signal("TERM");
+    let ended = second.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(world.github.count(SEARCH), searches, "{}", world.story());
+    // Who asks for it is not put off.
+    let ended = world.run().await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(world.github.count(SEARCH) > searches);
+
+    first.signal("TERM");
+    let ended = first.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    world.comes_back();
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_was_opened_is_followed_by_one_machine_at_a_time() {
     let database = Database::start();
     let (mut world, _) = world_on(&database).await;

@@ -37,11 +37,32 @@ const LONGEST_SEARCH: Duration = Duration::from_mins(10);
 /// there any more.
 pub(super) const HISTORY_COMES: TimeDelta = TimeDelta::minutes(5);
 
+/// The share of the pause between two searches for which the last one keeps other machines from one
+/// of their own. The rest is for the machine that searched, whose next one is a moment late.
+const SHARE_OF_PAUSE: f64 = 0.9;
+
+/// What forges are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// The usual pause is over. Of machines that share the store one searches then.
+    Pause,
+    /// A command, or a delivery that says that something happened.
+    Asked,
+}
+
 /// Who searches a forge, and follows what was opened there.
 enum Searching {
-    /// This process, with a turn where other machines might.
-    Here(Option<Turn>),
+    Here(Turns),
     Elsewhere,
+}
+
+/// The turns of a process that searches, where other machines might.
+#[derive(Default)]
+struct Turns {
+    search: Option<Turn>,
+    /// The one of the pause, which outlasts the search: without it each machine would search in
+    /// each pause, one after the other.
+    pause: Option<Turn>,
 }
 
 /// How somebody who may asked for work on an item, and the claim on it.
@@ -63,11 +84,11 @@ pub struct Harvest {
 impl Service {
     /// Searches all forges once, and follows what was opened there. One that cannot be read does
     /// not keep the others from being searched.
-    pub async fn produce(&self) -> Harvest {
+    pub(super) async fn produce(&self, occasion: Occasion) -> Harvest {
         let mut harvest = Harvest::default();
         for connected in self.forges.all() {
-            let turn = match self.turn_to_search(connected).await {
-                Ok(Searching::Here(turn)) => turn,
+            let turns = match self.turns_to_search(connected, occasion).await {
+                Ok(Searching::Here(turns)) => turns,
                 Ok(Searching::Elsewhere) => continue,
                 Err(error) => {
                     harvest.faults.push(error.to_string());
@@ -87,9 +108,13 @@ impl Service {
                 (true, false) => Searched::Complete,
             };
             self.searches.ended(forge, searched);
-            let followed = Box::pin(self.follow_up(connected, turn.as_ref())).await;
+            let followed = Box::pin(self.follow_up(connected, turns.search.as_ref())).await;
             harvest.admitted.extend(followed);
-            self.end_search(turn).await;
+            self.end_turn(turns.search).await;
+            if searched == Searched::Failed {
+                // Another machine may reach the forge.
+                self.end_turn(turns.pause).await;
+            }
             if self.stop.asked.is_cancelled() {
                 return harvest;
             }
@@ -123,19 +148,31 @@ impl Service {
         Box::pin(self.look_for_wishes(connected, harvest)).await && is_read
     }
 
-    /// Takes the turn to search a forge and to follow what was opened there, of which one machine
-    /// at a time has one: more would ask the forge the same, use up its limit of requests, and say
-    /// the same to people, since none finds what the other is about to say.
-    async fn turn_to_search(&self, connected: &Connected) -> Result<Searching, StoreError> {
+    /// Takes the turns to search a forge and to follow what was opened there, which one machine at
+    /// a time has: more would ask the forge the same, use up its limit of requests, and say the
+    /// same to people, since none finds what the other is about to say.
+    async fn turns_to_search(&self, connected: &Connected, occasion: Occasion) -> Result<Searching, StoreError> {
         let store = &self.services.store;
         if store.rung().is_none() {
             // The processes of one machine share what the forge has answered.
-            return Ok(Searching::Here(None));
+            return Ok(Searching::Here(Turns::default()));
         }
-        let turn = store
+        let mut turns = Turns::default();
+        if occasion == Occasion::Pause {
+            let pause = Duration::from_secs(self.config.producer.interval_seconds).mul_f64(SHARE_OF_PAUSE);
+            turns.pause = store.take_turn(&connected.memory_of("pause"), 1, pause).await?;
+            if turns.pause.is_none() {
+                return Ok(Searching::Elsewhere);
+            }
+        }
+        turns.search = store
             .take_turn(&connected.memory_of("search"), 1, LONGEST_SEARCH)
             .await?;
-        Ok(turn.map_or(Searching::Elsewhere, |turn| Searching::Here(Some(turn))))
+        Ok(if turns.search.is_some() {
+            Searching::Here(turns)
+        } else {
+            Searching::Elsewhere
+        })
     }
 
     /// Extends the turn after a part of the work that may have taken long; returns false if another
@@ -149,10 +186,10 @@ impl Service {
         })
     }
 
-    async fn end_search(&self, turn: Option<Turn>) {
+    async fn end_turn(&self, turn: Option<Turn>) {
         let Some(turn) = turn else { return };
         if let Err(error) = self.services.store.end_turn(&turn).await {
-            tracing::warn!("the turn to search runs out by itself: {error}");
+            tracing::warn!("a turn to search runs out by itself: {error}");
         }
     }
 
