@@ -228,7 +228,9 @@ impl Chat {
     pub fn fullness(&self) -> u64 {
         let tools = if self.native { self.tools.as_ref() } else { &[] };
         let room = self.connection.provider.info().room().max(1);
-        let messages = self.connection.with_thoughts_in_use(Cow::Borrowed(self.history.as_slice()));
+        let messages = self
+            .connection
+            .with_thoughts_in_use(Cow::Borrowed(self.history.as_slice()));
         window_estimate::needed(&messages, self.counted_by(&self.connection), tools) * 100 / room
     }
 

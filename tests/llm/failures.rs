@@ -125,8 +125,7 @@ async fn a_call_that_gemini_could_not_read_is_told_to_the_model() {
         ("function_call_filter: MALFORMED_FUNCTION_CALL", json!(null)),
     ] {
         let message = json!({ "role": "assistant", "content": null });
-        let choice =
-            json!({ "index": 0, "message": message, "finish_reason": reason, "native_finish_reason": native });
+        let choice = json!({ "index": 0, "message": message, "finish_reason": reason, "native_finish_reason": native });
         for body in in_both_forms(&json!({ "choices": [choice] })) {
             let model = Model::start().await;
             model.script().sends(&body).done("Greeted.");

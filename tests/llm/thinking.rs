@@ -260,7 +260,9 @@ async fn a_reply_of_thoughts_alone_is_no_answer_with_any_provider() {
         for is_cut in [false, true] {
             let model = Model::start().await;
             model.thinks();
-            let script = model.says("").thinking_of("Perhaps {\"comment\": \"Greeted.\", \"done\": true}?");
+            let script = model
+                .says("")
+                .thinking_of("Perhaps {\"comment\": \"Greeted.\", \"done\": true}?");
             if is_cut {
                 script.cut();
             }

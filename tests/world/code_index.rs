@@ -143,7 +143,10 @@ async fn of_a_secret_where_the_line_of_a_place_is_cut_nothing_reaches_the_model(
     let world = World::start().await;
     grown(&world);
     let token = format!("ghp_{}", "a1B2".repeat(9));
-    let source = format!("def open_vault(pool):\n    # {}{token}\n    pool.open()\n", "word ".repeat(28));
+    let source = format!(
+        "def open_vault(pool):\n    # {}{token}\n    pool.open()\n",
+        "word ".repeat(28)
+    );
     let git = world.github.default_repository().git();
     git.commit("main", "main", "Add", &[("net/vault.py", source.as_str())]);
     let script = world
@@ -153,7 +156,10 @@ async fn of_a_secret_where_the_line_of_a_place_is_cut_nothing_reaches_the_model(
         .calls("repository/search", json!({"pattern": "word"}))
         .plans(plan());
     greets(script);
-    world.github.open_issue("Open the vault of the pool").label("coding agent");
+    world
+        .github
+        .open_issue("Open the vault of the pool")
+        .label("coding agent");
 
     let ended = world.run().await;
 

@@ -230,7 +230,10 @@ fn thinking_is_taken_out_but_not_out_of_strings() {
         "c < d {\"e\":\"<think>\"}"
     );
     assert_eq!(without_thinking("a\n</think> b"), "b");
-    assert_eq!(without_thinking("[THINK]a[/THINK] see [1] and x[2]"), "see [1] and x[2]");
+    assert_eq!(
+        without_thinking("[THINK]a[/THINK] see [1] and x[2]"),
+        "see [1] and x[2]"
+    );
 }
 
 #[test]

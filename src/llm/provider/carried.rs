@@ -289,10 +289,7 @@ mod tests {
                 "reasoning_content",
                 "('messages.1' : property 'reasoning_content' is unsupported)",
             ),
-            (
-                "reasoning",
-                "property 'reasoning' is unsupported, did you mean 'role'?",
-            ),
+            ("reasoning", "property 'reasoning' is unsupported, did you mean 'role'?"),
             (
                 "reasoning",
                 "messages[4].reasoning: reasoning is not supported with this model",

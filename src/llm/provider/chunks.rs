@@ -363,9 +363,7 @@ mod tests {
         let (answer, _) = whole(&[
             text("Let me", 0),
             text(" see.", 0),
-            detail(
-                json!({ "type": "reasoning.text", "text": null, "signature": "s", "format": "f", "index": 0 }),
-            ),
+            detail(json!({ "type": "reasoning.text", "text": null, "signature": "s", "format": "f", "index": 0 })),
             text("And", 1),
             detail(encrypted("a")),
             detail(encrypted("b")),

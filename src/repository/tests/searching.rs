@@ -16,5 +16,8 @@ async fn of_a_secret_where_a_matching_line_is_cut_nothing_is_shown() {
     let found = mirror.search(&commit, &pattern, |_| true, 9, &Arc::default()).await;
     let lines = found.unwrap().lines;
     assert_eq!(lines.len(), 1);
-    assert!(lines[0].ends_with("word  [redact") && !lines[0].contains("ghp_"), "{lines:?}");
+    assert!(
+        lines[0].ends_with("word  [redact") && !lines[0].contains("ghp_"),
+        "{lines:?}"
+    );
 }

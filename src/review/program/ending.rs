@@ -37,7 +37,11 @@ pub(super) fn of(script: &Script, expected: i32) -> PossibleEnds {
                 .all(|command| command_status(command).is_some())
         })
     });
-    if is_bare { PossibleEnds::Trivial } else { PossibleEnds::Masked }
+    if is_bare {
+        PossibleEnds::Trivial
+    } else {
+        PossibleEnds::Masked
+    }
 }
 
 /// Tells whether another command than the last may decide: `set -e` and `pipefail` make every one

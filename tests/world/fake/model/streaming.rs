@@ -171,7 +171,8 @@ fn thoughts(message: &Value) -> Vec<Value> {
         let mut rest = detail.clone();
         let text = rest.as_object_mut().and_then(|rest| rest.remove("text"));
         for piece in pieces(text.as_ref().and_then(Value::as_str).unwrap_or_default()) {
-            let part = json!({ "type": detail["type"], "text": piece, "format": detail["format"], "index": detail["index"] });
+            let part =
+                json!({ "type": detail["type"], "text": piece, "format": detail["format"], "index": detail["index"] });
             deltas.push(json!({ "reasoning": piece, "reasoning_details": [part] }));
         }
         deltas.push(json!({ "reasoning_details": [rest] }));
