@@ -144,11 +144,11 @@ impl Setting {
 }
 
 impl Size {
-    /// Returns the limits of a task; in the short form a task of three workers must fit into some
-    /// minutes.
+    /// Returns the limits of a task. In the short form eight tasks of three workers fit into half an
+    /// hour also where each of them comes to its limit, as with a model that writes without an end.
     fn limits(self, window: Option<u64>) -> Limits {
         let (turns, minutes) = match self {
-            Self::Short => (10, 2),
+            Self::Short => (10, 1),
             Self::Usual | Self::Full => (25, 20),
         };
         Limits { turns, minutes, window }
