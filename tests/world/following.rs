@@ -5,6 +5,7 @@ mod bots;
 mod checks;
 mod edited;
 mod meanwhile;
+mod refused;
 mod turns;
 
 use serde_json::json;

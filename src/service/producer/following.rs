@@ -136,22 +136,27 @@ impl Service {
                 return Ok(None);
             }
             let news = self.news(connected, &change.task, notes).await?;
-            if let Some((comment, by)) = news.stop {
-                self.end(connected, &change.task, comment, &by).await?;
+            if let Some((stop, by)) = news.stop {
+                self.end(connected, &change.task, stop.key, &by).await?;
+                notes.heard.insert(stop.key, stop.fingerprint);
                 return Ok(None);
             }
             let newest = news.words.iter().map(|comment| comment.updated_at).max();
             let is_waiting = newest.is_some_and(|newest| now - newest < self.config.follow_up.debounce());
-            notes.read = Some(Read {
+            let read = Some(Read {
                 updated_at: change.updated_at,
                 at: now,
                 is_waiting,
             });
+            if newest.is_some() && !is_waiting {
+                let run = self.begin_review(connected, change, notes, news.words).await?;
+                // Only now: where the round cannot begin, the next poll reads its comments again.
+                notes.read = read;
+                return Ok(run);
+            }
+            notes.read = read;
             if is_waiting {
                 return Ok(None);
-            }
-            if newest.is_some() {
-                return self.begin_review(connected, change, notes, news.words).await;
             }
         }
         self.look_at_checks(connected, change, notes, now).await

@@ -1,9 +1,11 @@
 //! New comments of people on a pull/merge request since the last poll.
 
+use std::collections::BTreeSet;
+
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::follow_up::{Kind, Notes};
 use crate::agent::record::message::{self, HeardComment};
-use crate::forge::{Comment, CommentKey};
+use crate::forge::Comment;
 use crate::journal::fact::Fact;
 use crate::service::Service;
 use crate::service::forges::Connected;
@@ -15,12 +17,15 @@ use crate::task::id::TaskId;
 #[derive(Default)]
 pub(super) struct News {
     pub(super) words: Vec<Comment>,
-    /// The command that ends the following, and its author.
-    pub(super) stop: Option<(CommentKey, String)>,
+    /// The comment with the command that ends the following, and its author.
+    pub(super) stop: Option<(HeardComment, String)>,
 }
 
 impl Service {
-    /// Reads new comments; those that need no attention are recorded as heard.
+    /// Reads new comments; those that need no attention are recorded as heard. Words and a command
+    /// that ends the following are recorded by whoever has acted on them: an attempt that fails is
+    /// made again by the next poll. Where a comment cannot be judged now, those before it are not
+    /// judged again.
     pub(super) async fn news(
         &self,
         connected: &Connected,
@@ -29,7 +34,7 @@ impl Service {
     ) -> Result<News, AdmitError> {
         let comments = connected.forge.comments(task).await?;
         let heard = self.heard_before(task).await?;
-        notes.heard.clear();
+        let mut dealt_with = BTreeSet::new();
         let mut news = News::default();
         let mut rights = KnownRights::default();
         for comment in comments {
@@ -42,7 +47,10 @@ impl Service {
                 if !rights.has(forge, task, &comment, false).await? {
                     self.ignore(task, &comment, Authority::of(forge, &comment));
                 } else if command == Some(Command::Stop) {
-                    news.stop = Some((comment.key, comment.author.clone()));
+                    if news.stop.is_none() {
+                        news.stop = Some((now, comment.author.clone()));
+                        continue;
+                    }
                 } else if command == Some(Command::AutoApproveOff) {
                     self.end_automatic_approval(&format!("@{}", comment.author)).await?;
                 } else if !is_unasked && message::for_model(&comment).is_some() {
@@ -51,7 +59,10 @@ impl Service {
                 }
             }
             notes.heard.insert(now.key, now.fingerprint);
+            dealt_with.insert(now.key);
         }
+        // Without those that were deleted.
+        notes.heard.retain(|key, _| dealt_with.contains(key));
         Ok(news)
     }
 
