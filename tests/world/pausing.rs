@@ -192,6 +192,38 @@ async fn the_trigger_label_lets_a_paused_run_go_on() {
 }
 
 #[tokio::test]
+async fn the_trigger_label_lets_a_paused_run_go_on_though_the_program_is_killed_once_it_is_off() {
+    let world = world().await;
+    let issue = paused(&world).await;
+    world.github.hangs("DELETE /repos/*/*/issues/*/labels/*", 0, true);
+    issue.label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.github.until_one_hangs().await;
+    program.kill().await;
+    world.github.cuts_off();
+    assert!(
+        !issue.labels().contains(&"coding agent".to_owned()),
+        "{}",
+        world.story()
+    );
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .done("It is dry.");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_command_line_pauses_resumes_and_stops_while_the_service_runs() {
     let world = world().await;
     let (issue, service) = at_work(&world, "serve").await;

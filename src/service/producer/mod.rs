@@ -3,6 +3,7 @@
 mod asking; // mentions and assignments
 pub(super) mod claiming; // other installations leave it alone
 mod origin; // what a request of the program's own takes over from its issue
+mod known; // a run that there is already
 mod following; // reviews and checks of what was delivered
 pub mod searches; // whether the forges can be read
 
@@ -17,17 +18,16 @@ use self::searches::Searched;
 use super::forges::Connected;
 use super::{Broken, Service, isolated};
 use crate::agent::claim::on_forge::ClaimError;
+use crate::agent::record::Record;
 use crate::agent::record::follow_up::Notes;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord, WrittenClaim};
 use crate::agent::record::vouched::VouchedItem;
-use crate::agent::record::{PausedBy, Record};
 use crate::agent::workspace::confidentiality::neutral_title;
 use crate::forge::{CommentKey, Discretion, ForgeError, FoundItem, Item, ItemEvent};
 use crate::journal::fact::{Fact, Subject};
-use crate::store::{Admission, Request, StoreError, Turn};
-use crate::task::command::Command;
+use crate::store::{Admission, StoreError, Turn};
 use crate::task::id::{RunId, TaskId};
 
 /// Time after which another machine searches a forge whose searcher has not come to an end.
@@ -249,20 +249,22 @@ impl Service {
         for other in store.beside(task).await? {
             self.let_go_on(other).await?;
         }
-        let admission = store.admit(task, &title, &record).await?;
+        let mut admission = store.admit(task, &title, &record).await?;
         self.follow_again(task).await?;
-        forge.remove_label(task, &connected.labels.trigger).await?;
-        let admission = match admission {
-            // It ended meanwhile, so nothing would take the label off again: what was asked for is
-            // another run.
-            Admission::Known(run) if self.is_over(run).await? => store.admit(task, &title, &record).await?,
-            // Whoever puts the trigger on a run that waits wants it to go on.
-            Admission::Known(run) => {
-                self.let_go_on(run).await?;
-                admission
-            }
-            new @ Admission::New(_) => new,
+        // Whoever puts the trigger on a run that waits wants it to go on. One that does not wait
+        // may have ended meanwhile: then another one was asked for.
+        let goes_on = match admission {
+            Admission::Known(run) => self.let_go_on(run).await?,
+            Admission::New(_) => false,
         };
+        if !goes_on {
+            admission = self.unless_over(admission, task, &title, &record).await?;
+        }
+        forge.remove_label(task, &connected.labels.trigger).await?;
+        if !goes_on {
+            // Once more: that may have taken long, and nothing would take the label off again.
+            admission = self.unless_over(admission, task, &title, &record).await?;
+        }
         self.wake_ups.wake_one();
         match admission {
             Admission::Known(_) => Ok(None),
@@ -317,30 +319,6 @@ impl Service {
         Ok(heard)
     }
 
-    async fn is_over(&self, run: RunId) -> Result<bool, StoreError> {
-        let run = self.services.store.run(run).await?;
-        Ok(run.is_none_or(|run| run.state.is_final()))
-    }
-
-    async fn let_go_on(&self, run: RunId) -> Result<(), AdmitError> {
-        let store = &self.services.store;
-        let Some(stored) = store.run(run).await?.filter(|run| run.state.is_set_aside()) else {
-            return Ok(());
-        };
-        let paused = Record::read(&stored)?.waiting.paused;
-        let command = match paused.map(|paused| paused.by) {
-            // Asked for anew, it gets its budget anew.
-            Some(PausedBy::Limit(_)) => Command::Budget(self.config.budget.tokens.unwrap_or(u64::MAX)),
-            _ => Command::Resume,
-        }
-        .to_string();
-        // Whoever finds the item again need not ask again.
-        if !ends_with(&store.requests(run).await?, &command) {
-            store.ask(run, &command, None).await?;
-        }
-        Ok(())
-    }
-
     /// Returns true if the item's run has an end that could not be shown yet. What is asked for now
     /// is another run: the trigger stays until a search after that end admits it.
     async fn is_ending(&self, task: &TaskId) -> Result<bool, AdmitError> {
@@ -358,12 +336,6 @@ impl Service {
         let fresh = connected.forge.item(&item.task).await?;
         Ok(!claiming::still_asks(connected, &fresh))
     }
-}
-
-/// Returns true if the newest of the requests is this command. An older one does not count: what
-/// was asked after it, such as a pause, would have the last word.
-fn ends_with(requests: &[Request], command: &str) -> bool {
-    requests.last().is_some_and(|request| request.text == command)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -390,21 +362,5 @@ impl AdmitError {
     #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
     pub(super) fn record(error: serde_json::Error) -> Self {
         Self::Record(error.to_string())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_asked_before_a_pause_is_asked_again_after_it() {
-        let requests = ["resume", "pause", "resume"].map(|text| Request {
-            id: Uuid::nil(),
-            text: text.to_owned(),
-            by: None,
-        });
-        let asked = [0, 1, 2, 3].map(|count| ends_with(&requests[..count], "resume"));
-        assert_eq!(asked, [false, true, false, true]);
     }
 }
