@@ -97,6 +97,10 @@ pub trait TaskSource: Send + Sync {
     /// comments are searched for it.
     async fn comment(&self, task: &TaskId, post: &Post<'_>) -> Result<CommentId, ForgeError>;
 
+    /// Returns the full name that the task's repository has now: a renamed one answers to its old
+    /// name as well. `None` if there is none to be seen by the name in the task's id.
+    async fn repository_now(&self, task: &TaskId) -> Result<Option<String>, ForgeError>;
+
     /// Tells whether the configuration names a repository as one that is worked on.
     fn works_on(&self, repository: &str) -> bool;
 

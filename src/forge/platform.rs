@@ -201,7 +201,8 @@ pub trait SearchApi {
     /// for the bot's account.
     async fn search_touched(&self, source: &Source, since: DateTime<Utc>) -> Result<Vec<FoundItem>, Failure>;
 
-    /// Returns the current name of a repository: a renamed one still answers to its old name.
+    /// Asks for the current name of a repository: a renamed one still answers to its old name. An
+    /// answer from before it was renamed would be wrong.
     async fn full_name(&self, repository: &str) -> Result<String, Failure>;
 
     /// Returns the address that git fetches a repository from.

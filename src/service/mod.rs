@@ -50,6 +50,7 @@ use crate::workspace::containers::Containers;
 use bell::Bell;
 use forges::{Connected, Forges};
 use producer::claiming::LeftToOthers;
+use producer::renamed::PresentNames;
 use producer::searches::{SearchMeter, Searches};
 
 /// Properties of the machine that are not in the configuration.
@@ -70,6 +71,8 @@ pub struct Service {
     bell: Bell,
     /// Items that other installations have claimed.
     left: LeftToOthers,
+    /// The names that repositories have now.
+    present_names: PresentNames,
     searches: SearchMeter,
     /// Rings when somebody said something in a messenger.
     said: tokio::sync::Notify,
@@ -125,6 +128,7 @@ impl Service {
             wake_ups,
             bell: Bell::new(),
             left: LeftToOthers::default(),
+            present_names: PresentNames::default(),
             searches: SearchMeter::default(),
             said: tokio::sync::Notify::new(),
             is_at_work: AtomicBool::new(false),

@@ -6,6 +6,7 @@ mod checks;
 mod edited;
 mod meanwhile;
 mod refused;
+mod renamed;
 mod turns;
 
 use serde_json::json;

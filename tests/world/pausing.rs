@@ -224,6 +224,30 @@ async fn the_trigger_label_lets_a_paused_run_go_on_though_the_program_is_killed_
 }
 
 #[tokio::test]
+async fn the_trigger_label_lets_a_paused_run_go_on_though_its_repository_was_renamed() {
+    let world = world().await;
+    let issue = paused(&world).await;
+    world.github.default_repository().renames_to("gadgets");
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .done("It is dry.");
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_command_line_pauses_resumes_and_stops_while_the_service_runs() {
     let world = world().await;
     let (issue, service) = at_work(&world, "serve").await;

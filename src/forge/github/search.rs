@@ -62,7 +62,8 @@ impl SearchApi for Api {
     }
 
     async fn full_name(&self, repository: &str) -> Result<String, Failure> {
-        Ok(self.repository(repository).await?.full_name.clone())
+        let found = self.ask_repository(repository).await?;
+        Ok(self.repositories.learn(repository, found).full_name.clone())
     }
 
     async fn clone_url(&self, repository: &str) -> Result<String, Failure> {

@@ -49,7 +49,8 @@ impl SearchApi for Api {
     }
 
     async fn full_name(&self, repository: &str) -> Result<String, Failure> {
-        Ok(self.project(repository).await?.path_with_namespace.clone())
+        let found = self.ask_project(repository).await?;
+        Ok(self.projects.learn(repository, found).path_with_namespace.clone())
     }
 
     async fn clone_url(&self, repository: &str) -> Result<String, Failure> {

@@ -165,6 +165,10 @@ impl<P: Platform> TaskSource for Host<P> {
             .await
     }
 
+    async fn repository_now(&self, task: &TaskId) -> Result<Option<String>, ForgeError> {
+        self.present_name(self.address(task)?.repository).await
+    }
+
     fn works_on(&self, repository: &str) -> bool {
         let sources = &self.platform.settings().sources;
         sources.iter().any(|source| source.holds(repository))

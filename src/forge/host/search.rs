@@ -8,7 +8,7 @@ use crate::forge::host::Host;
 use crate::forge::http::failure::Failure;
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::source::Source;
-use crate::forge::{FoundItem, Search};
+use crate::forge::{ForgeError, FoundItem, Search};
 
 impl<P: Platform> Host<P> {
     /// Searches each source for labelled items. Every item is found once, and a source that cannot
@@ -61,6 +61,18 @@ impl<P: Platform> Host<P> {
             search.errors.truncate(1);
         }
         search
+    }
+
+    /// Returns the full name that a repository has now; `None` if none can be seen by this name.
+    pub(super) async fn present_name(&self, repository: &str) -> Result<Option<String>, ForgeError> {
+        match self.platform.full_name(repository).await {
+            Ok(name) => Ok(Some(name)),
+            Err(failure) if failure.is_missing() => Ok(None),
+            Err(failure) => {
+                let what = format!("asking for the name of {repository}");
+                Err(self.refused(failure, &what, Right::ReadIssues, repository))
+            }
+        }
     }
 
     async fn own(&self, source: &Source, mut found: Vec<FoundItem>) -> Result<Vec<FoundItem>, Failure> {

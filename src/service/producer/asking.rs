@@ -75,11 +75,10 @@ impl Service {
             if self.stop.asked.is_cancelled() {
                 return Ok(is_read);
             }
-            // What people say there is heard by those who follow it.
-            if looked.is_known(&item) || followed.contains(&item.task) {
+            if looked.is_known(&item) {
                 continue;
             }
-            let heard = isolated(self.hear_wishes(connected, &item, since, &mut looked)).await;
+            let heard = isolated(self.hear_wishes(connected, &item, (since, &followed), &mut looked)).await;
             match heard.unwrap_or_else(|broken| Err(broken.into())) {
                 Ok(Heard::All(run)) => {
                     harvest.admitted.extend(run);
@@ -118,26 +117,37 @@ impl Service {
     }
 
     /// Acts on the first wish of somebody who may have the program work; those who may not are told
-    /// once on an item.
+    /// once on an item. What people say on one that is followed is heard by those who follow it.
     async fn hear_wishes(
         &self,
         connected: &Connected,
         found: &FoundItem,
-        since: DateTime<Utc>,
+        (since, followed): (DateTime<Utc>, &BTreeSet<TaskId>),
         looked: &mut Looked,
     ) -> Result<Heard, AdmitError> {
-        let task = &found.task;
-        let newest = self.services.store.runs(Some(task), 1).await?.pop();
-        if newest.as_ref().is_some_and(|run| !run.state.is_final()) {
+        if followed.contains(&found.task) {
             return Ok(Heard::ByItsRun);
         }
-        let item = connected.forge.item(task).await?;
-        if !item.is_open {
+        let Some(wished) = self.wishes_on(connected, &found.task, since, looked).await? else {
+            return Ok(Heard::ByItsRun);
+        };
+        if wished.1.is_empty() {
             return Ok(Heard::All(None));
         }
-        let mut wishes = self.mentions(connected, &item, newest.as_ref(), since).await?;
-        wishes.extend(assignment(connected, &item, newest.as_ref(), (since, looked)).await?);
-        wishes.retain(|wish| !looked.knows(task, &wish.name));
+        // Only now, because the forge may have to be asked.
+        let known = self.as_known(connected, found).await?;
+        if followed.contains(&known.task) {
+            return Ok(Heard::ByItsRun);
+        }
+        let wished = if known.task == found.task {
+            Some(wished)
+        } else {
+            self.wishes_on(connected, &known.task, since, looked).await?
+        };
+        let Some((item, wishes)) = wished else {
+            return Ok(Heard::ByItsRun);
+        };
+        let task = &known.task;
         let mut refused = None;
         let mut begun = None;
         for wish in &wishes {
@@ -173,6 +183,29 @@ impl Service {
             looked.acted_on(task, &wish.name, Utc::now());
         }
         Ok(Heard::All(begun))
+    }
+
+    /// Returns the item with the wishes on it that nothing was done about yet; `None` where its run
+    /// hears them.
+    async fn wishes_on(
+        &self,
+        connected: &Connected,
+        task: &TaskId,
+        since: DateTime<Utc>,
+        looked: &Looked,
+    ) -> Result<Option<(Item, Vec<Wish>)>, AdmitError> {
+        let newest = self.services.store.runs(Some(task), 1).await?.pop();
+        if newest.as_ref().is_some_and(|run| !run.state.is_final()) {
+            return Ok(None);
+        }
+        let item = connected.forge.item(task).await?;
+        if !item.is_open {
+            return Ok(Some((item, Vec::new())));
+        }
+        let mut wishes = self.mentions(connected, &item, newest.as_ref(), since).await?;
+        wishes.extend(assignment(connected, &item, newest.as_ref(), (since, looked)).await?);
+        wishes.retain(|wish| !looked.knows(task, &wish.name));
+        Ok(Some((item, wishes)))
     }
 
     /// Returns the mentions that no run has read, oldest first.
@@ -271,7 +304,7 @@ impl Service {
 enum Heard {
     /// Yes; with the run that began.
     All(Option<RunId>),
-    /// A run is at work on it, and hears for itself what is said there.
+    /// A run is at work on it, or it is followed: what is said there is heard by those.
     ByItsRun,
 }
 

@@ -4,6 +4,7 @@ mod asking; // mentions and assignments
 pub(super) mod claiming; // other installations leave it alone
 mod origin; // what a request of the program's own takes over from its issue
 mod known; // a run that there is already
+pub(super) mod renamed; // items whose repository has another name now
 mod following; // reviews and checks of what was delivered
 pub mod searches; // whether the forges can be read
 
@@ -130,6 +131,7 @@ impl Service {
 
     /// Searches one forge, and admits what is found; returns whether all could be read.
     async fn search_one(&self, connected: &Connected, harvest: &mut Harvest) -> bool {
+        self.present_names.forget();
         let search = connected.forge.triggered().await;
         let is_read = search.errors.is_empty();
         connected.remember(&self.services.store).await;
@@ -195,6 +197,7 @@ impl Service {
 
     /// Admits a labelled item, if whoever put the label on may have the program work.
     async fn admit(&self, connected: &Connected, item: &FoundItem) -> Result<Option<RunId>, AdmitError> {
+        let item = &self.as_known(connected, item).await?;
         if self.is_left_over(connected, item).await? || self.is_ending(&item.task).await? {
             return Ok(None);
         }

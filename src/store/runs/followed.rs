@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::store::sql::{Row, Statement};
 use crate::store::{Store, StoreError, run_ids};
-use crate::task::id::{RunId, TaskId};
+use crate::task::id::{ItemId, RunId, TaskId};
 
 /// A pull/merge request that is looked after.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +81,32 @@ impl Store {
         let update = Statement::new("UPDATE followed SET ended_at = $2 WHERE task = $1 AND ended_at IS NULL");
         self.execute(update.with(task).with(Utc::now())).await?;
         Ok(())
+    }
+
+    /// Returns the tasks of the same host, kind and number in other repositories that have an
+    /// unfinished run, then those that are or were followed, or whose request is or was. One of
+    /// them is the same item if its repository was renamed.
+    pub async fn namesakes(&self, item: &ItemId) -> Result<Vec<TaskId>, StoreError> {
+        // No part of it has a meaning in a pattern.
+        let alike = format!("{}:%{}{}", item.host, item.kind.character(), item.number);
+        let own = item.to_string();
+        let mut found: Vec<TaskId> = Vec::new();
+        for query in [
+            "SELECT task FROM runs WHERE finished_at IS NULL AND task LIKE $1 AND task <> $2 ORDER BY id",
+            "SELECT task FROM followed WHERE task LIKE $1 AND task <> $2 ORDER BY task",
+            "SELECT DISTINCT origin FROM followed WHERE origin LIKE $1 AND origin <> $2 ORDER BY origin",
+        ] {
+            let rows = self
+                .fetch(Statement::new(query).with(alike.as_str()).with(own.as_str()))
+                .await?;
+            for row in &rows {
+                let task: TaskId = row.parsed(0)?;
+                if !found.contains(&task) {
+                    found.push(task);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the unfinished runs of other tasks on the branch that runs of `task` work on.

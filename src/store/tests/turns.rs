@@ -1,9 +1,12 @@
-//! An issue and the pull/merge request that was opened for it share a branch.
+//! An issue and the pull/merge request that was opened for it share a branch, and an item of a
+//! renamed repository may be known by another name.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::Value;
 
 use super::{TTL, admit, claim, issue, place};
+use crate::store::Admission;
+use crate::task::id::TaskId;
 use crate::task::state::{Stage, State};
 
 #[tokio::test]
@@ -45,4 +48,41 @@ async fn runs_on_one_branch_take_turns() {
     store.save(&lease, State::Done, &Value::Null).await.unwrap();
     let lease = claim(&store).await;
     assert_eq!(lease.run, on_request);
+}
+
+#[tokio::test]
+async fn what_may_be_the_same_item_in_a_renamed_repository_is_under_way_or_was_followed() {
+    let place = place();
+    let store = place.open().await;
+    let named = |name: &str| -> TaskId { name.parse().unwrap() };
+    for (name, is_over) in [
+        ("github:acme/old#12", false),
+        ("github:acme/new#12", false),
+        ("github:acme/other#112", false),
+        ("gitlab:acme/old#12", false),
+        ("github:acme/finished#12", true),
+    ] {
+        let admitted = store.admit(&named(name), "Greet", &Value::Null).await.unwrap();
+        if let (Admission::New(run), true) = (admitted, is_over) {
+            let (lease, _) = store.claim_run(run, TTL).await.unwrap().unwrap();
+            store.save(&lease, State::Done, &Value::Null).await.unwrap();
+        }
+    }
+    for (name, origin) in [
+        ("github:acme/followed#12", "github:acme/followed#3"),
+        ("github:acme/opened#4", "github:acme/opened#12"),
+        ("github:acme/old#12", "github:acme/old#2"),
+    ] {
+        store.follow(&named(name), &named(origin), &Value::Null).await.unwrap();
+    }
+    store.unfollow(&named("github:acme/followed#12")).await.unwrap();
+
+    let found = store
+        .namesakes(named("github:acme/new#12").item().unwrap())
+        .await
+        .unwrap();
+
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    let expected = ["github:acme/old#12", "github:acme/followed#12", "github:acme/opened#12"];
+    assert_eq!(found, expected);
 }

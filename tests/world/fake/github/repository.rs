@@ -79,6 +79,12 @@ impl Repository {
             std::os::unix::fs::symlink(old, new).expect("a link can be made");
             let place = state.repositories.iter().find(|place| place.name == name);
             let now = place.expect("it was renamed just now").full_name();
+            let items = state.repositories.iter_mut().flat_map(|place| place.items.values_mut());
+            for pull in items.filter_map(|item| item.pull.as_mut()) {
+                if pull.head_repository == self.full_name {
+                    pull.head_repository.clone_from(&now);
+                }
+            }
             state.renamed.insert(self.full_name.clone(), now);
         });
     }
