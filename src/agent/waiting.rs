@@ -60,11 +60,10 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         return Visited::Ended(finishing::finish(run, end).await);
     }
     let put_back = until.filter(|_| !run.claim.state.is_set_aside());
-    run.inbox
-        .thread_watcher
-        .lock()
-        .await
-        .open(run.claim.record.thread.heard.clone());
+    let thread = &run.claim.record.thread;
+    let (heard, seen) = (thread.heard.clone(), thread.seen.clone());
+    let wants_answer = run.claim.state == State::AwaitingAnswer;
+    run.inbox.thread_watcher.lock().await.visit(heard, seen, wants_answer);
     run.inbox.listen_now().await;
     match run.inbox.mailbox.take_verdict() {
         // It is set aside already; a person is told so, a pause of all runs needs no answer.
@@ -99,8 +98,9 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
         ask_anew(&mut run).await;
     }
     // The next visit has a watcher of its own.
-    if let Err(interruption) = run.claim.save_assignment().await {
-        tracing::warn!(task = %run.claim.lease.task, "it could not be saved who it is assigned to: {interruption:?}");
+    let seen = run.inbox.thread_watcher.lock().await.leave();
+    if let Err(interruption) = run.claim.save_visit(seen).await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be saved what was seen of the item: {interruption:?}");
     }
     let put_back = put_back.filter(|_| !goes_on);
     run.claim.services.release(&run.claim.lease, put_back).await;

@@ -3,6 +3,7 @@
 pub mod git_login; // how git logs in at a forge
 pub mod on_forge; // the claim on the item that other installations see
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +13,12 @@ use crate::agent::claim::on_forge::ClaimOnForge;
 use crate::agent::record::Record;
 use crate::agent::record::budget::Spent;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::message::SeenComment;
 use crate::agent::record::redaction;
 use crate::agent::record::stop::Stop;
 use crate::agent::services::Services;
 use crate::agent::tool_outputs::ToolOutputs;
-use crate::forge::CommentId;
+use crate::forge::{CommentId, CommentKey};
 use crate::journal::fact::{Fact, Subject};
 use crate::llm::config::role::Role;
 use crate::llm::model::Model;
@@ -140,13 +142,15 @@ impl Claim {
         Ok(self.services.store.save(&self.lease, self.state, &record).await?)
     }
 
-    /// Saves that the item was seen assigned to the bot's account, if that is not saved yet.
-    pub(crate) async fn save_assignment(&mut self) -> Result<(), Interruption> {
+    /// Saves what a visit to the waiting run has seen of its item, if that is not saved yet.
+    pub(crate) async fn save_visit(&mut self, seen: BTreeMap<CommentKey, SeenComment>) -> Result<(), Interruption> {
         let was_assigned = self.was_assigned.load(Ordering::Relaxed);
-        if was_assigned == self.record.thread.was_assigned {
+        let thread = &mut self.record.thread;
+        if was_assigned == thread.was_assigned && seen == thread.seen {
             return Ok(());
         }
-        self.record.thread.was_assigned = was_assigned;
+        thread.was_assigned = was_assigned;
+        thread.seen = seen;
         self.save().await
     }
 

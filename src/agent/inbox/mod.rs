@@ -3,6 +3,7 @@
 pub mod authority; // whose words count
 pub(crate) mod command_table; // the meaning of each command
 pub mod mailbox; // what has come in and was not taken yet
+mod visit; // what a visit to a run that waits need not deal with again
 pub mod thread_watcher; // looks at the item and its comments
 pub mod control_watcher; // looks at the store: requests, and a pause of all runs
 

@@ -11,8 +11,9 @@ use uuid::Uuid;
 
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::inbox::mailbox::Mailbox;
+use crate::agent::inbox::visit::Visit;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{self, HeardComment, Order, OrderSource, UserMessage};
+use crate::agent::record::message::{self, HeardComment, Order, OrderSource, SeenComment, UserMessage};
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::services::Services;
 use crate::forge::item::account::Account;
@@ -47,6 +48,8 @@ pub struct ThreadWatcher {
     mailbox: Arc<Mailbox>,
     /// Comments that were read; `None` until those that begin the task were.
     heard: Option<BTreeMap<CommentKey, Uuid>>,
+    /// Set while a run is visited that waits.
+    visit: Option<Visit>,
     /// Comments that were heard and have no reaction yet.
     unacknowledged: Vec<CommentKey>,
     looked_at: Option<Instant>,
@@ -80,6 +83,7 @@ impl ThreadWatcher {
             thread,
             mailbox,
             heard: None,
+            visit: None,
             unacknowledged: Vec::new(),
             looked_at: None,
             rights: KnownRights::default(),
@@ -92,6 +96,23 @@ impl ThreadWatcher {
     /// Starts watching the thread; the comments in `heard` count as read.
     pub fn open(&mut self, heard: BTreeMap<CommentKey, Uuid>) {
         self.heard.get_or_insert(heard);
+    }
+
+    /// Starts watching for a visit to a run that waits. The comments in `heard` count as read, and
+    /// those in `seen` as dealt with by earlier visits.
+    pub fn visit(
+        &mut self,
+        heard: BTreeMap<CommentKey, Uuid>,
+        seen: BTreeMap<CommentKey, SeenComment>,
+        wants_answer: bool,
+    ) {
+        self.open(heard);
+        self.visit = Some(Visit::new(seen, wants_answer));
+    }
+
+    /// Ends a visit; returns the comments that were dealt with by now.
+    pub fn leave(&mut self) -> BTreeMap<CommentKey, SeenComment> {
+        self.visit.take().map(Visit::end).unwrap_or_default()
     }
 
     /// Returns true if a comment has a command to this run and was not read completely: neither the
@@ -153,7 +174,11 @@ impl ThreadWatcher {
             if with_item && !self.is_wanted(forge.as_ref(), &labels).await? {
                 return Ok(());
             }
-            for comment in forge.comments(&self.task).await? {
+            let comments = forge.comments(&self.task).await?;
+            if let Some(visit) = &mut self.visit {
+                visit.keep(&comments);
+            }
+            for comment in comments {
                 self.hear(forge.as_ref(), comment).await?;
             }
             Ok::<(), ForgeError>(())
@@ -216,7 +241,8 @@ impl ThreadWatcher {
     async fn hear(&mut self, forge: &dyn Forge, comment: Comment) -> Result<(), ForgeError> {
         let heard = HeardComment::of(&comment);
         let before = self.heard.as_ref().and_then(|all| all.get(&heard.key).copied());
-        if before == Some(heard.fingerprint) {
+        let is_passed_over = self.visit.as_ref().is_some_and(|visit| visit.passes_over(&heard));
+        if before == Some(heard.fingerprint) || is_passed_over {
             return Ok(());
         }
         let above = Said::of(&comment.body).command;
@@ -233,19 +259,26 @@ impl ThreadWatcher {
             all.insert(heard.key, heard.fingerprint);
         }
         if !is_meant {
+            self.saw(heard, false);
             return Ok(());
         }
         if !may_steer {
             self.ignore(forge, &comment, above.is_some());
+            self.saw(heard, false);
             return Ok(());
         }
-        self.note(Fact::Heard {
-            author: comment.author.clone(),
-            what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
-        });
-        self.unacknowledged.push(heard.key);
+        if !self.visit.as_ref().is_some_and(|visit| visit.has_noted(&heard)) {
+            self.note(Fact::Heard {
+                author: comment.author.clone(),
+                what: command.as_ref().map_or_else(|| "words".to_owned(), ToString::to_string),
+            });
+            self.unacknowledged.push(heard.key);
+        }
         // A stopped run reads no more text.
         let words = message::for_model(&comment).filter(|_| command != Some(Command::Stop));
+        if command.is_none() {
+            self.saw(heard, words.is_some());
+        }
         if let Some(command) = command {
             let origin = match &words {
                 Some(_) => OrderSource::AboveWords(HeardComment::obeyed(&comment)),
@@ -266,6 +299,12 @@ impl ThreadWatcher {
             });
         }
         Ok(())
+    }
+
+    fn saw(&mut self, comment: HeardComment, has_words: bool) {
+        if let Some(visit) = &mut self.visit {
+            visit.saw(comment, has_words);
+        }
     }
 
     /// Gives the comments that were heard their reaction, for people; if it fails, they still

@@ -40,6 +40,16 @@ impl HeardComment {
     }
 }
 
+/// A comment that was dealt with while nobody worked on the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenComment {
+    /// Digest of the text that it had.
+    pub fingerprint: Uuid,
+    /// Whether it has text for the model, which whoever resumes the run reads. Any other is of
+    /// nobody who may steer the run, or not meant for it.
+    pub has_words: bool,
+}
+
 /// A command that a person gave to the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::follow_up::Round;
+use crate::agent::record::message::SeenComment;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, Work};
@@ -323,6 +324,10 @@ pub struct ThreadRecord {
     pub comments: BTreeMap<String, Option<CommentId>>,
     /// Comments that the model or the program has read, with the fingerprint of their text.
     pub heard: BTreeMap<CommentKey, Uuid>,
+    /// Comments that were noted and acknowledged, or ignored, while the run waited; none that does
+    /// not exist any more.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<CommentKey, SeenComment>,
     /// The last label that was set on the item.
     pub shown: Option<String>,
     /// Whether the item was seen assigned to the bot's account; a run of it is no longer wanted
