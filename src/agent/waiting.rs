@@ -156,6 +156,10 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
     let (resumes, answer) = match effect(&order.command, standing) {
         Effect::Answer(page) => (false, page),
         Effect::Resume(page) => (true, page),
+        Effect::ResumeWithAll(page) => {
+            now_paused_by(claim, PausedBy::AllRuns);
+            (false, page)
+        }
         Effect::Allow { tokens, resumes } => (resumes, commands::allow(claim, tokens)),
         Effect::Approve(given) => answers::hear_approval(claim, order, given),
         Effect::Deny(reason) => match answers::hear_denial(claim, order, reason) {
@@ -170,10 +174,28 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
         Effect::Stop => return Err(stopped()),
         Effect::EndAutomaticApproval => (false, commands::end_automatic_approval(claim, &order.by).await?),
         // It waits already, so there is nothing to set aside.
-        Effect::Pause => (false, replies::ALREADY_PAUSED.into()),
+        Effect::Pause => {
+            now_paused_by(claim, PausedBy::Person(order.by.clone()));
+            (false, replies::ALREADY_PAUSED.into())
+        }
     };
     commands::answer(claim, reporter, order, &answer).await?;
     Ok(resumes)
+}
+
+/// Notes that a run which only a pause keeps from going on waits for a person's word, or for the
+/// end of the pause of all runs, in the place of the other.
+fn now_paused_by(claim: &mut Claim, by: PausedBy) {
+    let (State::Paused(_), Some(paused)) = (claim.state, &mut claim.record.waiting.paused) else {
+        return;
+    };
+    let is_other = matches!(
+        (&paused.by, &by),
+        (PausedBy::AllRuns, PausedBy::Person(_)) | (PausedBy::Person(_), PausedBy::AllRuns)
+    );
+    if is_other {
+        paused.by = by;
+    }
 }
 
 /// Returns the run to the stage that it left.

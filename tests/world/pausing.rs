@@ -410,3 +410,73 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
+
+/// Opens an issue whose run a pause of all runs has set aside.
+async fn paused_with_all(world: &World) -> Item {
+    let (issue, program) = at_work(world, "run").await;
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    assert_eq!(
+        program.ended().await.stdout,
+        "github:acme/widgets#1: paused\n",
+        "{}",
+        world.story()
+    );
+    issue
+}
+
+#[tokio::test]
+async fn a_persons_pause_outlasts_a_pause_of_all_runs() {
+    let world = world().await;
+    let issue = paused_with_all(&world).await;
+    issue.comment("alice", "/agent pause");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    let answer = last_on_github(&world, &issue);
+    assert!(answer.starts_with("It waits already."), "{answer}");
+
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    let asked = world.model.requests().len();
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    assert_eq!(world.model.requests().len(), asked, "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"]);
+
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "true" }))
+        .done("It is dry.");
+    issue.comment("alice", "/agent resume");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_that_a_person_resumes_during_a_pause_of_all_runs_goes_on_with_the_others() {
+    let world = world().await;
+    let issue = paused(&world).await;
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    issue.comment("alice", "/agent resume");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    let answer = last_on_github(&world, &issue);
+    assert!(answer.starts_with("All work is paused by the operator"), "{answer}");
+
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "true" }))
+        .done("It is dry.");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    world.finish().await;
+}

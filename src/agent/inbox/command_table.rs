@@ -48,6 +48,9 @@ pub(crate) enum Effect<'command> {
     Answer(Page),
     /// A waiting run resumes.
     Resume(Page),
+    /// A run that waits for nothing but a person's word resumes with the end of the pause of all
+    /// runs.
+    ResumeWithAll(Page),
     /// The budget counts anew; a run that waited for it resumes.
     Allow { tokens: u64, resumes: bool },
     /// A decision for the open question, which says whether it counts.
@@ -59,7 +62,7 @@ pub(crate) enum Effect<'command> {
     /// The run ends for good, in the middle of whatever it does.
     Stop,
     /// A run at work is set aside as soon as a running tool call has finished; one that waits is
-    /// told that it does.
+    /// told that it does, and does not resume with the end of a pause of all runs.
     Pause,
 }
 
@@ -70,6 +73,13 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
         (Command::Stop, _) => Effect::Stop,
         (Command::Pause, _) => Effect::Pause,
         (Command::Resume, AtWork) => Effect::Answer(replies::NOT_PAUSED.into()),
+        (
+            Command::Resume,
+            Waits {
+                on: WaitsOn::Other,
+                all_paused: true,
+            },
+        ) => Effect::ResumeWithAll(replies::ALL_PAUSED.into()),
         (Command::Resume | Command::Approve(_), Waits { all_paused: true, .. }) => {
             Effect::Answer(replies::ALL_PAUSED.into())
         }
@@ -126,6 +136,19 @@ mod tests {
             (waits(WaitsOn::Approval), answer(replies::NEEDS_APPROVAL)),
             (waits(WaitsOn::Other), Effect::Resume(replies::RESUMED.into())),
         ] {
+            assert_eq!(effect(&Command::Resume, standing), expected, "{standing:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_resumes_a_run_while_all_are_paused_has_it_go_on_with_the_others() {
+        let answer = replies::ALL_PAUSED;
+        for (on, expected) in [
+            (WaitsOn::Other, Effect::ResumeWithAll(answer.into())),
+            (WaitsOn::Budget, Effect::Answer(answer.into())),
+            (WaitsOn::Approval, Effect::Answer(answer.into())),
+        ] {
+            let standing = Standing::Waits { on, all_paused: true };
             assert_eq!(effect(&Command::Resume, standing), expected, "{standing:?}");
         }
     }

@@ -60,9 +60,17 @@ impl Mailbox {
         !lock(&self.mail).words.is_empty()
     }
 
-    /// Interrupts the run at its next safe point; a running tool call may finish.
+    /// Interrupts the run at its next safe point; a running tool call may finish. The first reason
+    /// counts, but that a person's pause takes the place of a pause of all runs: with the end of
+    /// that one the run would go on.
     pub fn interrupt_soon(&self, verdict: Interruption) {
-        lock(&self.verdict).get_or_insert(verdict);
+        let mut first = lock(&self.verdict);
+        let is_of_all = matches!(&*first, Some(Interruption::Paused { order: None, .. }));
+        let is_of_person = matches!(verdict, Interruption::Paused { order: Some(_), .. });
+        if first.is_none() || (is_of_all && is_of_person) {
+            *first = Some(verdict);
+        }
+        drop(first);
         self.stop.asked.cancel();
     }
 
@@ -86,9 +94,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::record::message::HeardComment;
+    use crate::agent::record::message::{HeardComment, OrderSource};
     use crate::forge::{Comment, CommentKey, CommentKind};
+    use crate::task::command::Command;
     use chrono::DateTime;
+    use uuid::Uuid;
 
     fn words(number: u64, body: &str) -> UserMessage {
         let comment = Comment {
@@ -140,5 +150,28 @@ mod tests {
         let verdict = mailbox.take_verdict();
         assert!(matches!(verdict, Some(Interruption::Failed(failure)) if failure.text == "strict"));
         assert!(mailbox.stop.deadline.is_cancelled());
+    }
+
+    #[test]
+    fn a_persons_pause_outlasts_one_of_all_runs_whichever_comes_first() {
+        for is_first in [true, false] {
+            let mailbox = Mailbox::new(Stop::default());
+            let all_runs = || Interruption::Paused {
+                by: PausedBy::AllRuns,
+                order: None,
+            };
+            if is_first {
+                mailbox.interrupt_soon(all_runs());
+            }
+            mailbox.put_order(Order {
+                command: Command::Pause,
+                by: "@alice".to_owned(),
+                origin: OrderSource::Request(Uuid::nil()),
+            });
+            mailbox.interrupt_soon(all_runs());
+            let verdict = mailbox.take_verdict();
+            let by_alice = PausedBy::Person("@alice".to_owned());
+            assert!(matches!(verdict, Some(Interruption::Paused { by, order: Some(_) }) if by == by_alice));
+        }
     }
 }
