@@ -30,7 +30,10 @@ fits(rest.repos.get(*place))
 fits(rest.repos.list_for_user("acme"))
 fits(rest.repos.list_for_org("acme"))
 fits(rest.repos.list_branches(*place))
-fits(rest.repos.get_branch(*place, "main"))
+assert not fits(rest.repos.get_branch(*place, "main")).protected
+assert fits(rest.repos.get_branch(*place, "colour")).protected
+(rule,) = fits(rest.repos.get_branch_rules(*place, "colour"))
+assert rule.type == "pull_request"
 assert fits(rest.repos.get_collaborator_permission_level(*place, "alice")).permission == "write"
 fits(rest.git.get_ref(*place, "heads/main"))
 

@@ -91,6 +91,7 @@ async fn every_answer_fits_the_description_that_github_publishes() {
         .check_fails("test", "E   assert False")
         .check_begins("lint")
         .status("ci/legacy", "failure", "3 tests failed");
+    github.default_repository().lays_rule_on("colour", "pull_request");
     github
         .open_pull_from_fork("mallory", "Help", "help", &[("HELP", "help\n")])
         .close();

@@ -88,7 +88,10 @@ note.save()
 assert issue.notes.get(note.id).body == "I am done."
 
 project.branches.create({"branch": "feature/greet", "ref": "main"})
-assert project.branches.get("feature/greet").commit["id"] == project.branches.get("main").commit["id"]
+main, branch = project.branches.get("main"), project.branches.get("feature/greet")
+assert branch.commit["id"] == main.commit["id"]
+assert (main.protected, main.developers_can_push, main.can_push) == (True, False, False)
+assert (branch.protected, branch.developers_can_push, branch.can_push) == (False, False, True)
 
 (merge,) = project.mergerequests.list(source_branch="colour", state="opened", get_all=True)
 merge = project.mergerequests.get(merge.iid)

@@ -1,6 +1,7 @@
 //! A repository of the fake GitHub, as a test or a person sees and changes it.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::fake::bare::Bare;
@@ -109,6 +110,16 @@ impl Repository {
         self.alter(|place| place.teams.push(name.to_owned()))
     }
 
+    /// Protects a branch in the way that is older than rulesets, with an exception for the bot.
+    pub fn protects(&self, branch: &str) -> Self {
+        self.alter(|place| _ = place.protected.insert(branch.to_owned()))
+    }
+
+    /// Lays a rule such as `pull_request` on a branch, with an exception for the bot.
+    pub fn lays_rule_on(&self, branch: &str, rule: &str) -> Self {
+        self.alter(|place| place.rules.entry(branch.to_owned()).or_default().push(rule.to_owned()))
+    }
+
     /// Refuses every push to a branch, as a protected one does.
     pub fn rejects_pushes_to(&self, branch: &str) -> Self {
         self.git()
@@ -203,6 +214,8 @@ impl Repository {
                     last_number: 0,
                     jobs: Vec::new(),
                     statuses: Vec::new(),
+                    protected: BTreeSet::new(),
+                    rules: BTreeMap::new(),
                     members,
                     git,
                     heads,
@@ -296,6 +309,8 @@ fn create(state: &mut State, full_name: &str) {
         last_number: 0,
         jobs: Vec::new(),
         statuses: Vec::new(),
+        protected: BTreeSet::new(),
+        rules: BTreeMap::new(),
         git,
         heads,
         created: now(),

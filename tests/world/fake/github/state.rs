@@ -81,6 +81,10 @@ pub struct Repository {
     pub last_number: u64,
     pub jobs: Vec<Job>,
     pub statuses: Vec<Status>,
+    /// The branches that are protected in the way that is older than rulesets.
+    pub protected: BTreeSet<String>,
+    /// The rules that rulesets lay on branches, by the name of the branch.
+    pub rules: BTreeMap<String, Vec<String>>,
     pub git: Bare,
     /// The branches as they were after the last push.
     pub heads: BTreeMap<String, String>,
@@ -264,6 +268,11 @@ impl Repository {
 
     pub fn label(&self, name: &str) -> Option<&Label> {
         self.labels.iter().find(|label| label.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Says whether a branch counts as protected. Any rule will do, also one that every push keeps.
+    pub fn is_protected(&self, branch: &str) -> bool {
+        self.protected.contains(branch) || self.rules.contains_key(branch)
     }
 }
 

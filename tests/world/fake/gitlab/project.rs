@@ -108,6 +108,14 @@ impl Project {
         self.alter(|project| _ = project.members.insert(username.to_owned(), access))
     }
 
+    /// Protects a branch: nobody with a lower role pushes to it.
+    pub fn protects(&self, branch: &str, access: Access) -> Self {
+        if self.with(|project| project.access(BOT)) < access {
+            self.rejects_pushes_to(branch);
+        }
+        self.alter(|project| _ = project.protected.insert(branch.to_owned(), access))
+    }
+
     /// Refuses every push to a branch, as a protected one does.
     pub fn rejects_pushes_to(&self, branch: &str) -> Self {
         self.git().reject_pushes_to(
@@ -212,6 +220,7 @@ impl Project {
                         .map(|name| (name.clone(), Access::Reporter))
                         .collect(),
                     inherited: BTreeMap::new(),
+                    protected: BTreeMap::from([(parent.default_branch.clone(), Access::Maintainer)]),
                     git,
                     heads,
                     ..parent.clone()
@@ -273,6 +282,7 @@ fn create(state: &mut State, path: &str) {
         is_public: false,
         is_archived: false,
         merged_by: Access::Developer,
+        protected: BTreeMap::from([("main".to_owned(), Access::Maintainer)]),
         parent: None,
         labels: Vec::new(),
         members: BTreeMap::from([

@@ -64,6 +64,8 @@ pub struct Project {
     pub is_archived: bool,
     /// The lowest role that may merge into its branches.
     pub merged_by: Access,
+    /// The protected branches, each with the lowest role that may push to it.
+    pub protected: BTreeMap<String, Access>,
     pub parent: Option<String>,
     pub labels: Vec<Label>,
     pub members: BTreeMap<String, Access>,

@@ -86,6 +86,7 @@ fn repository() -> Router<Hub> {
         .route("/repos/{owner}/{name}/activity", get(refs::activity))
         .route("/repos/{owner}/{name}/branches", get(refs::branches))
         .route("/repos/{owner}/{name}/branches/{*branch}", get(refs::branch))
+        .route("/repos/{owner}/{name}/rules/branches/{*branch}", get(refs::rules))
         .route("/repos/{owner}/{name}/git/ref/{*reference}", get(refs::reference))
         .route(
             "/repos/{owner}/{name}/git/matching-refs/{*reference}",

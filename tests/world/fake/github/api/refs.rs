@@ -36,7 +36,8 @@ pub async fn branches(
         let place = find(view.state, &viewer, &place)?;
         let branches = place.git.branches().into_iter().map(|(name, id)| {
             let url = format!("{}/repos/{}/commits/{id}", view.api, place.full_name());
-            json!({"name": name, "commit": {"sha": id, "url": url}, "protected": false})
+            let is_protected = place.is_protected(&name);
+            json!({"name": name, "commit": {"sha": id, "url": url}, "protected": is_protected})
         });
         Ok(branches.collect())
     })?;
@@ -78,16 +79,43 @@ pub async fn activity(
 pub async fn branch(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, branch)): Named) -> Answer {
     ok(hub.show(&viewer, |view| {
         let place = find(view.state, &viewer, &(owner, name))?;
-        let commit = place.git.resolve(&format!("refs/heads/{branch}")).and_then(|id| place.git.commit_named(&id));
+        let commit = place
+            .git
+            .resolve(&format!("refs/heads/{branch}"))
+            .and_then(|id| place.git.commit_named(&id));
         let commit = commit.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "Branch not found"))?;
         let url = format!("{}/repos/{}/branches/{branch}", view.api, place.full_name());
         let page = format!("{}/{}/tree/{branch}", view.web, place.full_name());
         Ok(json!({
             "name": branch, "commit": view.commit(place, &commit), "_links": {"self": url, "html": page},
-            "protected": false, "protection_url": format!("{url}/protection"),
-            "protection": {"enabled": false, "required_status_checks": {"enforcement_level": "off", "contexts": [], "checks": []}},
+            "protected": place.is_protected(&branch), "protection_url": format!("{url}/protection"),
+            "protection": {
+                "enabled": place.protected.contains(&branch),
+                "required_status_checks": {"enforcement_level": "off", "contexts": [], "checks": []},
+            },
         }))
     })?)
+}
+
+/// The rules that rulesets lay on a branch, also where the viewer is excepted.
+pub async fn rules(
+    Shared(hub): Shared<Hub>,
+    viewer: Viewer,
+    Path((owner, name, branch)): Named,
+    query: Query,
+) -> Answer {
+    let rules = hub.show(&viewer, |view| {
+        let place = find(view.state, &viewer, &(owner, name))?;
+        let laid = place.rules.get(&branch).into_iter().flatten();
+        let rules = laid.map(|rule| {
+            json!({
+                "type": rule, "ruleset_source_type": "Repository", "ruleset_source": place.full_name(),
+                "ruleset_id": place.id,
+            })
+        });
+        Ok(rules.collect())
+    })?;
+    page(&query, &hub.api(), rules)
 }
 
 pub async fn commit(Shared(hub): Shared<Hub>, viewer: Viewer, Path((owner, name, id)): Named) -> Answer {

@@ -209,10 +209,13 @@ impl View<'_> {
     }
 
     pub fn branch(&self, project: &Project, name: &str, id: &str) -> Value {
+        let pushed_by = project.protected.get(name).copied();
+        let is_protected = pushed_by.is_some();
         json!({
             "name": name, "commit": project.git.commit_named(id).map(|commit| self.commit(project, &commit)),
-            "merged": false, "protected": name == project.default_branch, "developers_can_push": true,
-            "developers_can_merge": true, "can_push": project.access(self.viewer) >= Access::Developer,
+            "merged": false, "protected": is_protected, "developers_can_push": pushed_by == Some(Access::Developer),
+            "developers_can_merge": is_protected && project.merged_by <= Access::Developer,
+            "can_push": project.access(self.viewer) >= pushed_by.unwrap_or(Access::Developer),
             "default": name == project.default_branch,
             "web_url": format!("{}/{}/-/tree/{name}", self.web, project.path),
         })
