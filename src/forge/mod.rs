@@ -160,6 +160,10 @@ pub trait CodeHost: Send + Sync {
     /// task of another host.
     fn change_id(&self, task: &TaskId, number: u64) -> Option<TaskId>;
 
+    /// Tells whether changes come to a branch of the task's repository only by being merged, or
+    /// from fewer people than may write. An exception for the bot does not count.
+    async fn is_protected(&self, task: &TaskId, branch: &str) -> Result<bool, ForgeError>;
+
     /// Returns the open ones of `changes`, which are pull/merge requests of one repository;
     /// unchanged lists are only confirmed.
     async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError>;

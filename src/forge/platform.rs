@@ -182,6 +182,10 @@ pub trait ChangeApi {
 
     async fn rewrite_change(&self, at: ItemAddress<'_>, edit: &ChangeEdit) -> Result<(), Failure>;
 
+    /// Tells whether changes come to a branch only by being merged, or from fewer people than may
+    /// write. An exception for the bot does not count; a branch that is gone is not protected.
+    async fn is_protected(&self, repository: &str, branch: &str) -> Result<bool, Failure>;
+
     /// Returns the open changes of a repository, at least those with these numbers.
     async fn list_changes(&self, repository: &str, numbers: &[u64]) -> Result<Vec<OpenChange>, Failure>;
 

@@ -1,6 +1,7 @@
 //! Pull and merge requests: the work goes on where people began.
 
 mod forks;
+mod heads;
 mod unfinished;
 
 use serde_json::json;

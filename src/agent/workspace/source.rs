@@ -1,5 +1,7 @@
 //! The repository of a run: mirror, remote, base commit and branches.
 
+pub(crate) mod push_right; // whether the branch of a request may be pushed to
+
 use std::time::Duration;
 
 use crate::agent::claim::Claim;
@@ -12,7 +14,7 @@ use crate::agent::run::Run;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::fetching::{self, OnStop};
 use crate::agent::workspace::unfinished_work;
-use crate::forge::{Item, PushRight};
+use crate::forge::Item;
 use crate::repository::RepositoryError;
 use crate::repository::git::address::Remote;
 use crate::repository::mirror::Mirror;
@@ -372,27 +374,4 @@ fn moved(branch: &str, is_there: bool) -> Interruption {
     } else {
         format!("the branch `{branch}` was deleted while this was worked on; restore it to go on with it")
     })
-}
-
-/// Refuses a change whose branch the program may not push to, before any fetch or model call.
-pub(crate) fn may_be_pushed(item: &Item) -> Result<(), Interruption> {
-    match &item.change {
-        Some(change) => {
-            let remedy = match change.push {
-                PushRight::Given => return Ok(()),
-                PushRight::NotGiven => "let its owner allow edits by maintainers",
-                PushRight::ForMergers => {
-                    "let the bot's account merge into the target branch, as only those may push who can"
-                }
-                PushRight::OutOfReach => {
-                    "an App or a fine-grained token reaches no fork of another owner, so use a classic token of an account with the role Write"
-                }
-            };
-            Err(Interruption::refused_by_policy(format!(
-                "the branch `{}` of {} may not be pushed to by this program; {remedy}, or open the change from a branch of this repository",
-                change.head_branch, change.head_clone_url
-            )))
-        }
-        None => Ok(()),
-    }
 }

@@ -126,6 +126,16 @@ impl Project {
     }
 }
 
+/// A branch of a project.
+#[derive(Deserialize)]
+pub(crate) struct Branch {
+    #[serde(default)]
+    pub(crate) protected: bool,
+    /// Whether the protection lets everybody push who may write.
+    #[serde(default)]
+    pub(crate) developers_can_push: bool,
+}
+
 /// A project as an entry of a list.
 #[derive(Deserialize)]
 pub(crate) struct NamedProject {

@@ -300,6 +300,15 @@ impl<P: Platform> CodeHost for Host<P> {
         Some(self.platform.settings().task(address))
     }
 
+    async fn is_protected(&self, task: &TaskId, branch: &str) -> Result<bool, ForgeError> {
+        let repository = self.address(task)?.repository;
+        let asked = self.platform.is_protected(repository, branch).await;
+        asked.map_err(|failure| {
+            let what = format!("asking whether {branch} is protected in {repository}");
+            self.refused(failure, &what, Right::ReadContents, repository)
+        })
+    }
+
     async fn open_changes(&self, changes: &[TaskId]) -> Result<Vec<OpenChange>, ForgeError> {
         let Some(first) = changes.first() else {
             return Ok(Vec::new());

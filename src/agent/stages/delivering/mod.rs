@@ -22,6 +22,7 @@ use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
+use crate::agent::workspace::source::push_right::may_be_pushed;
 use crate::forge::{Forge, Item, NewChange, Opened};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
 use crate::repository::RepositoryError;
@@ -103,6 +104,8 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         return Ok(());
     };
     confidentiality::may_be_published(&run.claim, item)?;
+    // Once more: it may be the default branch by now, or protected.
+    may_be_pushed(&run.claim, &run.reporter, item).await?;
     let source = source::source(run, Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
     let branch = &base.head_branch;

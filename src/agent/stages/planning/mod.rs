@@ -30,7 +30,8 @@ use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::large_files;
 use crate::agent::workspace::open;
 use crate::agent::workspace::source;
-use crate::agent::workspace::source::{Source, may_be_pushed};
+use crate::agent::workspace::source::Source;
+use crate::agent::workspace::source::push_right::may_be_pushed;
 use crate::agent::workspace::submodules;
 use crate::forge::Item;
 use crate::journal::fact::Fact;
@@ -101,7 +102,7 @@ async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Interruption> {
         .local_only_rule(item.task.repository(), &item.labels);
     run.claim.record.request.local_only = run.claim.record.request.local_only.take().or(rule);
     confidentiality::keep_discretion(&mut run.claim, item)?;
-    may_be_pushed(item)?;
+    may_be_pushed(&run.claim, &run.reporter, item).await?;
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Err(Interruption::failed("a local task has no item"));
     };

@@ -1,6 +1,7 @@
 //! Pull requests of the bot's own.
 
 mod checks;
+mod protection;
 
 use std::collections::BTreeSet;
 
@@ -161,6 +162,10 @@ impl ChangeApi for Api {
             fields.insert("body".to_owned(), shortened(body.as_str(), LONGEST_BODY).into());
         }
         self.patch_pull(at, &Value::Object(fields)).await
+    }
+
+    async fn is_protected(&self, repository: &str, branch: &str) -> Result<bool, Failure> {
+        self.protection_of(repository, branch).await
     }
 
     /// Lists all open pull requests of the repository: one list instead of a request for each, and

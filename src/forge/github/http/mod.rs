@@ -11,4 +11,4 @@ pub(super) mod app;
 
 pub(super) use app_tokens::TokenScope;
 pub(super) use client::Client;
-pub(super) use path::{encoded, path};
+pub(super) use path::{encoded, encoded_branch, path};

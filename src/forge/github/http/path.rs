@@ -8,6 +8,12 @@ pub(crate) fn encoded(name: &str) -> String {
     utf8_percent_encode(name, OTHERS).to_string()
 }
 
+/// Returns the name of a branch as the rest of a path, in which its slashes stay.
+pub(crate) fn encoded_branch(name: &str) -> String {
+    let parts: Vec<String> = name.split('/').map(encoded).collect();
+    parts.join("/")
+}
+
 /// Returns the path of a repository's part, e.g. `/repos/owner/repo/issues/1`.
 pub(crate) fn path(repository: &str, part: &str) -> String {
     let name: Vec<String> = repository.split('/').map(encoded).collect();

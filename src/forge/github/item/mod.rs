@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use serde_json::json;
 
 use crate::forge::github::http::TokenScope;
-use crate::forge::github::http::{encoded, path};
+use crate::forge::github::http::{encoded_branch, path};
 use crate::forge::github::item::comments::LONGEST_BODY;
 use crate::forge::github::{Api, Kind, schema};
 use crate::forge::http::failure::Failure;
@@ -191,8 +191,7 @@ impl Api {
         if repository.size > 0 {
             return Ok(Some(branch));
         }
-        let name: Vec<String> = branch.split('/').map(encoded).collect();
-        let at = path(address.repository, &format!("/branches/{}", name.join("/")));
+        let at = path(address.repository, &format!("/branches/{}", encoded_branch(&branch)));
         match self.client.fetch(TokenScope::Repository(address.repository), &at).await {
             Ok(_) => Ok(Some(branch)),
             Err(failure) if matches!(failure.status(), Some(StatusCode::NOT_FOUND | StatusCode::CONFLICT)) => Ok(None),

@@ -1,5 +1,6 @@
 //! The client against a server that answers as GitHub documents it.
 mod account;
+mod branches;
 mod checks;
 mod people;
 mod pictures;

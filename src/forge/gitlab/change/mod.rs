@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use gitlab::api::projects::merge_requests::{CreateMergeRequest, MergeRequestScope, MergeRequestState, MergeRequests};
+use gitlab::api::projects::repository::branches::Branch;
 use http::StatusCode;
 
 use crate::forge::gitlab::http::endpoints::Below;
@@ -121,6 +122,17 @@ impl ChangeApi for Api {
             request = request.with("description", body);
         }
         self.client.order(request.build()).await
+    }
+
+    /// A branch that the role Developer suffices to push to is one to work on. `*` is protected in
+    /// this way where all pipelines are to have the protected variables.
+    async fn is_protected(&self, repository: &str, branch: &str) -> Result<bool, Failure> {
+        let endpoint = Branch::builder().project(repository).branch(branch).build();
+        match self.client.ask::<_, _, schema::Branch>(endpoint).await {
+            Ok(found) => Ok(found.protected && !found.developers_can_push),
+            Err(failure) if failure.is_missing() => Ok(false),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Lists just these merge requests in one request, however many the project has.

@@ -1,5 +1,6 @@
 //! The client against a server that answers as GitLab documents it, below a sub-path.
 
+mod branches;
 mod people;
 mod reading;
 mod writing;

@@ -179,6 +179,12 @@ impl Repository {
         self.open_pull_by(HUMAN, &self.full_name, title, head)
     }
 
+    /// Opens a pull request from one branch that is there to another.
+    pub fn open_pull_between(&self, title: &str, head: &str, base: &str) -> Item {
+        let pull = self.open_pull_by(HUMAN, &self.full_name, title, head);
+        pull.alter(|item| base.clone_into(&mut item.pull.as_mut().expect("a pull request").base))
+    }
+
     /// Opens a pull request from a stranger's copy of the repository.
     pub fn open_pull_from_fork(&self, owner: &str, title: &str, head: &str, files: &[(&str, &str)]) -> Item {
         let fork = self.fork(owner);

@@ -187,6 +187,12 @@ impl Project {
         self.open_merge_request_by(HUMAN, &self.path, title, source)
     }
 
+    /// Opens a merge request from one branch that is there to another.
+    pub fn open_merge_request_between(&self, title: &str, source: &str, target: &str) -> Item {
+        let merge = self.open_merge_request_by(HUMAN, &self.path, title, source);
+        merge.alter(|item| target.clone_into(&mut item.merge.as_mut().expect("a merge request").target))
+    }
+
     /// Opens a merge request from a stranger's copy of the project.
     pub fn open_merge_request_from_fork(&self, owner: &str, title: &str, source: &str, files: &[(&str, &str)]) -> Item {
         let fork = self.fork(owner);
