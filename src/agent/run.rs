@@ -65,6 +65,9 @@ impl Run {
         let on_forge = on_forge(&services, &lease, &record, &thread);
         let stop = stop.child();
         let mailbox = Arc::new(Mailbox::new(stop.clone()));
+        if record.is_handed_over() {
+            mailbox.note_handed_over();
+        }
         let began_assigned = record.request.started_by == StartedBy::Assignment;
         let was_assigned = Arc::new(AtomicBool::new(record.thread.was_assigned || began_assigned));
         let asked_at = record.request.trigger.as_ref().map(|trigger| trigger.at);

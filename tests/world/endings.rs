@@ -7,6 +7,7 @@ mod engines;
 mod environments_chosen;
 mod forge_trouble;
 mod limits;
+mod merges;
 mod model_trouble;
 mod prompts;
 mod providers;

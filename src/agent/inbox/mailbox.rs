@@ -1,5 +1,6 @@
 //! Messages to a run at work: the watchers add them, the run takes them at its next safe point.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::agent::inbox::command_table::{Effect, Standing, effect};
@@ -19,6 +20,8 @@ pub struct Messages {
 pub struct Mailbox {
     mail: Mutex<Messages>,
     verdict: Mutex<Option<Interruption>>,
+    /// Whether people have the result of the run.
+    is_handed_over: AtomicBool,
     stop: Stop,
 }
 
@@ -29,6 +32,7 @@ impl Mailbox {
         Self {
             mail: Mutex::default(),
             verdict: Mutex::default(),
+            is_handed_over: AtomicBool::default(),
             stop,
         }
     }
@@ -79,6 +83,16 @@ impl Mailbox {
         *lock(&self.verdict) = Some(verdict);
         self.stop.asked.cancel();
         self.stop.deadline.cancel();
+    }
+
+    /// Notes that people have the result: who merges it closes the item, which is no reason to
+    /// interrupt the run any more.
+    pub fn note_handed_over(&self) {
+        self.is_handed_over.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_handed_over(&self) -> bool {
+        self.is_handed_over.load(Ordering::Relaxed)
     }
 
     /// Takes the reason for the interruption; `None` if the stop of the program was the cause.

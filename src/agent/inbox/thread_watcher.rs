@@ -214,7 +214,8 @@ impl ThreadWatcher {
         labels: &Labels,
     ) -> Result<Option<String>, ForgeError> {
         if !item.is_open {
-            return Ok(Some(item.why_closed().to_owned()));
+            let is_wanted = self.mailbox.is_handed_over();
+            return Ok((!is_wanted).then(|| item.why_closed().to_owned()));
         }
         let carries = |label: &String| item.labels.contains(label);
         let is_shown = carries(&labels.processing);

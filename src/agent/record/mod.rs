@@ -84,6 +84,18 @@ impl Record {
             .any(|finding| finding.kind.takes_tests_away())
     }
 
+    /// Returns true if people have the result, and only have to be told so: nothing more is pushed,
+    /// and what becomes of the item is no reason to end the run.
+    pub fn is_handed_over(&self) -> bool {
+        let delivered = &self.delivered;
+        match (&delivered.head, &delivered.handed_over) {
+            (Some(head), Some(result)) => head == result,
+            // An earlier version noted the request alone.
+            (Some(_), None) => delivered.change.is_some(),
+            (None, _) => false,
+        }
+    }
+
     /// Returns true if there is an accepted change to deliver, by this run or by an earlier one
     /// that was interrupted.
     pub fn has_changes(&self) -> bool {
@@ -277,5 +289,30 @@ impl EndWithoutFailure {
             by: order.by.clone(),
             origin: order.origin,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn people_have_a_result_until_there_is_another() {
+        let (one, other) = ("1".repeat(40), "2".repeat(40));
+        let change = json!({"number": 2, "url": "https://github.com/o/r/pull/2"});
+        let is_handed_over = |delivered: Value| {
+            let record: Record = serde_json::from_value(json!({ "delivered": delivered })).unwrap();
+            record.is_handed_over()
+        };
+        assert!(is_handed_over(json!({"head": one, "handed_over": one})));
+        // As an earlier version wrote it.
+        assert!(is_handed_over(json!({"head": one, "change": change})));
+        assert!(!is_handed_over(
+            json!({"head": other, "handed_over": one, "change": change})
+        ));
+        assert!(!is_handed_over(json!({"handed_over": one, "change": change})));
+        assert!(!is_handed_over(json!({"head": one})));
     }
 }

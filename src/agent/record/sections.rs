@@ -280,6 +280,10 @@ pub struct DeliveryRecord {
     /// The reason a person gave for denying approval.
     pub denial: Option<String>,
     pub change: Option<Change>,
+    /// The result that people have: in the request that was opened for it, or on the branch of the
+    /// request that was worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<CommitId>,
     /// Whether the request got the labels and people of the configuration.
     pub is_furnished: bool,
     /// Branches that unfinished work was pushed to, the run's own or others, with the commits that

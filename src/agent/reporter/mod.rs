@@ -43,7 +43,8 @@ impl Reporter {
             return Ok(None);
         };
         let item = forge.item(&claim.lease.task).await?;
-        if !item.is_open {
+        // Who merges the result closes its item, and does not withdraw it.
+        if !item.is_open && !claim.record.is_handed_over() {
             return Err(Interruption::Withdrawn {
                 reason: item.why_closed().to_owned(),
                 item_exists: true,
@@ -54,8 +55,8 @@ impl Reporter {
         }
         let carries = |label: &String| item.labels.contains(label);
         // A process killed after it set the final label left the other steps of delivery to be
-        // done.
-        let is_delivered = claim.state == State::Delivering && carries(&labels.done);
+        // done; so did whoever closed the item that was not withdrawn.
+        let is_delivered = !item.is_open || (claim.state == State::Delivering && carries(&labels.done));
         let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
             .into_iter()
             .any(carries)

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::stages::delivering::in_step::unless_refused;
-use crate::forge::Forge;
+use crate::forge::{Forge, ForgeError};
+use crate::task::id::TaskId;
 
-/// Puts labels, assignees and reviewers on the request of the run. Idempotent.
+/// Puts labels, assignees and reviewers on the request of the run, unless people closed or merged
+/// it while the run waited. Idempotent.
 pub(super) async fn furnish(run: &mut Run, forge: &Arc<dyn Forge>) -> Result<(), Interruption> {
     let delivered = &run.claim.record.delivered;
     let number = delivered.change.as_ref().map(|change| change.number);
@@ -20,6 +22,10 @@ pub(super) async fn furnish(run: &mut Run, forge: &Arc<dyn Forge>) -> Result<(),
         return Ok(());
     };
     let wanted = run.claim.services.settings.change_requests.clone();
+    let is_nothing = wanted.labels.is_empty() && wanted.assignees.is_empty() && wanted.reviewers.is_empty();
+    if is_nothing || (run.claim.was_taken_up && !is_open(forge, &change).await?) {
+        return Ok(());
+    }
     for label in &wanted.labels {
         let put = forge.add_label(&change, label).await;
         unless_refused(run, put)?;
@@ -36,6 +42,14 @@ pub(super) async fn furnish(run: &mut Run, forge: &Arc<dyn Forge>) -> Result<(),
     }
     run.claim.record.delivered.is_furnished = true;
     run.claim.save().await
+}
+
+async fn is_open(forge: &Arc<dyn Forge>, change: &TaskId) -> Result<bool, Interruption> {
+    match forge.item(change).await {
+        Ok(change) => Ok(change.is_open),
+        Err(ForgeError::Gone { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn warn(run: &mut Run, left_out: Option<Vec<String>>, key: &str) {

@@ -25,8 +25,8 @@ use crate::agent::workspace::source;
 use crate::agent::workspace::source::push_right::may_be_pushed;
 use crate::forge::{Forge, Item, NewChange, Opened};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
-use crate::repository::RepositoryError;
 use crate::repository::commit::message;
+use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::{Signal, State};
 use crate::workspace::base::Base;
 
@@ -39,13 +39,13 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
         snapshots::commit_result(run).await?;
     }
     note_difference(run).await;
-    if result_guard::needs_approval(run).await? {
+    if !run.claim.record.is_handed_over() && result_guard::needs_approval(run).await? {
         return Ok(Signal::ApprovalNeeded);
     }
     let item = run.reporter.item(&mut run.claim).await?;
     run.claim.confirm_item().await?;
     match &item {
-        Some(item) if run.claim.record.has_changes() => push(run, item).await?,
+        Some(item) if run.claim.record.has_changes() => hand_over(run, item).await?,
         Some(_) => answer_threads(run).await?,
         None => apply(run).await?,
     }
@@ -95,21 +95,49 @@ async fn note_difference(run: &mut Run) {
     }
 }
 
-/// Pushes the result, and opens the request or brings the item's own in step with it.
-async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
+/// Hands the result over: pushes it, and opens the request or brings the item's own in step with
+/// it. Where people have it already it is not pushed again: they may have gone on with its branch
+/// meanwhile, or merged and deleted it.
+async fn hand_over(run: &mut Run, item: &Item) -> Result<(), Interruption> {
     let (Some(base), Some(head)) = (
         run.claim.record.planned.base.clone(),
         run.claim.record.delivered.head.clone(),
     ) else {
         return Ok(());
     };
+    if !run.claim.record.is_handed_over() {
+        push(run, item, &base, &head).await?;
+    }
+    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
+        return Ok(());
+    };
+    let forge = Arc::clone(forge);
+    if item.change.is_some() {
+        note_handed_over(run);
+        run.claim.save().await?;
+        in_step::after_round(run, &forge, item).await?;
+        return threads::answer(run, &forge).await;
+    }
+    if run.claim.record.delivered.change.is_none() {
+        open_change(run, &forge, base).await?;
+    }
+    furnishing::furnish(run, &forge).await
+}
+
+fn note_handed_over(run: &mut Run) {
+    let delivered = &mut run.claim.record.delivered;
+    delivered.handed_over.clone_from(&delivered.head);
+    run.inbox.mailbox.note_handed_over();
+}
+
+async fn push(run: &mut Run, item: &Item, base: &Base, head: &CommitId) -> Result<(), Interruption> {
     confidentiality::may_be_published(&run.claim, item)?;
     // Once more: it may be the default branch by now, or protected.
     may_be_pushed(&run.claim, &run.reporter, item).await?;
     let source = source::source(run, Some(item)).await?;
     let Some(remote) = &source.remote else { return Ok(()) };
     let branch = &base.head_branch;
-    let pushable = source.mirror.pushable(&run.claim.lease.run.to_string(), &head).await?;
+    let pushable = source.mirror.pushable(&run.claim.lease.run.to_string(), head).await?;
     let login = remote.login.as_ref();
     let on_forge = run.claim.on_forge.clone();
     let fenced = fenced(on_forge.as_deref(), pushable, &item.clone_url).await?;
@@ -144,18 +172,7 @@ async fn push(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         commit: head.as_str().to_owned(),
     });
     leftover_branches::clear_unfinished(&mut run.claim, item, &source).await;
-    let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
-        return Ok(());
-    };
-    let forge = Arc::clone(forge);
-    if item.change.is_some() {
-        in_step::after_round(run, &forge, item).await?;
-        return threads::answer(run, &forge).await;
-    }
-    if run.claim.record.delivered.change.is_none() {
-        open_change(run, &forge, base).await?;
-    }
-    furnishing::furnish(run, &forge).await
+    Ok(())
 }
 
 async fn answer_threads(run: &mut Run) -> Result<(), Interruption> {
@@ -201,6 +218,7 @@ async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Resul
         run.claim.record.delivered.is_furnished = !is_own;
     }
     run.claim.record.delivered.change = Some(change);
+    note_handed_over(run);
     run.claim.save().await?;
     // Registered before the end of this run, so that a follow-up run requested from now on waits
     // for it.
