@@ -21,6 +21,7 @@ use crate::journal::fact::Fact;
 use crate::markdown::owned::{self, Stamp, title_id, without_draft_mark};
 use crate::repository::commit::message;
 use crate::secret::Redactor;
+use crate::task::id::TaskId;
 
 /// The contents of the sections that the program owns, made from a result.
 pub(super) struct Sections {
@@ -85,14 +86,24 @@ pub(super) async fn renew(
     Ok(false)
 }
 
-/// Brings the run's own item, a request that the program opened, in step with the result of a
-/// round of follow-up. What it is about stays as it was written.
+/// Brings the run's own item in step with the result of a round of follow-up, if it is a request
+/// that the program opened. What it is about stays as it was written.
 pub(super) async fn after_round(run: &mut Run, forge: &Arc<dyn Forge>, change: &Item) -> Result<(), Interruption> {
     if owned::stamp(&change.body).is_none() {
         return Ok(());
     }
-    let title = present_title(&run.claim, forge, change).await?;
-    let sections = Sections::of(&run.claim, &title, owned::closes(&change.body), true);
+    let followed = run.claim.services.store.followed(&change.task).await?;
+    // Anybody can write the program's marks into a request of their own.
+    if followed.is_none() && !forge.bot_name().await?.eq_ignore_ascii_case(&change.author) {
+        return Ok(());
+    }
+    let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
+    let origin = notes.map(|notes| notes.origin);
+    let title = present_title(forge, change, origin.as_ref()).await;
+    // The text says whether people want a line on what is closed, and not which number it has.
+    let number = origin.as_ref().and_then(TaskId::number);
+    let closes = owned::closes(&change.body).map(|written| number.unwrap_or(written));
+    let sections = Sections::of(&run.claim, &title, closes, true);
     let wanted = Wanted {
         title: &title,
         about: None,
@@ -175,23 +186,21 @@ pub(super) fn unless_refused<T>(run: &mut Run, done: Result<T, ForgeError>) -> R
 /// Returns the title that the program would give a request today: that of its issue. A request that
 /// more people can read than the issue keeps its title, as does one whose issue cannot be read, or
 /// was changed by somebody who may not have the program work.
-async fn present_title(claim: &Claim, forge: &Arc<dyn Forge>, change: &Item) -> Result<String, Interruption> {
+async fn present_title(forge: &Arc<dyn Forge>, change: &Item, origin: Option<&TaskId>) -> String {
     let as_it_is = without_draft_mark(&change.title).to_owned();
-    let followed = claim.services.store.followed(&change.task).await?;
-    let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
-    let Some(origin) = notes.map(|notes| notes.origin) else {
-        return Ok(as_it_is);
+    let Some(origin) = origin else {
+        return as_it_is;
     };
-    let read = forge.item(&origin).await;
+    let read = forge.item(origin).await;
     let Some(issue) = read.ok().filter(|issue| issue.discretion == Discretion::NotNeeded) else {
-        return Ok(as_it_is);
+        return as_it_is;
     };
     let title = message::title(&issue.title);
     let is_another = title_id(&title) != title_id(&as_it_is);
     if is_another && is_vouched(forge, &issue).await.unwrap_or(false) {
-        return Ok(title);
+        return title;
     }
-    Ok(as_it_is)
+    as_it_is
 }
 
 /// Tells whether everybody who changed the words of an issue may have the program work.
