@@ -1,5 +1,6 @@
 //! Readers of the deliveries of messengers, and of the pictures that people send there.
 
+use chrono::DateTime;
 use coding_agent::messenger::config::Slack;
 use coding_agent::messenger::line;
 use coding_agent::messenger::place::{Body, Incoming};
@@ -33,7 +34,7 @@ pub fn messages(bytes: &[u8]) {
             None => {}
         }
     }
-    if let Ok(all) = line::request::read(bytes) {
+    if let Ok(all) = line::request::read(bytes, DateTime::UNIX_EPOCH) {
         assert!(all.len() <= 100);
         all.iter().for_each(holds);
     }

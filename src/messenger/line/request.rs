@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -14,6 +15,11 @@ use crate::signature::is_signed;
 const LONGEST: usize = 20_000;
 /// Most events of a request.
 const MOST_EVENTS: usize = 100;
+/// Most mentions of the bot that are cut out of a message. LINE allows 20 in all.
+const MOST_MENTIONS: usize = 20;
+/// Longest time from a message to its delivery. The names by which a repetition is told are kept
+/// longer, but not for ever: a delivery that somebody recorded would count once more afterwards.
+const OLDEST: TimeDelta = TimeDelta::days(1);
 
 /// Why a request is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,21 +29,35 @@ pub enum NotTaken {
 }
 
 /// Judges a request by its headers and its bytes; returns what people said in it.
-pub fn judge(secret: &SecretString, headers: &HeaderMap, body: &[u8]) -> Result<Vec<Incoming>, NotTaken> {
+pub fn judge(
+    secret: &SecretString,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: DateTime<Utc>,
+) -> Result<Vec<Incoming>, NotTaken> {
     let signature = headers.get("x-line-signature").and_then(|value| value.to_str().ok());
     let signature = signature.and_then(|text| STANDARD.decode(text).ok());
     let is_real = |signature: Vec<u8>| is_signed(secret.expose_secret().as_bytes(), &[body], &signature);
     if !signature.is_some_and(is_real) {
         return Err(NotTaken::Unsigned);
     }
-    read(body)
+    read(body, now)
 }
 
-/// Reads a request that was judged.
-pub fn read(body: &[u8]) -> Result<Vec<Incoming>, NotTaken> {
+/// Reads a request that was judged. What was said more than a day before `now`, by the time that is
+/// signed with it, is left out: the signature is good for ever.
+pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Vec<Incoming>, NotTaken> {
     let told: Value = serde_json::from_slice(body).map_err(|_| NotTaken::Malformed)?;
     let events = told["events"].as_array().ok_or(NotTaken::Malformed)?;
-    Ok(events.iter().take(MOST_EVENTS).filter_map(heard).collect())
+    let is_recent = |event: &&Value| {
+        let at = event["timestamp"].as_i64().and_then(DateTime::from_timestamp_millis);
+        at.is_some_and(|at| now - at <= OLDEST)
+    };
+    let (recent, old): (Vec<&Value>, Vec<&Value>) = events.iter().take(MOST_EVENTS).partition(is_recent);
+    if !old.is_empty() {
+        tracing::warn!(events = old.len(), "LINE delivered what was said more than a day ago; it is not heard");
+    }
+    Ok(recent.into_iter().filter_map(heard).collect())
 }
 
 /// Returns what somebody said, if an event tells of it.
@@ -60,9 +80,10 @@ fn heard(event: &Value) -> Option<Incoming> {
         "message" if message["type"] == "text" => {
             let text = message["text"].as_str()?;
             let mentioned = message["mention"]["mentionees"].as_array().into_iter().flatten();
-            let mut own = mentioned.filter(|mentionee| mentionee["isSelf"] == true);
-            let text = text.chars().take(LONGEST).collect();
-            (Body::Text { text }, own.next().is_some())
+            let own = mentioned.filter(|mentionee| mentionee["isSelf"] == true);
+            let own: Vec<&Value> = own.take(MOST_MENTIONS).collect();
+            let text = without(text, &own).chars().take(LONGEST).collect();
+            (Body::Text { text }, !own.is_empty())
         }
         "message" if message["type"] == "image" => {
             let is_here = message["contentProvider"]["type"] == "line";
@@ -94,6 +115,27 @@ fn heard(event: &Value) -> Option<Incoming> {
     })
 }
 
+/// Returns a text without these mentions: with the bot's name before it a command would be no
+/// command. LINE counts places and lengths in units of UTF-16.
+fn without(text: &str, mentions: &[&Value]) -> String {
+    if mentions.is_empty() {
+        return text.to_owned();
+    }
+    let mut units: Vec<Option<u16>> = text.encode_utf16().map(Some).collect();
+    for mention in mentions {
+        let number = |key: &str| mention[key].as_u64().and_then(|number| usize::try_from(number).ok());
+        let (Some(start), Some(length)) = (number("index"), number("length")) else {
+            continue;
+        };
+        let end = start.saturating_add(length).min(units.len());
+        if let Some(part) = units.get_mut(start..end) {
+            part.fill(None);
+        }
+    }
+    let kept: Vec<u16> = units.into_iter().flatten().collect();
+    String::from_utf16_lossy(&kept).trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +153,12 @@ mod tests {
     fn judged(signature: &str, body: &[u8]) -> Result<Vec<Incoming>, NotTaken> {
         let mut headers = HeaderMap::new();
         headers.insert("x-line-signature", signature.parse().unwrap());
-        judge(&SECRET.into(), &headers, body)
+        judge(&SECRET.into(), &headers, body, at(0))
+    }
+
+    /// Returns the time so many minutes after the usual event.
+    fn at(minutes: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp_millis(1_700_000_000_000).unwrap() + TimeDelta::minutes(minutes)
     }
 
     fn event(change: &[(&str, Value)]) -> Value {
@@ -150,6 +197,43 @@ mod tests {
         let empty = br#"{"destination":"U1","events":[]}"#;
         assert_eq!(judged(&signed(empty), empty), Ok(Vec::new()));
         assert_eq!(judged(&signed(b"x"), b"x"), Err(NotTaken::Malformed));
+    }
+
+    #[test]
+    fn what_was_recorded_a_day_ago_is_not_heard_again() {
+        let heard = |event: Value, minutes: i64| {
+            let body = json!({ "destination": "U1", "events": [event] }).to_string();
+            read(body.as_bytes(), at(minutes)).unwrap().len()
+        };
+        assert_eq!(heard(event(&[]), 24 * 60), 1, "a delivery that LINE repeats");
+        assert_eq!(heard(event(&[]), 24 * 60 + 1), 0);
+        assert_eq!(heard(event(&[]), -5), 1, "clocks differ");
+        for wrong in [Value::Null, json!("1700000000000"), json!(u64::MAX)] {
+            assert_eq!(heard(event(&[("timestamp", wrong.clone())]), 0), 0, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_mention_of_the_bot_is_no_part_of_what_is_said() {
+        let said = |text: &str, mentionees: Value| {
+            let message = json!({
+                "type": "text", "id": "1", "quoteToken": "q", "text": text, "mention": { "mentionees": mentionees },
+            });
+            match heard(&event(&[("message", message)])).unwrap().body {
+                Body::Text { text } => text,
+                Body::Press { value } => value,
+            }
+        };
+        let own = |index: u64, length: u64| json!({ "index": index, "length": length, "type": "user", "isSelf": true });
+        assert_eq!(said("@Bot /local here is the log", json!([own(0, 4)])), "/local here is the log");
+        // A character beyond the first 65,536 counts twice.
+        assert_eq!(said("🎉@Bot /local", json!([own(2, 4)])), "🎉 /local");
+        assert_eq!(said("@Bot 承認 @Bot", json!([own(0, 4), own(8, 4)])), "承認");
+        let other = json!({ "index": 0, "length": 4, "type": "user", "userId": "U2", "isSelf": false });
+        assert_eq!(said("@Bob /local", json!([other])), "@Bob /local");
+        for strange in [own(50, 4), own(0, 0), own(u64::MAX, u64::MAX), json!({ "isSelf": true })] {
+            assert_eq!(said("@Bot /local", json!([strange])), "@Bot /local");
+        }
     }
 
     #[test]

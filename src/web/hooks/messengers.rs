@@ -61,7 +61,7 @@ pub(super) async fn line(State(web): State<Arc<Web>>, headers: HeaderMap, body: 
         Ok(read) => read,
         Err(problem) => return malformed(&web, "line", problem),
     };
-    let incoming = match line::request::judge(secret, &headers, &read.bytes) {
+    let incoming = match line::request::judge(secret, &headers, &read.bytes, Utc::now()) {
         Err(line::request::NotTaken::Unsigned) => {
             web.meters.delivered("line", "refused");
             return unsigned("X-Line-Signature is missing or wrong; see that chat.line has the channel's secret");

@@ -147,7 +147,7 @@ impl Line {
         let token = format!("reply-token-{number}");
         inner.tokens.insert(token.clone(), user.to_owned());
         let mut event = json!({
-            "type": "message", "mode": "active", "timestamp": 1_700_000_000_000_u64 + number,
+            "type": "message", "mode": "active", "timestamp": chrono::Utc::now().timestamp_millis(),
             "source": { "type": "user", "userId": user }, "webhookEventId": format!("01HEVENT{number:018}"),
             "deliveryContext": { "isRedelivery": false }, "replyToken": token,
             "message": message,
