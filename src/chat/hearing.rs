@@ -3,6 +3,7 @@
 
 use std::sync::PoisonError;
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -13,6 +14,7 @@ use crate::journal::fact::Fact;
 use crate::messenger::place::{Body, Incoming};
 use crate::messenger::slack;
 use crate::messenger::words::visible;
+use crate::routing::text::is_japanese;
 use crate::store::StoreError;
 
 /// Messages of one conversation that may wait for their answers.
@@ -65,15 +67,18 @@ impl Desk {
             self.turn_away(&incoming).await?;
             return Ok(Heard::Ignored);
         }
-        if !incoming.is_addressed && self.store().chat_session(&session).await?.is_none() {
+        // Before the conversation is looked for, which is there when its first message is answered:
+        // asked the other way round, an answer in between would hide both.
+        let waiting = self.store().count_open_chat_messages(&session).await?;
+        let takes_part = incoming.is_addressed || waiting > 0 || self.store().chat_session(&session).await?.is_some();
+        if !takes_part {
             return Ok(Heard::Ignored);
         }
-        let is_flooded = self.store().count_open_chat_messages(&session).await? >= MOST_WAITING
-            || self.store().count_all_open_chat_messages().await? >= MOST_WAITING_IN_ALL;
-        if is_flooded {
-            let draft = Draft::of(self, &incoming.place, &format!("flood {session}"));
-            let draft = draft.says(&Phrase::TooMany.in_words(false));
-            self.store().say_in_chat(&draft.finished()).await?;
+        let is_flooded =
+            waiting >= MOST_WAITING || self.store().count_all_open_chat_messages().await? >= MOST_WAITING_IN_ALL;
+        // What was taken before is answered, whatever waits.
+        if is_flooded && !self.store().knows_chat_message(&incoming.id).await? {
+            self.send_away(&incoming, &session).await?;
             return Ok(Heard::Ignored);
         }
         if let Body::Text { text } = &mut incoming.body {
@@ -89,6 +94,14 @@ impl Desk {
             .await?;
         self.service.answer_now();
         Ok(if is_new { Heard::Taken } else { Heard::Repeated })
+    }
+
+    /// Says, once in an hour of each conversation, that what is said there is not taken now.
+    async fn send_away(&self, incoming: &Incoming, session: &str) -> Result<(), StoreError> {
+        let is_japanese = matches!(&incoming.body, Body::Text { text } if is_japanese(text));
+        let draft = Draft::of(self, &incoming.place, &flood(session, Utc::now()));
+        let draft = draft.says(&Phrase::TooMany.in_words(is_japanese));
+        self.store().say_in_chat(&draft.finished()).await
     }
 
     /// Notes once that somebody is not heard. Who presses a button is told so: it looks as if it
@@ -112,5 +125,27 @@ impl Desk {
             self.store().say_in_chat(&draft.finished()).await?;
         }
         Ok(())
+    }
+}
+
+/// Returns the cause of the text that nothing is taken at a time. A cause without the time would
+/// have it said in the first flood of a conversation and in no later one.
+fn flood(session: &str, now: DateTime<Utc>) -> String {
+    format!("flood {session} {}", now.format("%Y-%m-%dT%H"))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn a_flood_is_told_again_in_another_hour() {
+        let at = |minutes| DateTime::UNIX_EPOCH + TimeDelta::minutes(minutes);
+        assert_eq!(flood("s", at(1)), flood("s", at(59)));
+        assert_ne!(flood("s", at(59)), flood("s", at(60)));
+        assert_ne!(flood("s", at(0)), flood("s", at(24 * 60)));
+        assert_ne!(flood("s", at(0)), flood("t", at(0)));
     }
 }

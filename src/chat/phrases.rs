@@ -89,7 +89,11 @@ impl Phrase<'_> {
             Self::Denied => "Denied".to_owned(),
             Self::Passed => "It was passed on and takes effect at the next safe point.".to_owned(),
             Self::Waiting => "It waits for something else as well.".to_owned(),
-            Self::TooMany => "That is too much at once; I read on when I have answered what came before.".to_owned(),
+            Self::TooMany => {
+                "Too much waits for an answer at the moment. What is said here until I have caught up is not taken; please say it \
+                 again later."
+                    .to_owned()
+            }
             Self::NeedsConfirmation => "Please confirm, or say more, before I go on.".to_owned(),
             Self::NotHandedOver(pictures) => format!("These pictures do not go with it: {pictures}."),
             Self::OutOfTime(seconds) => format!(
@@ -150,7 +154,9 @@ impl Phrase<'_> {
             Self::Denied => "却下しました".to_owned(),
             Self::Passed => "伝えました。次の区切りで反映されます。".to_owned(),
             Self::Waiting => "ほかの確認も待っています。".to_owned(),
-            Self::TooMany => "一度に多すぎます。前の分に答えてから続きを読みます。".to_owned(),
+            Self::TooMany => {
+                "今は返答待ちが多すぎます。追いつくまでの発言は受け付けられませんので、後でもう一度お願いします。".to_owned()
+            }
             Self::NeedsConfirmation => "進める前に、確認または追加の情報をお願いします。".to_owned(),
             Self::NotHandedOver(pictures) => format!("次の画像は渡せませんでした: {pictures}"),
             Self::OutOfTime(seconds) => format!(

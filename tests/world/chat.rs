@@ -1,6 +1,7 @@
 //! People ask for work in Slack, answer and approve there.
 
 mod emulator;
+mod hearing;
 mod keeping;
 mod kills;
 mod loops;

@@ -44,6 +44,12 @@ impl Store {
         again!(self.insert_if_new(insert()))
     }
 
+    /// Tells whether a message was stored, also one that was answered since.
+    pub async fn knows_chat_message(&self, id: &str) -> Result<bool, StoreError> {
+        let query = Statement::new("SELECT COUNT(*) FROM chat_messages WHERE id = $1");
+        Ok(self.fetch_count(query.with(id)).await? > 0)
+    }
+
     /// Returns up to `most` messages that were not answered yet, oldest first.
     pub async fn open_chat_messages(&self, most: u32) -> Result<Vec<ChatMessage>, StoreError> {
         let query = Statement::new(

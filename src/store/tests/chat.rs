@@ -70,6 +70,12 @@ async fn a_message_is_taken_once_and_answered_with_its_answers_or_not_at_all() {
         !one.take_chat_message("m1", "s", &json!({})).await.unwrap(),
         "it stays known"
     );
+    let known = [
+        one.knows_chat_message("m1").await.unwrap(),
+        one.knows_chat_message("m2").await.unwrap(),
+        one.knows_chat_message("m3").await.unwrap(),
+    ];
+    assert_eq!(known, [true, true, false]);
 }
 
 #[tokio::test]

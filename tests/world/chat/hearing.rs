@@ -1,0 +1,136 @@
+//! Messages that come while others are being answered.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{ALICE, ends, serves, world};
+use crate::fake::slack::Slack;
+use crate::world::{Program, World};
+
+/// A conversation of one person with the bot.
+const DIRECT: &str = "D0000001";
+/// Messages of one conversation that may wait.
+const MOST_WAITING: usize = 20;
+/// What is said of each command that is not on the list.
+const NO_COMMAND: &str = "nothing else is ever run";
+/// What is said where too much waits.
+const FLOOD: &str = "say it again later";
+
+/// A command of the list that ends when it may.
+struct Held {
+    marks: PathBuf,
+    hold: PathBuf,
+}
+
+impl Held {
+    fn in_world(world: &mut World) -> Self {
+        let held = Self {
+            marks: world.folder().join("marks"),
+            hold: world.folder().join("hold"),
+        };
+        std::fs::write(&held.hold, "").unwrap();
+        let script = format!(
+            "echo run >> {}; while [ -e {} ]; do sleep 0.05; done; echo all is well",
+            held.marks.display(),
+            held.hold.display()
+        );
+        world.configure(|config| {
+            config["chat"]["ops"] = json!({ "status": { "command": ["sh", "-c", script], "description": "how it is" } });
+        });
+        held
+    }
+
+    async fn until_it_runs(&self, program: &mut Program, world: &World) {
+        let runs = async {
+            while !self.marks.exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        program.until(world, runs).await;
+    }
+
+    fn may_end(&self) {
+        std::fs::remove_file(&self.hold).unwrap();
+    }
+}
+
+/// Returns how many of the bot's texts have these words.
+fn said(slack: &Slack, words: &str) -> usize {
+    slack.texts().iter().filter(|text| text.contains(words)).count()
+}
+
+/// Has as many messages wait in one conversation as may, behind a command that runs.
+async fn fills_up(slack: &Slack, world: &World, program: &mut Program, held: &Held) {
+    slack.writes(ALICE, DIRECT, None, "/ops status");
+    held.until_it_runs(program, world).await;
+    for _ in 1..MOST_WAITING {
+        slack.writes(ALICE, DIRECT, None, "/ops other");
+    }
+    program.until(world, slack.until(Slack::is_heard)).await;
+}
+
+#[tokio::test]
+async fn what_is_said_in_a_thread_while_its_first_message_is_answered_is_answered_behind_it() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let held = Held::in_world(&mut world);
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/ops status");
+    held.until_it_runs(&mut program, &world).await;
+    // Nobody speaks to the bot by its name here, nor is there anything yet that it said.
+    slack.replies(ALICE, &thread, "/ops other");
+    program.until(&world, slack.until(Slack::is_heard)).await;
+    held.may_end();
+    program
+        .until(&world, async { drop(slack.until_said(NO_COMMAND).await) })
+        .await;
+    let texts = slack.texts();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].contains("all is well"), "{texts:?}");
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn what_comes_while_too_much_waits_is_not_taken_and_whoever_said_it_is_told() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let held = Held::in_world(&mut world);
+    let mut program = serves(&world, &slack).await;
+    fills_up(&slack, &world, &mut program, &held).await;
+    slack.writes(ALICE, DIRECT, None, "/ops another");
+    program
+        .until(&world, async { drop(slack.until_said(FLOOD).await) })
+        .await;
+    held.may_end();
+    program
+        .until(&world, slack.until(|slack| said(slack, NO_COMMAND) == MOST_WAITING - 1))
+        .await;
+    // What is said again is taken.
+    slack.writes(ALICE, DIRECT, None, "/ops another");
+    program
+        .until(&world, slack.until(|slack| said(slack, NO_COMMAND) == MOST_WAITING))
+        .await;
+    assert_eq!(said(&slack, "all is well"), 1, "{:?}", slack.texts());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn nobody_is_told_that_a_message_was_not_taken_which_waits() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let held = Held::in_world(&mut world);
+    let mut program = serves(&world, &slack).await;
+    fills_up(&slack, &world, &mut program, &held).await;
+    // As where the acknowledgements were lost.
+    slack.repeats_all();
+    program.until(&world, slack.until(Slack::is_heard)).await;
+    held.may_end();
+    program
+        .until(&world, slack.until(|slack| said(slack, NO_COMMAND) == MOST_WAITING - 1))
+        .await;
+    assert_eq!(slack.texts().len(), MOST_WAITING, "{:?}", slack.texts());
+    assert_eq!(said(&slack, FLOOD), 0);
+    ends(program, world, &slack).await;
+}
