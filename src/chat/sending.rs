@@ -36,6 +36,9 @@ const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Time for which a text is tried: later, nobody waits for it any more.
 const LONGEST_TRYING: Duration = Duration::from_hours(6);
+/// Age from which a message that cannot be changed is said anew: where a workspace lets nothing be
+/// changed, each step of a run would be a message of its own.
+const ANEW_AFTER: TimeDelta = TimeDelta::minutes(5);
 /// An attempt that comes later than this after it was due shows that the program was not there.
 const LATE: TimeDelta = TimeDelta::hours(1);
 
@@ -132,7 +135,12 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
             Ok(true)
         }
         Outcome::Later { pause, reason } => {
-            tracing::info!(session = saying.session, "said later: {reason}");
+            // One that fails again may need a person: a token that was revoked, for instance.
+            if saying.failing_since.is_some() {
+                tracing::warn!(session = saying.session, "still not said: {reason}");
+            } else {
+                tracing::info!(session = saying.session, "said later: {reason}");
+            }
             let is_begun = saying.is_begun && saying.message.is_none();
             store.say_later(saying.id, since, after(pause), is_begun).await?;
             Ok(false)
@@ -158,7 +166,23 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
             store.say_later(saying.id, since, after(Duration::ZERO), false).await?;
             Ok(false)
         }
+        Outcome::NotChangeable => {
+            if is_said_anew(saying.message.as_deref(), Utc::now()) {
+                store.say_anew(saying.id).await?;
+            } else {
+                store.said(saying, None).await?;
+            }
+            Ok(true)
+        }
     }
+}
+
+/// Tells whether a text is said anew in place of a message that cannot be changed, by the time that
+/// is Slack's name for the message.
+fn is_said_anew(message: Option<&str>, now: DateTime<Utc>) -> bool {
+    let seconds = message.and_then(|message| message.split('.').next()?.parse().ok());
+    let at = seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    at.is_none_or(|at| now - at >= ANEW_AFTER)
 }
 
 /// Returns since when each attempt at a text has failed. An attempt that comes much later than it
@@ -209,6 +233,14 @@ mod tests {
         assert_eq!(failing_since(&saying, at(21)), at(10));
         let morning = at(20 + 14 * 60);
         assert_eq!(failing_since(&saying, morning), morning);
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_changed_is_said_anew_now_and_then() {
+        let now = DateTime::from_timestamp(1_700_000_300, 0).unwrap();
+        assert!(is_said_anew(Some("1700000000.000100"), now));
+        assert!(!is_said_anew(Some("1700000001.000100"), now));
+        assert!(is_said_anew(Some("strange"), now) && is_said_anew(None, now));
     }
 
     #[test]

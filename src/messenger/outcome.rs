@@ -25,6 +25,8 @@ pub enum Outcome {
     Refused { reason: String },
     /// The token for a free answer is not valid any more; the text was not sent.
     NotAsReply,
+    /// The message that was to be changed was deleted, or may not be changed any more.
+    NotChangeable,
 }
 
 /// Why a request has no good answer.
@@ -37,6 +39,10 @@ pub enum Failure {
     /// The status and what the messenger says.
     #[error("{said} ({status})")]
     Refused { status: StatusCode, said: String },
+    /// The program's login is not accepted until a person renews it. Taken for a refusal of the
+    /// request, it would lose all that waits to be said.
+    #[error("{said} ({status})")]
+    LoggedOut { status: StatusCode, said: String },
 }
 
 impl Failure {
@@ -46,6 +52,10 @@ impl Failure {
             Self::Later { pause, reason } => Outcome::Later { pause, reason },
             Self::Unknown(reason) => Outcome::Unknown { reason },
             Self::Refused { .. } => Outcome::Refused {
+                reason: self.to_string(),
+            },
+            Self::LoggedOut { .. } => Outcome::Later {
+                pause: USUAL_PAUSE,
                 reason: self.to_string(),
             },
         }

@@ -5,6 +5,7 @@ mod hearing;
 mod keeping;
 mod kills;
 mod loops;
+mod outbox;
 mod people_in_line;
 mod pictures;
 mod replies;

@@ -128,9 +128,10 @@ impl Line {
             return Ok(answer);
         }
         let said = answer["message"].as_str().unwrap_or("no message");
-        Err(Failure::Refused {
-            status,
-            said: format!("LINE: {}", said.chars().take(200).collect::<String>()),
+        let said = format!("LINE: {}", said.chars().take(200).collect::<String>());
+        Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::LoggedOut { status, said },
+            _ => Failure::Refused { status, said },
         })
     }
 }

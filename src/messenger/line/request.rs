@@ -55,7 +55,10 @@ pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Vec<Incoming>, NotTaken> 
     };
     let (recent, old): (Vec<&Value>, Vec<&Value>) = events.iter().take(MOST_EVENTS).partition(is_recent);
     if !old.is_empty() {
-        tracing::warn!(events = old.len(), "LINE delivered what was said more than a day ago; it is not heard");
+        tracing::warn!(
+            events = old.len(),
+            "LINE delivered what was said more than a day ago; it is not heard"
+        );
     }
     Ok(recent.into_iter().filter_map(heard).collect())
 }
@@ -225,7 +228,7 @@ mod tests {
             }
         };
         let own = |index: u64, length: u64| json!({ "index": index, "length": length, "type": "user", "isSelf": true });
-        assert_eq!(said("@Bot /local here is the log", json!([own(0, 4)])), "/local here is the log");
+        assert_eq!(said("@Bot /local see logs", json!([own(0, 4)])), "/local see logs");
         // A character beyond the first 65,536 counts twice.
         assert_eq!(said("🎉@Bot /local", json!([own(2, 4)])), "🎉 /local");
         assert_eq!(said("@Bot 承認 @Bot", json!([own(0, 4), own(8, 4)])), "承認");

@@ -42,6 +42,17 @@ const UNCLEAR: [&str; 4] = [
     "service_unavailable",
 ];
 
+/// Errors that refuse the token, and with it every call until a person has mended that.
+const LOGGED_OUT: [&str; 5] = [
+    "invalid_auth",
+    "not_authed",
+    "token_expired",
+    "token_revoked",
+    "account_inactive",
+];
+/// Errors by which a message cannot be changed, however often that is tried.
+const NOT_CHANGEABLE: [&str; 3] = ["message_not_found", "edit_window_closed", "cant_update_message"];
+
 /// A connection to Slack as the app.
 #[derive(Debug)]
 pub struct Slack {
@@ -145,6 +156,7 @@ impl Slack {
         body["ts"] = json!(message);
         match self.call("chat.update", &self.bot_token, &body).await {
             Ok(_) => Outcome::Taken(None),
+            Err(Failure::Refused { said, .. }) if is_not_changeable(&said) => Outcome::NotChangeable,
             Err(failure) => failure.outcome_of_repeatable(),
         }
     }
@@ -173,8 +185,10 @@ impl Slack {
                 let metadata = &message["metadata"];
                 metadata["event_type"] == OWN && metadata["event_payload"]["id"] == id.as_str()
             };
-            if let Some(message) = messages.iter().find(is_it) {
-                return Ok(message["ts"].as_str().map(str::to_owned));
+            // The newest one: what could not be changed was said anew.
+            let found = messages.iter().filter(is_it).filter_map(|message| message["ts"].as_str());
+            if let Some(newest) = found.max() {
+                return Ok(Some(newest.to_owned()));
             }
             answer["response_metadata"]["next_cursor"]
                 .as_str()
@@ -230,11 +244,21 @@ fn read(method: &str, (status, body): (StatusCode, Bytes)) -> Result<Value, Fail
             reason: format!("{method}: {error}"),
         }),
         unclear if UNCLEAR.contains(&unclear) => Err(Failure::Unknown(format!("{method}: {error}"))),
+        refused if LOGGED_OUT.contains(&refused) => Err(Failure::LoggedOut {
+            status,
+            said: format!("{method}: {error}"),
+        }),
         _ => Err(Failure::Refused {
             status,
             said: format!("{method}: {error}"),
         }),
     }
+}
+
+/// Tells whether the error in a refusal says that a message cannot be changed.
+fn is_not_changeable(said: &str) -> bool {
+    let error = said.rsplit(": ").next().unwrap_or_default();
+    NOT_CHANGEABLE.contains(&error)
 }
 
 /// Tells whether an address is Slack's: that of its interface, or of a server below that name.
@@ -269,6 +293,24 @@ fn place(channel: &str, thread: Option<&str>) -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_that_is_refused_is_no_refusal_of_the_text() {
+        let failure = |error: &str| {
+            let body = json!({ "ok": false, "error": error }).to_string();
+            read("chat.update", (StatusCode::OK, body.into())).unwrap_err()
+        };
+        for error in LOGGED_OUT {
+            let outcome = failure(error).outcome();
+            assert!(matches!(outcome, Outcome::Later { .. }), "{error}: {outcome:?}");
+        }
+        for error in NOT_CHANGEABLE.into_iter().chain(["channel_not_found", "missing_scope"]) {
+            let outcome = failure(error).outcome();
+            assert!(matches!(outcome, Outcome::Refused { .. }), "{error}: {outcome:?}");
+        }
+        assert!(is_not_changeable("chat.update: edit_window_closed"));
+        assert!(!is_not_changeable("chat.update: channel_not_found"));
+    }
 
     #[test]
     fn the_token_is_sent_to_slack_alone() {

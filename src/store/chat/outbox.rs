@@ -120,6 +120,14 @@ impl Store {
         Ok(())
     }
 
+    /// Records that a text is to be said anew, since what was said cannot be changed any more.
+    pub async fn say_anew(&self, id: Uuid) -> Result<(), StoreError> {
+        let update =
+            Statement::new("UPDATE chat_outbox SET message = NULL, begun = 0, failing_since = NULL WHERE id = $1");
+        self.execute(update.with(id)).await?;
+        Ok(())
+    }
+
     /// Records that a text was not said, as far as anybody knows, that its attempts have failed
     /// since a certain time, and that it is not sent again before another; `is_begun` tells whether
     /// it may have been taken all the same.

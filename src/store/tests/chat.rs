@@ -114,7 +114,16 @@ async fn what_is_said_has_versions_and_remembers_that_it_may_have_been_said() {
     };
     store.change_saying(&third).await.unwrap();
     store.said(&changed, None).await.unwrap();
-    assert_eq!(next(&store).await.remove(0).document["text"], "done");
+    let last = next(&store).await.remove(0);
+    assert_eq!(last.document["text"], "done");
+    assert_eq!(last.message.as_deref(), Some("ts-1"));
+
+    // What was deleted is said anew, and changed from then on.
+    store.say_anew(last.id).await.unwrap();
+    let anew = next(&store).await.remove(0);
+    assert_eq!((anew.wanted, anew.message.as_deref(), anew.is_begun), (3, None, false));
+    store.said(&anew, Some("ts-2")).await.unwrap();
+    assert_eq!(next(&store).await, []);
 }
 
 #[tokio::test]

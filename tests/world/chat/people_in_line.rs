@@ -165,6 +165,23 @@ async fn a_month_of_messages_that_is_used_up_keeps_no_free_answer_back() {
 }
 
 #[tokio::test]
+async fn what_is_to_be_said_waits_for_a_token_that_is_good_again() {
+    let line = Line::start().await;
+    let world = world(&line).await;
+    world.model.for_task("question 0").says("answer 0");
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    line.fails_next("reply", Fault::LoggedOut);
+    writes(&door, &line, ALICE, "question 0").await;
+    program
+        .until(&world, async { drop(line.until_said("answer 0").await) })
+        .await;
+    assert!(line.sent()[0].is_reply);
+    assert_eq!(count(&world, "warned"), 0, "{}", world.story());
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_doctor_tells_whether_line_delivers() {
     let line = Line::start().await;
     let mut world = world(&line).await;

@@ -47,6 +47,8 @@ pub enum Fault {
     DoneAndHeld,
     /// The call is not carried out, and the answer never comes.
     Held,
+    /// The call is not carried out: the token is not good.
+    LoggedOut,
 }
 
 #[derive(Default)]
@@ -273,6 +275,10 @@ async fn send(
     }
     if fault == Some(Fault::Held) {
         return hold(&shared).await;
+    }
+    if fault == Some(Fault::LoggedOut) {
+        let body = axum::Json(json!({ "message": "Authentication failed" }));
+        return (StatusCode::UNAUTHORIZED, body).into_response();
     }
     if let Ok(body) = serde_json::from_slice(&body) {
         shared.inner.lock().unwrap().bodies.push((what.clone(), body));

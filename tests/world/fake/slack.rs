@@ -55,6 +55,8 @@ pub enum Fault {
     DoneAndHeld,
     /// The call is not carried out, and the answer is a 500.
     Broken,
+    /// The call is not carried out, and the answer is this error.
+    Refused(&'static str),
     /// The call is not carried out, and the answer never comes.
     Held,
 }
@@ -251,6 +253,11 @@ impl Slack {
             self.shared
                 .tell("events_api", &callback(&event, &message.ts, "message"));
         }
+    }
+
+    /// Deletes a message, as somebody does who may.
+    pub fn deletes(&self, message: &Message) {
+        self.lock().messages.retain(|other| other.ts != message.ts);
     }
 
     /// Closes all sockets without a word.

@@ -82,6 +82,7 @@ pub(super) async fn call(
     match fault {
         Some(Fault::Limited(seconds)) => return limited(seconds),
         Some(Fault::Broken) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Some(Fault::Refused(error)) => return refuse(&shared, &method, error),
         Some(Fault::Held) => return hold(&shared).await,
         _ => {}
     }
