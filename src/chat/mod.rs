@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::agent::record::stop::Stop;
 use crate::messenger::place::Incoming;
@@ -108,19 +109,16 @@ impl Chat {
     /// Answers while it is this process's turn.
     async fn take_turns(&self) {
         loop {
+            let begun = Instant::now();
             match self.desk.store().take_turn("chat", 1, TURN).await {
                 Ok(Some(turn)) => {
                     *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn.clone());
-                    let keeping = async {
-                        loop {
-                            tokio::time::sleep(TURN / 3).await;
-                            if !matches!(self.desk.store().keep_turn(&turn, TURN).await, Ok(true)) {
-                                return;
-                            }
-                        }
-                    };
+                    let extend = async || self.desk.store().keep_turn(&turn, TURN).await;
                     tokio::select! {
-                        () = keeping => tracing::warn!("another process answers in the messengers now"),
+                        lost = keep(TURN, begun, extend) => match lost {
+                            LostTurn::ToAnother => tracing::warn!("another process answers in the messengers now"),
+                            LostTurn::RunOut => tracing::warn!("the turn at the messengers was not extended in time"),
+                        },
                         () = self.answer_all() => {}
                         () = again_and_again(async || sending::send_all(&self.desk).await) => {}
                         () = again_and_again(async || watching::look_at_all(&self.desk).await) => {}
@@ -178,6 +176,35 @@ impl Chat {
     }
 }
 
+/// Why a process may answer no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LostTurn {
+    ToAnother,
+    /// It could not be extended, and another process may take it.
+    RunOut,
+}
+
+/// Extends a turn again and again, which lasts for `time` from the last extension on, and from
+/// `taken` on before the first; returns why it is lost. Where the store gives no good answer, that
+/// is when it has run out. Ended sooner, an error that is over in a moment would break off all that
+/// is being answered, commands included; later, another process would answer as well.
+async fn keep(time: Duration, taken: Instant, extend: impl AsyncFn() -> Result<bool, StoreError>) -> LostTurn {
+    let (mut until, mut next) = (taken + time, taken + time / 3);
+    loop {
+        sleep_until(next.min(until)).await;
+        let begun = Instant::now();
+        match timeout_at(until, extend()).await {
+            Ok(Ok(true)) => (until, next) = (begun + time, begun + time / 3),
+            Ok(Ok(false)) => return LostTurn::ToAnother,
+            Ok(Err(error)) if Instant::now() < until => {
+                tracing::warn!("the turn at the messengers is not extended yet: {error}");
+                next = Instant::now() + time / 15;
+            }
+            Ok(Err(_)) | Err(_) => return LostTurn::RunOut,
+        }
+    }
+}
+
 /// Does a round over and over; one that fails is logged, and another follows. One that breaks off
 /// ends neither the process nor the runs in it.
 async fn again_and_again(round: impl AsyncFn() -> Result<(), StoreError>) {
@@ -191,5 +218,37 @@ async fn again_and_again(round: impl AsyncFn() -> Result<(), StoreError>) {
             }
         }
         tokio::time::sleep(LOOK_EVERY / 4).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn away() -> StoreError {
+        StoreError::Away {
+            store: "s".to_owned(),
+            reason: "r".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_turn_outlasts_a_store_that_is_away_for_a_moment() {
+        let answers = Mutex::new(vec![Ok(false), Ok(true), Err(away()), Err(away()), Ok(true)]);
+        let extend = async || answers.lock().unwrap().pop().unwrap();
+        let lost = keep(Duration::from_millis(1_500), Instant::now(), extend).await;
+        assert_eq!(lost, LostTurn::ToAnother);
+        assert!(answers.lock().unwrap().is_empty(), "it is asked on until it is lost");
+    }
+
+    #[tokio::test]
+    async fn a_turn_ends_with_its_time_where_the_store_gives_no_answer() {
+        let time = Duration::from_millis(100);
+        let silent = keep(time, Instant::now(), async || std::future::pending().await);
+        assert_eq!(tokio::time::timeout(PATIENCE, silent).await, Ok(LostTurn::RunOut));
+        let broken = keep(time, Instant::now(), async || Err(away()));
+        assert_eq!(tokio::time::timeout(PATIENCE, broken).await, Ok(LostTurn::RunOut));
     }
 }

@@ -32,7 +32,7 @@ async fn store(world: &World) -> SqliteConnection {
 }
 
 /// Does something to the store behind the program's back.
-async fn tamper(world: &World, statement: &'static str) {
+pub async fn tamper(world: &World, statement: &'static str) {
     store(world).await.execute(statement).await.unwrap();
 }
 

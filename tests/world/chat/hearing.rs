@@ -1,4 +1,4 @@
-//! Messages that come while others are being answered.
+//! What comes while a message is being answered: other messages, and trouble with the store.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::slack::Slack;
+use crate::store_trouble::tamper;
 use crate::world::{Program, World};
 
 /// A conversation of one person with the bot.
@@ -89,6 +90,32 @@ async fn what_is_said_in_a_thread_while_its_first_message_is_answered_is_answere
     let texts = slack.texts();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].contains("all is well"), "{texts:?}");
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_for_a_moment_breaks_no_command_off() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let held = Held::in_world(&mut world);
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/ops status");
+    held.until_it_runs(&mut program, &world).await;
+    tamper(
+        &world,
+        "CREATE TRIGGER refusing BEFORE UPDATE ON turns WHEN NEW.name = 'chat'
+         BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+    )
+    .await;
+    let fails = world.until_logged("the turn at the messengers is not extended yet");
+    program.until(&world, fails).await;
+    tamper(&world, "DROP TRIGGER refusing").await;
+    held.may_end();
+    program
+        .until(&world, async { drop(slack.until_said("all is well").await) })
+        .await;
+    assert_eq!(std::fs::read_to_string(&held.marks).unwrap(), "run\n");
+    assert_eq!(slack.texts().len(), 1, "{:?}", slack.texts());
     ends(program, world, &slack).await;
 }
 
