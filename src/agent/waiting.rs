@@ -149,11 +149,10 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> 
 /// [`Interruption::Stopped`] if the order ends the run.
 async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Interruption> {
     let stopped = || Interruption::Stopped { order: order.clone() };
-    let standing = Standing::Waits {
-        on: WaitsOn::of(claim.state, &claim.record),
-        all_paused: claim.services.store.is_paused().await?,
-    };
-    let (resumes, answer) = match effect(&order.command, standing) {
+    let on = WaitsOn::of(claim.state, &claim.record);
+    let all_paused = claim.services.store.is_paused().await?;
+    let standing = Standing::Waits { on, all_paused };
+    let (resumes, mut answer) = match effect(&order.command, standing) {
         Effect::Answer(page) => (false, page),
         Effect::Resume(page) => (true, page),
         Effect::ResumeWithAll(page) => {
@@ -179,6 +178,9 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
             (false, replies::ALREADY_PAUSED.into())
         }
     };
+    if resumes && all_paused && on == WaitsOn::Approval {
+        answer.own(replies::ALL_PAUSED);
+    }
     commands::answer(claim, reporter, order, &answer).await?;
     Ok(resumes)
 }

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::desk::Desk;
 use super::phrases::Phrase;
 use crate::agent::record::Record;
-use crate::agent::text::waits::wait_of;
+use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
 use crate::agent::waiting::Visited;
 use crate::approval::Grant;
-use crate::approval::digest::Beginning;
+use crate::approval::digest::{Beginning, Digest};
 use crate::journal::fact::{Entry, Fact};
 use crate::messenger::place::Incoming;
 use crate::messenger::words::Button;
@@ -116,7 +116,7 @@ pub(super) async fn carry_out(
     let told = |phrase: Phrase<'_>| Ok(Some(phrase.in_words(is_japanese)));
     if let Some(taken) = taken_before(desk, incoming).await?
         && let Some(run) = desk.store().run(taken.run).await?
-        && waits_for(desk, &run).as_ref() != Some(&taken.digest)
+        && waits_for(desk, &run).is_none_or(|digest| digest.short() != taken.digest)
     {
         if taken.stands_in(&run) || has_counted(desk, &taken).await? {
             return Ok(Some(taken.in_words(is_japanese)));
@@ -138,7 +138,7 @@ pub(super) async fn carry_out(
     let Some(digest) = waits_for(desk, &run) else {
         return told(Phrase::NothingWaits);
     };
-    if answer.digest.as_ref().is_some_and(|given| !is_of(&digest, given)) {
+    if answer.digest.as_ref().is_some_and(|given| !digest.begins_with(given)) {
         return told(Phrase::OtherDigest);
     }
     let Some((repository, login)) = account(desk, incoming, &run) else {
@@ -151,14 +151,14 @@ pub(super) async fn carry_out(
     }
     let taken = Taken {
         run: run.id,
-        digest: digest.clone(),
+        digest: digest.short().to_owned(),
         login: login.clone(),
         is_yes: answer.is_yes,
         since: desk.store().newest_fact().await?,
     };
     let document = serde_json::to_string(&taken).unwrap_or_default();
     desk.store().first_time(&name_of(incoming), &document).await?;
-    let named = answer.digest.clone().or_else(|| digest.parse().ok());
+    let named = answer.digest.clone().or_else(|| digest.short().parse().ok());
     let command = if answer.is_yes {
         Command::Approve(named)
     } else {
@@ -169,9 +169,19 @@ pub(super) async fn carry_out(
     Ok(Some(match came {
         Told::NoRun | Told::Here(Visited::EndsAt(_)) => Phrase::NothingWaits.in_words(is_japanese),
         Told::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
-        Told::Here(Visited::Stays) => format!("{done} {}", Phrase::Waiting.in_words(is_japanese)),
+        Told::Here(Visited::Stays) => match refusal(desk, &taken).await? {
+            Some(refused) => refused.in_words(is_japanese),
+            None => format!("{done} {}", Phrase::AllPaused.in_words(is_japanese)),
+        },
         Told::Here(_) => done,
     }))
+}
+
+/// Returns why an answer did not count to a run that still waits; `None` if it counts.
+async fn refusal(desk: &Desk, taken: &Taken) -> Result<Option<Phrase<'static>>, StoreError> {
+    let run = desk.store().run(taken.run).await?;
+    let record = run.and_then(|run| Record::read(&run).ok());
+    Ok(taken.refusal(&record.unwrap_or_default()))
 }
 
 /// An answer that was about to take effect, written down before it did: after a kill in between
@@ -197,6 +207,20 @@ impl Taken {
         let grants = of_plan.into_iter().chain(record.delivered.approval.as_ref());
         let is_it = |grant: &Grant| grant.by == self.login && grant.digest.as_str().starts_with(&self.digest);
         grants.into_iter().any(is_it)
+    }
+
+    /// Returns why the answer does not count, by the record of a run that waits; `None` if it does.
+    fn refusal(&self, record: &Record) -> Option<Phrase<'static>> {
+        let is_it = question_of(record).is_some_and(|question| question.digest.short() == self.digest);
+        if !is_it {
+            return Some(Phrase::OtherDigest);
+        }
+        match decided(record) {
+            Some(Decided::Approved { by }) if self.is_yes && by == self.login => None,
+            Some(Decided::Denied { by }) if !self.is_yes && by == self.login => None,
+            Some(Decided::Approved { .. } | Decided::Denied { .. }) => Some(Phrase::DecidedBefore),
+            None => Some(Phrase::NotTaken),
+        }
     }
 
     fn in_words(&self, is_japanese: bool) -> String {
@@ -242,18 +266,12 @@ async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Tells whether somebody named a digest, of which `shown` is the part that people are shown. What
-/// they wrote beyond it is judged where the answer takes effect.
-fn is_of(shown: &str, given: &Beginning) -> bool {
-    let given = given.to_string();
-    shown.starts_with(&given) || given.starts_with(shown)
-}
-
 /// Returns the digest that a run waits for an answer to.
-pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<String> {
+pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<Digest> {
     let record = Record::read(run).ok()?;
     let days = desk.service.config().steering.expire_days;
-    wait_of(run.state, &record, days)?.digest
+    wait_of(run.state, &record, days)?;
+    question_of(&record).map(|question| question.digest.clone())
 }
 
 /// The waiting run that an answer is about, as far as it can be told.
@@ -281,7 +299,7 @@ async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Resul
         return Ok(MeantRun::Nothing);
     }
     if let Some(given) = &answer.digest {
-        waiting.retain(|(_, digest)| is_of(digest, given));
+        waiting.retain(|(_, digest)| digest.begins_with(given));
     }
     Ok(match waiting.len() {
         0 => MeantRun::Other,
@@ -306,7 +324,61 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chrono::Utc;
+
     use super::*;
+    use crate::agent::record::{HeldResult, Paused, PausedBy};
+    use crate::approval::Question;
+    use crate::approval::proposal::Denial;
+
+    #[test]
+    fn an_answer_counts_to_a_run_that_waits_only_where_it_says_so() {
+        let question = Question::new(Digest::of(&[b"a result"]), "");
+        let held = HeldResult {
+            question: Some(question.clone()),
+            ..HeldResult::default()
+        };
+        let mut record = Record::default();
+        record.waiting.paused = Some(Paused {
+            by: PausedBy::Objections(Box::new(held)),
+            at: Utc::now(),
+            saved: None,
+        });
+        let answer = |login: &str, is_yes: bool, digest: &str| Taken {
+            run: RunId::new(),
+            digest: digest.to_owned(),
+            login: login.to_owned(),
+            is_yes,
+            since: 0,
+        };
+        let digest = question.digest.short();
+        let other = answer("alice", true, "0123456789abcdef").refusal(&record);
+        assert_eq!(other, Some(Phrase::OtherDigest));
+        let yes = answer("alice", true, digest);
+        let no = answer("alice", false, digest);
+        assert_eq!(yes.refusal(&record), Some(Phrase::NotTaken));
+        assert_eq!(no.refusal(&record), Some(Phrase::NotTaken));
+        // What was denied before was another question.
+        let denial = |question: &Question, by: &str| Denial {
+            question: question.id,
+            by: by.to_owned(),
+            reason: String::new(),
+        };
+        let before = Question::new(Digest::of(&[b"another"]), "");
+        record.planned.denials.push(denial(&before, "alice"));
+        assert_eq!(no.refusal(&record), Some(Phrase::NotTaken));
+
+        record.delivered.approval = Some(question.granted("alice"));
+        assert_eq!(yes.refusal(&record), None);
+        assert_eq!(no.refusal(&record), Some(Phrase::DecidedBefore));
+        let somebody = answer("bob", true, digest);
+        assert_eq!(somebody.refusal(&record), Some(Phrase::DecidedBefore));
+        record.planned.denials.push(denial(&question, "alice"));
+        assert_eq!(no.refusal(&record), None);
+        assert_eq!(yes.refusal(&record), Some(Phrase::DecidedBefore));
+        record.waiting.paused = None;
+        assert_eq!(yes.refusal(&record), Some(Phrase::OtherDigest));
+    }
 
     #[test]
     fn what_is_typed_answers_only_where_it_is_nothing_else() {

@@ -29,7 +29,10 @@ pub(super) enum Phrase<'a> {
     Approved,
     Denied,
     Passed,
-    Waiting,
+    AllPaused,
+    DecidedBefore,
+    /// The run refused an answer that was meant for what it waits for.
+    NotTaken,
     TooMany,
     NeedsConfirmation,
     NotHandedOver(&'a str),
@@ -88,7 +91,13 @@ impl Phrase<'_> {
             Self::Approved => "Approved".to_owned(),
             Self::Denied => "Denied".to_owned(),
             Self::Passed => "It was passed on and takes effect at the next safe point.".to_owned(),
-            Self::Waiting => "It waits for something else as well.".to_owned(),
+            Self::AllPaused => "All runs are paused; it goes on when that ends.".to_owned(),
+            Self::DecidedBefore => "That is decided already, so nothing was changed.".to_owned(),
+            Self::NotTaken => {
+                "The run did not take that and waits as before. Decide on its page; if this happens again, whoever runs me should \
+                 compare the clocks of the machines."
+                    .to_owned()
+            }
             Self::TooMany => {
                 "Too much waits for an answer at the moment. What is said here until I have caught up is not taken; please say it \
                  again later."
@@ -153,7 +162,12 @@ impl Phrase<'_> {
             Self::Approved => "承認しました".to_owned(),
             Self::Denied => "却下しました".to_owned(),
             Self::Passed => "伝えました。次の区切りで反映されます。".to_owned(),
-            Self::Waiting => "ほかの確認も待っています。".to_owned(),
+            Self::AllPaused => "すべての実行が一時停止中のため、再開後に進みます。".to_owned(),
+            Self::DecidedBefore => "すでに決定済みです。何も変更していません。".to_owned(),
+            Self::NotTaken => {
+                "受け付けられず、まだ待っています。課題のページで決定してください。繰り返す場合は、管理者が各マシンの時計を確認してください。"
+                    .to_owned()
+            }
             Self::TooMany => {
                 "今は返答待ちが多すぎます。追いつくまでの発言は受け付けられませんので、後でもう一度お願いします。".to_owned()
             }

@@ -99,6 +99,7 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
             .await?;
     }
     if let Some(digest) = waits_for(desk, &run) {
+        let digest = digest.short().to_owned();
         if !watched.asked.contains(&digest) {
             let text = question(desk, &record, &watched, &digest);
             let below = buttons(run.id, &digest, watched.is_japanese);

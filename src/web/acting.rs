@@ -1,12 +1,17 @@
 //! The actions of people, which go the ways of commands of the command line, under the name of the
 //! user.
 
+use std::fmt;
+
 use axum::http::StatusCode;
 use chrono::TimeDelta;
 
 use super::Web;
 use super::access::Visitor;
 use super::problem::Problem;
+use crate::agent::record::Record;
+use crate::agent::text::waits::{Decided, decided};
+use crate::agent::waiting::Visited;
 use crate::approval::digest::Beginning;
 use crate::journal::fact::{Fact, Subject};
 use crate::service::attending::Told;
@@ -31,6 +36,72 @@ pub(super) struct Details {
 
 /// The names of the actions on a run.
 pub(super) const ACTIONS: [&str; 6] = ["pause", "resume", "stop", "approve", "deny", "budget"];
+
+/// The outcome of an action on a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ActionOutcome {
+    /// The worker that holds the run was told.
+    Passed,
+    /// The decision counts, and the run goes on with it when the pause of all runs ends.
+    Held,
+    /// The decision does not count.
+    Refused,
+    /// The run was not resumed.
+    NotResumed,
+    Visited(Visited),
+}
+
+impl ActionOutcome {
+    /// Returns the outcome of a command, by the record of the run that waits as before.
+    fn of_waiting(command: &Command, by: &str, record: &Record) -> Self {
+        let counts = match (command, decided(record)) {
+            (Command::Approve(_), Some(Decided::Approved { by: person }))
+            | (Command::Deny(_), Some(Decided::Denied { by: person })) => person == by,
+            (Command::Approve(_) | Command::Deny(_), _) => false,
+            (Command::Resume, _) => return Self::NotResumed,
+            (
+                Command::Stop
+                | Command::Pause
+                | Command::Budget(_)
+                | Command::AutoApproveOff
+                | Command::Help
+                | Command::Unknown(_),
+                _,
+            ) => return Self::Visited(Visited::Stays),
+        };
+        if counts { Self::Held } else { Self::Refused }
+    }
+
+    /// Returns the name of an outcome that a page has to tell, since it is not the usual one of the
+    /// action; one of [`UNUSUAL`].
+    pub(super) fn unusual(&self) -> Option<&'static str> {
+        match self {
+            Self::Held => Some("held"),
+            Self::Refused => Some("refused"),
+            Self::NotResumed => Some("not_resumed"),
+            Self::Visited(Visited::EndsAt(_)) => Some("ended"),
+            Self::Passed | Self::Visited(Visited::Stays | Visited::GoesOn | Visited::Ended(_)) => None,
+        }
+    }
+}
+
+/// The outcomes that are not the usual ones.
+pub(super) const UNUSUAL: [&str; 4] = ["held", "refused", "not_resumed", "ended"];
+
+/// Writes the outcome in a few words.
+impl fmt::Display for ActionOutcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => formatter.write_str("the worker was told, and does so at its next safe point"),
+            Self::Held => formatter.write_str("it counts; all runs are paused, and it goes on when that ends"),
+            Self::Refused => {
+                formatter.write_str("it does not count: what waits is something else, or is decided already")
+            }
+            Self::NotResumed => formatter.write_str("it waits as before"),
+            Self::Visited(visited) => write!(formatter, "{visited}"),
+        }
+    }
+}
 
 /// Returns the command that an action is.
 fn command(action: &str, details: Details) -> Result<Command, Problem> {
@@ -71,14 +142,14 @@ fn command(action: &str, details: Details) -> Result<Command, Problem> {
 }
 
 impl Web {
-    /// Does something to a run; returns what came of it, in a few words.
+    /// Does something to a run; returns what came of it.
     pub(super) async fn act(
         &self,
         visitor: &Visitor,
         run: RunId,
         action: &str,
         details: Details,
-    ) -> Result<String, Problem> {
+    ) -> Result<ActionOutcome, Problem> {
         let command = command(action, details)?;
         let store = self.service.store();
         let Some(run) = store.run(run).await? else {
@@ -90,8 +161,13 @@ impl Web {
         }
         match self.service.tell(&run.task, &command, Some(&visitor.name)).await? {
             Told::NoRun => Err(Problem::new(StatusCode::CONFLICT, "the run has ended meanwhile")),
-            Told::Worker(_) => Ok("the worker was told, and does so at its next safe point".to_owned()),
-            Told::Here(visited) => Ok(visited.to_string()),
+            Told::Worker(_) => Ok(ActionOutcome::Passed),
+            Told::Here(Visited::Stays) => {
+                let run = store.run(run.id).await?;
+                let record = run.and_then(|run| Record::read(&run).ok()).unwrap_or_default();
+                Ok(ActionOutcome::of_waiting(&command, &visitor.name, &record))
+            }
+            Told::Here(visited) => Ok(ActionOutcome::Visited(visited)),
         }
     }
 

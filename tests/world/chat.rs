@@ -1,5 +1,6 @@
 //! People ask for work in Slack, answer and approve there.
 
+mod approving;
 mod emulator;
 mod hearing;
 mod keeping;

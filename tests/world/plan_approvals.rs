@@ -143,6 +143,27 @@ async fn a_plan_waits_with_all_that_it_would_do_and_is_carried_out_after_a_word(
 }
 
 #[tokio::test]
+async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
+    let world = world().await;
+    let issue = asked(&world, plan()).await;
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    issue.comment("alice", "/agent approve");
+    runs_to(&world, &issue, WAITS).await;
+    assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
+    assert_eq!(count(&world, "environment_started"), 0, "{}", world.story());
+    let answers = said(&world, &issue);
+    for words in ["The plan is carried out.", "All work is paused by the operator"] {
+        assert!(answers.contains(words), "{words}: {answers}");
+    }
+
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    greets(world.model.script());
+    runs_to(&world, &issue, DONE).await;
+    assert_eq!(count(&world, "approval_requested"), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_planner_gets_the_reason_of_a_denial_and_a_second_one_ends_the_run() {
     let world = world().await;
     let issue = asked(&world, plan()).await;

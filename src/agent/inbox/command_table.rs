@@ -80,9 +80,7 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
                 all_paused: true,
             },
         ) => Effect::ResumeWithAll(replies::ALL_PAUSED.into()),
-        (Command::Resume | Command::Approve(_), Waits { all_paused: true, .. }) => {
-            Effect::Answer(replies::ALL_PAUSED.into())
-        }
+        (Command::Resume, Waits { all_paused: true, .. }) => Effect::Answer(replies::ALL_PAUSED.into()),
         (Command::Resume, Waits { on, .. }) => match on {
             // The budget that stopped it would stop it again at once.
             WaitsOn::Budget => Effect::Answer(replies::NEEDS_BUDGET.into()),
@@ -99,6 +97,8 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
                 }
             ),
         },
+        // Also while all runs are paused: who answered then would have to answer again, and does
+        // not know it. The run goes on with the others.
         (
             Command::Approve(given),
             Waits {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_open_question_is_decided_and_not_while_all_runs_are_paused() {
+    fn only_an_open_question_is_decided_also_while_all_runs_are_paused() {
         let approve = Command::Approve(None);
         assert_eq!(effect(&approve, waits(WaitsOn::Approval)), Effect::Approve(None));
         let deny = Command::Deny(Some("no".to_owned()));
@@ -163,7 +163,10 @@ mod tests {
             on: WaitsOn::Approval,
             all_paused: true,
         };
-        assert_eq!(effect(&approve, all_paused), Effect::Answer(replies::ALL_PAUSED.into()));
+        assert_eq!(effect(&approve, all_paused), Effect::Approve(None));
+        assert_eq!(effect(&deny, all_paused), Effect::Deny(Some("no")));
+        let resumed = Effect::Answer(replies::ALL_PAUSED.into());
+        assert_eq!(effect(&Command::Resume, all_paused), resumed);
         for standing in [Standing::AtWork, waits(WaitsOn::Other), waits(WaitsOn::Budget)] {
             for command in [&approve, &deny] {
                 let nothing = Effect::Answer(replies::NOTHING_TO_APPROVE.into());

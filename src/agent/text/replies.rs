@@ -45,7 +45,7 @@ pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// Reply to `auto-approve off`.
 pub const NOTHING_PASSES: &str =
     "🔒 Automatic approval is off, for all tasks. It is switched on again on the command line only.";
-/// Reply to `resume` while all runs are paused.
+/// Reply to `resume` while all runs are paused, and the end of the reply to a decision that counts.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
 /// Returns the reply to an `approve` that counts; it says so if text below the command changes

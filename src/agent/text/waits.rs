@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{PausedBy, Record};
+use crate::approval::Question;
 use crate::task::state::State;
 
 /// The people who can answer in the thread.
@@ -32,11 +33,6 @@ pub fn wait_of(state: State, record: &Record, expire_days: u32) -> Option<Wait> 
         return None;
     }
     let paused = record.waiting.paused.as_ref().filter(|_| state.is_set_aside())?;
-    let question = match &paused.by {
-        PausedBy::Plan(held) => Some(&held.question),
-        PausedBy::Objections(held) => held.question.as_ref(),
-        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Limit(_) | PausedBy::Question(_) => None,
-    };
     let (what, whom) = match &paused.by {
         PausedBy::Plan(_) => ("approval of its plan", WRITERS),
         PausedBy::Objections(_) => ("approval of its result", WRITERS),
@@ -50,6 +46,37 @@ pub fn wait_of(state: State, record: &Record, expire_days: u32) -> Option<Wait> 
         what,
         whom,
         until: (paused.by != PausedBy::AllRuns).then_some(lapses),
-        digest: question.map(|question| question.digest.short().to_owned()),
+        digest: question_of(record).map(|question| question.digest.short().to_owned()),
     })
+}
+
+/// Returns the open question of a run, whether a plan or a result is approved, if it has one.
+pub fn question_of(record: &Record) -> Option<&Question> {
+    match &record.waiting.paused.as_ref()?.by {
+        PausedBy::Plan(held) => Some(&held.question),
+        PausedBy::Objections(held) => held.question.as_ref(),
+        PausedBy::Person(_) | PausedBy::AllRuns | PausedBy::Limit(_) | PausedBy::Question(_) => None,
+    }
+}
+
+/// The decision on an open question, by the name of the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decided<'a> {
+    Approved { by: &'a str },
+    Denied { by: &'a str },
+}
+
+/// Returns the decision on the open question of a run, if there is one: the run goes on with it
+/// when the pause of all runs ends.
+pub fn decided(record: &Record) -> Option<Decided<'_>> {
+    let question = question_of(record)?;
+    // A denial takes an approval back.
+    let denials = &record.planned.denials;
+    if let Some(denial) = denials.iter().find(|denial| denial.question == question.id) {
+        return Some(Decided::Denied { by: &denial.by });
+    }
+    let of_plan = record.planned.approval.as_ref().map(|approval| &approval.grant);
+    let grants = of_plan.into_iter().chain(&record.delivered.approval);
+    let mut given = grants.filter(|grant| grant.id == question.id);
+    given.next().map(|grant| Decided::Approved { by: &grant.by })
 }

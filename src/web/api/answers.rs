@@ -111,7 +111,9 @@ pub(super) async fn act(
 ) -> Answer<Acted> {
     let details: Details = request::body(&headers, &body)?;
     let outcome = web.act(&visitor, run_id(&id)?, &action, details).await?;
-    Ok(Json(Acted { outcome }))
+    Ok(Json(Acted {
+        outcome: outcome.to_string(),
+    }))
 }
 
 pub(super) async fn open_task(

@@ -86,11 +86,15 @@ pub(super) async fn act(
         tokens: fields.get("tokens").cloned(),
     };
     let acted = match run_id(&id) {
-        Ok(run) => web.act(&visitor, run, &action, details).await.map(|_| run),
+        Ok(run) => web
+            .act(&visitor, run, &action, details)
+            .await
+            .map(|outcome| (run, outcome.unusual())),
         Err(problem) => Err(problem),
     };
     match acted {
-        Ok(run) => Redirect::to(&format!("/runs/{run}?did={action}")).into_response(),
+        Ok((run, None)) => Redirect::to(&format!("/runs/{run}?did={action}")).into_response(),
+        Ok((run, Some(came))) => Redirect::to(&format!("/runs/{run}?did={action}&came={came}")).into_response(),
         Err(problem) => Visit::new(web, &headers, Some(visitor), "/").problem(&problem),
     }
 }

@@ -15,6 +15,7 @@ use super::{Frame, Language};
 use crate::store::{FactFilter, Wanted};
 use crate::web::Web;
 use crate::web::access::Visitor;
+use crate::web::acting::{ACTIONS, UNUSUAL};
 use crate::web::api::{QueryParameters, run_id};
 use crate::web::problem::Problem;
 use crate::web::reading::examination::Examination;
@@ -119,12 +120,14 @@ async fn runs_data(visit: &Visit, filters: &Filters) -> Result<Value, Problem> {
     })
 }
 
-/// The action that a form did, as the address of the page after it has it. It is shown only if it
-/// is the name of an action: never a text of somebody else's.
+/// The action that a form did and, where that is not the usual thing, what came of it, as the
+/// address of the page after it has them. They are shown only by their names: never as a text of
+/// somebody else's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Done {
     did: String,
+    came: String,
 }
 
 pub(super) async fn run(known: Known, Path(id): Path<String>, Query(done): Query<Done>) -> Response {
@@ -152,14 +155,13 @@ async fn run_data(visit: &Visit, id: &str, done: &Done) -> Result<Value, Problem
         .change
         .clone()
         .filter(|url| url.starts_with("https://") || url.starts_with("http://"));
-    let did = crate::web::acting::ACTIONS
-        .contains(&done.did.as_str())
-        .then(|| done.did.clone());
+    let did = ACTIONS.contains(&done.did.as_str()).then(|| done.did.clone());
+    let came = UNUSUAL.contains(&done.came.as_str()).then(|| done.came.clone());
     Ok(context! {
         run => Serde(run),
         log => Serde(log),
         difference => Serde(difference),
-        change, did,
+        change, did, came,
     })
 }
 

@@ -4,6 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{ALICE, ends, form_token, opened, problem, with_users};
+use crate::reading::count;
 use crate::world::World;
 use crate::world::scripts::{COMMAND, greets, plan};
 
@@ -88,6 +89,48 @@ async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the
         !ordered.is_empty() && ordered.iter().all(|by| **by == "alice"),
         "{ordered:?}"
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_page_tells_whether_a_decision_counts_also_while_all_runs_are_paused() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    greets(world.model.plans(plan()));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let status = door.json("/api/status").await;
+    let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
+    let digest = status["runs"][0]["waits_for"]["digest"].as_str().unwrap().to_owned();
+    let cookie = door.logs_in(ALICE).await.unwrap();
+    let page = door.text(&format!("/runs/{run}"), &cookie).await;
+    let token = form_token(&page);
+    let does = async |action: &str, digest: &str| {
+        let fields = [("form_token", token.as_str()), ("digest", digest)];
+        let sent = door.sends(&format!("/runs/{run}/{action}"), &cookie, &fields).await;
+        let place = sent.headers()["location"].to_str().unwrap().to_owned();
+        let page = door.text(&place, &cookie).await;
+        let notice = page.split("role=\"status\">").nth(1).unwrap();
+        notice.split("</p>").next().unwrap().to_owned()
+    };
+    let refused = does("approve", "0123456789abcdef").await;
+    assert!(refused.starts_with("It does not count"), "{refused}");
+    let waits = does("resume", "").await;
+    assert!(waits.starts_with("It was not resumed"), "{waits}");
+    assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
+    let held = does("approve", &digest).await;
+    assert!(held.starts_with("It counts. All runs are paused"), "{held}");
+
+    assert_eq!(world.run().await.stdout, "", "all runs are paused");
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    let ended = world.run().await;
+    assert_eq!(ended.outcomes(), ["github:acme/widgets#1: done"], "{ended:?}");
+    ends(program, &world).await;
     world.finish().await;
 }
 

@@ -1,0 +1,78 @@
+//! Answers to questions of runs, as far as they count.
+
+use serde_json::json;
+
+use super::{ALICE, ends, serves, world};
+use crate::fake::slack::Slack;
+use crate::reading::{count, until_facts};
+use crate::world::World;
+use crate::world::scripts::{greets, plan};
+
+/// A world in which every plan waits, and a plan to greet the reader.
+async fn asking(slack: &Slack) -> World {
+    let mut world = world(slack).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    greets(world.model.for_task("Greet the reader").plans(plan()));
+    world
+}
+
+#[tokio::test]
+async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
+    let slack = Slack::start().await;
+    let world = asking(&slack).await;
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/code Greet the reader");
+    let question = slack.until_said("needs your approval").await;
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    let answers = |slack: &Slack| -> Vec<String> {
+        let mut texts = slack.texts();
+        texts.retain(|text| text.starts_with("Approved"));
+        texts
+    };
+    for times in 1.. {
+        slack.presses(ALICE, &question, 0);
+        program
+            .until(&world, slack.until(|slack| answers(slack).len() == times))
+            .await;
+        let answer = answers(&slack).pop().unwrap();
+        if answer.contains("All runs are paused") {
+            break;
+        }
+        // The service looks after the run at this moment.
+        assert!(answer.contains("passed on"), "{answer}");
+    }
+    assert_eq!(count(&world, "environment_started"), 0, "{}", world.story());
+
+    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn a_digest_that_only_begins_as_the_right_one_approves_nothing_and_is_not_told_as_if() {
+    let slack = Slack::start().await;
+    let world = asking(&slack).await;
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    program
+        .until(&world, async { drop(slack.until_said("needs your approval").await) })
+        .await;
+    let asked = until_facts(&world, "approval_requested", 1).await;
+    let whole = asked[0]["digest"].as_str().unwrap();
+    let last = if whole.ends_with('0') { "1" } else { "0" };
+    let other = &whole[..whole.len() - 1];
+    slack.replies(ALICE, &thread, &format!("approve {other}{last}"));
+    program
+        .until(&world, async { drop(slack.until_said("something else").await) })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
+    assert!(slack.texts().iter().all(|text| !text.contains("Approved")));
+    slack.replies(ALICE, &thread, &format!("approve {whole}"));
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+    ends(program, world, &slack).await;
+}
