@@ -53,17 +53,8 @@ impl<'a> Draft<'a> {
 
     /// Adds a text, in parts where it is long.
     pub(super) fn says(mut self, text: &str) -> Self {
-        let longest = match self.place.messenger {
-            Messenger::Slack => slack::LONGEST,
-            Messenger::Line => line::LONGEST,
-        };
         let clean = self.desk.service.clean(text);
-        let mut parts = split(clean.as_str(), longest);
-        if parts.len() > MOST_PARTS {
-            parts.truncate(MOST_PARTS);
-            parts.push("[…]".to_owned());
-        }
-        for text in parts {
+        for text in parts(self.place.messenger, clean.as_str()) {
             let id = self.id(self.sayings.len());
             let parcel = Parcel {
                 place: self.place.clone(),
@@ -86,6 +77,21 @@ impl<'a> Draft<'a> {
         let name = format!("{} {} {place}", self.place, self.cause);
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
     }
+}
+
+/// Returns a text in parts that the messenger takes; where there would be far too many, it is cut
+/// and the last part says so.
+pub(super) fn parts(messenger: Messenger, text: &str) -> Vec<String> {
+    let longest = match messenger {
+        Messenger::Slack => slack::LONGEST,
+        Messenger::Line => line::LONGEST,
+    };
+    let mut parts = split(text, longest);
+    if parts.len() > MOST_PARTS {
+        parts.truncate(MOST_PARTS);
+        parts.push("[…]".to_owned());
+    }
+    parts
 }
 
 /// Returns the id of the text that tells of something, and changes with it.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Value, json};
 
-use super::super::words::{Words, visible};
+use super::super::words::{Words, split, visible};
 use super::LONGEST;
 use crate::secret::Clean;
 
@@ -46,13 +46,16 @@ pub(super) fn plain(text: &str, own: &str) -> String {
 }
 
 /// Returns the body of a message: its text with all signs that Slack acts on disarmed, once for
-/// notifications and once as a section with buttons.
+/// notifications and once as sections with buttons. What does not fit one section goes on in the
+/// next: people decide by what is above the buttons, so nothing of it is left out.
 pub(super) fn message(text: &Clean, words: &Words) -> Value {
     let shown = escaped(text.as_str());
     // Escapes are longer than what they stand for.
-    let section: String = shown.chars().take(LONGEST_SECTION).collect();
-    let mut blocks =
-        vec![json!({ "type": "section", "text": { "type": "mrkdwn", "text": section, "verbatim": true } })];
+    let sections = split(&shown, LONGEST_SECTION);
+    let is_short = sections.len() == 1;
+    let section =
+        |text: String| json!({ "type": "section", "text": { "type": "mrkdwn", "text": text, "verbatim": true } });
+    let mut blocks: Vec<Value> = sections.into_iter().map(section).collect();
     let buttons = words.buttons.iter().take(MOST_BUTTONS).zip(0..).map(|(button, place)| {
         let label: String = button.label.chars().take(LONGEST_LABEL).collect();
         let mut element = json!({
@@ -71,7 +74,7 @@ pub(super) fn message(text: &Clean, words: &Words) -> Value {
         blocks.push(json!({ "type": "actions", "elements": buttons }));
     }
     let mut body = json!({ "text": shown, "unfurl_links": false, "unfurl_media": false, "parse": "none" });
-    if section == shown || !words.buttons.is_empty() {
+    if is_short || !words.buttons.is_empty() {
         body["blocks"] = json!(blocks);
     }
     body
@@ -99,6 +102,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messenger::words::Button;
     use crate::secret::Redactor;
 
     #[test]
@@ -112,6 +116,30 @@ mod tests {
         ] {
             assert_eq!(plain(written, "UBOT"), read);
         }
+    }
+
+    #[test]
+    fn all_of_a_text_is_above_its_buttons() {
+        let button = Button {
+            label: "Approve".to_owned(),
+            value: "v".to_owned(),
+            is_dangerous: false,
+        };
+        let words = Words {
+            text: String::new(),
+            buttons: vec![button],
+        };
+        let text = "a & b\n".repeat(400);
+        let body = message(&Redactor::new(&[]).clean(&text), &words);
+        let blocks = body["blocks"].as_array().unwrap();
+        let (buttons, sections) = blocks.split_last().unwrap();
+        assert_eq!(buttons["type"], "actions");
+        let sections: Vec<&str> = sections.iter().filter_map(|block| block["text"]["text"].as_str()).collect();
+        assert!(sections.iter().all(|section| section.chars().count() <= LONGEST_SECTION));
+        assert_eq!(sections.join("\n").matches("a &amp; b").count(), 400);
+        // Without buttons the text itself is shown.
+        let body = message(&Redactor::new(&[]).clean(&text), &Words::default());
+        assert_eq!(body["blocks"], Value::Null);
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! Answers to questions of runs, as far as they count.
+//! What runs wait for, as a conversation is told of it, and answers to it, as far as they count.
 
 use serde_json::json;
 
 use super::{ALICE, ends, serves, world};
+use crate::fake::board::HUMAN;
 use crate::fake::slack::Slack;
 use crate::reading::{count, until_facts};
 use crate::world::World;
-use crate::world::scripts::{greets, plan};
+use crate::world::scripts::{greets, plan, writes};
 
 /// A world in which every plan waits, and a plan to greet the reader.
 async fn asking(slack: &Slack) -> World {
@@ -71,6 +72,32 @@ async fn a_digest_that_only_begins_as_the_right_one_approves_nothing_and_is_not_
     assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
     assert!(slack.texts().iter().all(|text| !text.contains("Approved")));
     slack.replies(ALICE, &thread, &format!("approve {whole}"));
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn a_question_that_is_asked_a_second_time_in_the_same_words_is_told_again() {
+    let slack = Slack::start().await;
+    let world = world(&slack).await;
+    let asks = json!({ "question": "Red or blue?" });
+    let script = world.model.for_task("Greet the reader").plans(plan());
+    let script = writes(script.calls("agent/ask_people", asks.clone()), "color.txt", "blue\n");
+    greets(script.calls("agent/ask_people", asks));
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/code Greet the reader");
+    for times in 1..=2 {
+        let told = |slack: &Slack| {
+            let texts = slack.texts();
+            texts.iter().filter(|text| text.starts_with("✋ Red or blue?")).count()
+        };
+        program.until(&world, slack.until(|slack| told(slack) == times)).await;
+        let issue = world.github.items().remove(0);
+        issue.until(|issue| issue.labels() == ["coding agent waiting"]).await;
+        issue.comment(HUMAN, "Blue, please.");
+    }
     program
         .until(&world, async { drop(slack.until_said("Done and verified").await) })
         .await;

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::{Fault, Line, signature};
+use crate::fake::model::Plan;
 use crate::reading::{count, facts, until_facts};
 use crate::web::{Door, opened, problem};
 use crate::world::World;
@@ -77,6 +78,41 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     assert_eq!(count(&world, "approval_granted"), 1);
     // LINE counts messages: link, question, two answers, end.
     assert_eq!(line.sent().len(), 5, "{:#?}", line.texts());
+    assert_eq!(line.refused(), [] as [String; 0]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_question_that_is_longer_than_a_message_comes_in_parts_of_which_the_first_has_its_digest() {
+    let line = Line::start().await;
+    let mut world = world(&line).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    let delegated = json!({
+        "comment": "c", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader" } },
+    });
+    world.model.for_task("please greet").says(&delegated.to_string());
+    let steps: Vec<String> = (1..=18)
+        .map(|number| format!("step {number} {}", "greets ".repeat(25)))
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let environment = json!({ "name": "python", "reasoning": "", "setup_commands": ["touch /tmp/set-up"] });
+    let plan = Plan::of(&steps).with("selected_environment", environment);
+    world.model.for_task("Greet the reader").plans(plan);
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    writes(&door, &line, ALICE, "please greet").await;
+    let begin = line.until_said("needs your approval").await.text;
+    let asked = until_facts(&world, "approval_requested", 1).await;
+    let digest = &asked[0]["digest"].as_str().unwrap()[..16];
+    assert!(begin.contains(digest), "{begin}");
+    let end = line.until_said("and 3 more").await.text;
+    for words in ["Set-up: touch /tmp/set-up", "Network: ", "thrown away"] {
+        assert!(end.contains(words), "{words}: {end}");
+    }
+    writes(&door, &line, ALICE, &format!("deny {digest}")).await;
+    program
+        .until(&world, async { drop(line.until_said("Stopped").await) })
+        .await;
     assert_eq!(line.refused(), [] as [String; 0]);
     crate::web::ends(program, &world).await;
     world.finish().await;

@@ -4,12 +4,15 @@
 //! The texts are made from the store as it is, and facts only say when to look: so nothing is
 //! missed, and a text that was made twice has the same id and the same words.
 
+mod question; // whether a plan or a result may go on
+
+use chrono::{DateTime, Utc};
+use question::{QuestionContext, Wording, question};
 use serde::{Deserialize, Serialize};
 
 use super::approving::{buttons, waits_for};
 use super::desk::Desk;
-use super::sayings::{Parcel, id_of, packed};
-use crate::agent::record::hold_reason::HoldReason;
+use super::sayings::{Parcel, id_of, packed, parts};
 use crate::agent::record::{PausedBy, Record};
 use crate::journal::fact::Fact;
 use crate::messenger::place::{Messenger, Place};
@@ -36,7 +39,7 @@ pub(super) struct Watched {
     pub(super) seen: u64,
     /// The digests that people in the conversation were asked to approve.
     pub(super) asked: Vec<String>,
-    /// The other waits that people in the conversation were told of.
+    /// The other waits that people in the conversation were told of, each with its time.
     pub(super) waits: Vec<String>,
 }
 
@@ -101,27 +104,32 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
     if let Some(digest) = waits_for(desk, &run) {
         let digest = digest.short().to_owned();
         if !watched.asked.contains(&digest) {
-            let text = question(desk, &record, &watched, &digest);
+            let asked = QuestionContext {
+                url: &watched.url,
+                digest: &digest,
+                cost_usd: record.cost(desk.service.prices()).filter(|cost| *cost > 0.0),
+                wording: Wording {
+                    is_japanese: watched.is_japanese,
+                },
+            };
+            let text = question(&record, &asked);
             let below = buttons(run.id, &digest, watched.is_japanese);
-            let said = parcel(
-                desk,
-                id_of(&format!("question {} {digest} {}", watch.task, watch.session)),
-                &watched,
-                &text,
-                below,
-            );
-            desk.store().say_in_chat(&[said]).await?;
+            let name = format!("question {} {digest} {}", watch.task, watch.session);
+            let said = parcels(desk, &name, &watched, &text, &below);
+            desk.store().say_in_chat(&said).await?;
             watched.asked.push(digest);
         }
-    } else if let Some(wait) = other_wait(&run, &record)
-        && !watched.waits.contains(&wait)
-    {
-        let text = format!("✋ {wait}\n{}", watched.url);
-        let id = id_of(&format!("wait {} {} {wait}", watch.task, watch.session));
-        desk.store()
-            .say_in_chat(&[parcel(desk, id, &watched, &text, Vec::new())])
-            .await?;
-        watched.waits.push(wait);
+    } else if let Some((at, wait)) = other_wait(&run, &record) {
+        // A run may wait again for the same reason, in the same words.
+        let name = format!("{} {wait}", at.to_rfc3339());
+        if !watched.waits.contains(&name) {
+            let text = format!("✋ {wait}\n{}", watched.url);
+            let id = id_of(&format!("wait {} {} {name}", watch.task, watch.session));
+            desk.store()
+                .say_in_chat(&[parcel(desk, id, &watched, &text, Vec::new())])
+                .await?;
+            watched.waits.push(name);
+        }
     }
     if run.state.is_final() {
         let text = ending(desk, &run, &record, &watched);
@@ -133,6 +141,22 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
     }
     let document = serde_json::to_value(&watched).unwrap_or_default();
     desk.store().told_in_chat(&watch.task, &document).await
+}
+
+/// Returns a text in as many parts as its messenger needs, with the buttons below the last.
+fn parcels(desk: &Desk, name: &str, watched: &Watched, text: &str, buttons: &[Button]) -> Vec<NewSaying> {
+    let clean = desk.service.clean(text);
+    let parts = parts(watched.place.messenger, clean.as_str());
+    let last = parts.len().saturating_sub(1);
+    let numbered = parts.into_iter().enumerate().map(|(place, text)| {
+        let id = match place {
+            0 => id_of(name),
+            _ => id_of(&format!("{name} part {place}")),
+        };
+        let below = if place == last { buttons.to_vec() } else { Vec::new() };
+        parcel(desk, id, watched, &text, below)
+    });
+    numbered.collect()
 }
 
 fn parcel(desk: &Desk, id: uuid::Uuid, watched: &Watched, text: &str, buttons: Vec<Button>) -> NewSaying {
@@ -164,6 +188,10 @@ fn progress(run: &Run, record: &Record, watched: &Watched) -> String {
             let is_finished = run.state == State::Done || record.worked.finished_subtasks.contains(&step.id);
             format!("{} {}", if is_finished { "☑" } else { "☐" }, cut(&step.description))
         }));
+        let more = steps.len().saturating_sub(MOST_STEPS);
+        if more > 0 {
+            lines.push(and_more(more, watched.is_japanese));
+        }
     }
     if !run.state.is_final() && !record.worked.doing.is_empty() {
         lines.push(format!("> {}", cut(&record.worked.doing)));
@@ -201,109 +229,11 @@ fn state(state: State, is_japanese: bool) -> String {
     if is_japanese { japanese } else { english }.to_owned()
 }
 
-/// Returns the question whether a plan or a result may go on.
-fn question(desk: &Desk, record: &Record, watched: &Watched, digest: &str) -> String {
-    let mut lines = Vec::new();
-    let ja = watched.is_japanese;
-    match record.waiting.paused.as_ref().map(|paused| &paused.by) {
-        Some(PausedBy::Plan(held)) => {
-            lines.push(
-                if ja {
-                    "🔐 計画の承認をお願いします"
-                } else {
-                    "🔐 The plan needs your approval"
-                }
-                .to_owned(),
-            );
-            lines.push(cut(&held.goal));
-            lines.extend(
-                held.steps
-                    .iter()
-                    .take(MOST_STEPS)
-                    .map(|step| format!("- {}", cut(step))),
-            );
-            lines.push(format!(
-                "{}: {}",
-                if ja { "環境" } else { "Environment" },
-                held.environment
-            ));
-            if !held.files.is_empty() {
-                let files = held
-                    .files
-                    .iter()
-                    .take(MOST_STEPS)
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                lines.push(format!("{}: {files}", if ja { "ファイル" } else { "Files" }));
-            }
-            lines.push(
-                if ja {
-                    "作業は使い捨てのコンテナで行うため、取り消せます。"
-                } else {
-                    "The work is done in a container that is thrown away, so it can be undone."
-                }
-                .to_owned(),
-            );
-            if let Some(cost) = held.estimate.cost_usd {
-                lines.push(format!(
-                    "{}: ${cost:.2}",
-                    if ja { "概算費用" } else { "Estimated cost" }
-                ));
-            }
-        }
-        Some(PausedBy::Objections(held)) => {
-            lines.push(
-                if ja {
-                    "🔐 結果の承認をお願いします"
-                } else {
-                    "🔐 The result needs your approval"
-                }
-                .to_owned(),
-            );
-            lines.push(format!(
-                "{}: {} / {}: {}",
-                if ja { "ファイル数" } else { "Files" },
-                held.extent.files,
-                if ja { "行数" } else { "lines" },
-                held.extent.lines
-            ));
-            let named = held.objections.iter().take(MOST_STEPS).filter_map(HoldReason::path);
-            lines.extend(named.map(|path| format!("- {}", cut(path))));
-            lines.push(
-                if ja {
-                    "ブランチへ送られ、ブランチを消せば取り消せます。"
-                } else {
-                    "It is pushed to a branch of its own, which can be deleted."
-                }
-                .to_owned(),
-            );
-        }
-        _ => lines.push(
-            if ja {
-                "🔐 承認をお願いします"
-            } else {
-                "🔐 Your approval is needed"
-            }
-            .to_owned(),
-        ),
-    }
-    if let Some(cost) = record.cost(desk.service.prices()).filter(|cost| *cost > 0.0) {
-        lines.push(format!(
-            "{}: ${cost:.2}",
-            if ja { "これまでの費用" } else { "Cost so far" }
-        ));
-    }
-    lines.push(watched.url.clone());
-    lines.push(format!("`approve {digest}` / `deny {digest} …`"));
-    lines.join("\n")
-}
-
-/// Returns what a run waits for that is no approval.
-fn other_wait(run: &Run, record: &Record) -> Option<String> {
+/// Returns what a run waits for that is no approval, and since when.
+fn other_wait(run: &Run, record: &Record) -> Option<(DateTime<Utc>, String)> {
     let paused = record.waiting.paused.as_ref().filter(|_| run.state.is_set_aside())?;
     match &paused.by {
-        PausedBy::Question(text) | PausedBy::Limit(text) => Some(cut(text)),
+        PausedBy::Question(text) | PausedBy::Limit(text) => Some((paused.at, cut(text))),
         _ => None,
     }
 }
@@ -364,6 +294,15 @@ fn ending(desk: &Desk, run: &Run, record: &Record, watched: &Watched) -> String 
     let cost = cost.map_or_else(String::new, |cost| format!(" · ${cost:.2}"));
     lines.push(format!("{tokens} {}{cost}", if ja { "トークン" } else { "tokens" }));
     lines.join("\n")
+}
+
+/// Returns the words that count what a list leaves out.
+fn and_more(count: usize, is_japanese: bool) -> String {
+    if is_japanese {
+        format!("ほか{count}件")
+    } else {
+        format!("and {count} more")
+    }
 }
 
 fn cut(text: &str) -> String {
