@@ -5,16 +5,18 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 
+use super::consumer::{Outcome, beat};
 use super::{Service, isolated};
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::outcome::RunOutcome;
 use crate::agent::run::Run;
 use crate::agent::waiting::{self, Visited};
 use crate::store::{Run as StoredRun, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
-/// Long enough to read the forge, push and comment.
+/// Duration of a lease until its first heartbeat.
 const LEASE: Duration = Duration::from_mins(5);
 
 /// A round over runs ends with the first run after this time.
@@ -41,27 +43,27 @@ fn turned(mut runs: Vec<RunId>, moment: u32) -> Vec<RunId> {
 
 impl Service {
     /// Attends to runs that wait for people or are postponed, for about a minute at most, and wakes
-    /// consumers for those that continue.
-    pub async fn attend_all(&self) -> Result<(), StoreError> {
+    /// consumers for those that continue. Adds those that ended to `ended`.
+    pub async fn attend_all(&self, ended: &mut Vec<Outcome>) -> Result<(), StoreError> {
         let store = &self.services.store;
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
-        self.attend_each(waiting).await
+        self.attend_each(waiting, ended).await
     }
 
     /// Shows the ends that were decided before and are due to be shown. They wait neither for a
-    /// free consumer nor for the end of a pause of all runs.
-    pub async fn show_due_ends(&self) -> Result<(), StoreError> {
+    /// free consumer nor for the end of a pause of all runs. Adds those that were shown to `ended`.
+    pub async fn show_due_ends(&self, ended: &mut Vec<Outcome>) -> Result<(), StoreError> {
         let due = self.services.store.due_again(Utc::now()).await?;
         let has_ended = |run: &&StoredRun| {
             let record = Record::read(run);
             record.is_ok_and(|record| Interruption::of_decided_end(&record).is_some())
         };
-        let ended = due.iter().filter(has_ended).map(|run| run.id).collect();
-        self.attend_each(ended).await
+        let decided = due.iter().filter(has_ended).map(|run| run.id).collect();
+        self.attend_each(decided, ended).await
     }
 
-    async fn attend_each(&self, runs: Vec<RunId>) -> Result<(), StoreError> {
+    async fn attend_each(&self, runs: Vec<RunId>, ended: &mut Vec<Outcome>) -> Result<(), StoreError> {
         let begun = Instant::now();
         for run in turned(runs, Utc::now().timestamp_subsec_micros()) {
             // If the forge does not answer, each run may take long; the rest is left for the next
@@ -70,9 +72,7 @@ impl Service {
                 return Ok(());
             }
             match isolated(self.attend(run)).await {
-                Ok(attended) => {
-                    attended?;
-                }
+                Ok(attended) => ended.extend(attended?.and_then(end_of)),
                 Err(broken) => tracing::error!(%run, "a run that waits could not be looked after: {broken}"),
             }
         }
@@ -88,29 +88,40 @@ impl Service {
         };
         store.ask(run.id, &command.to_string(), by).await?;
         Ok(match self.attend(run.id).await? {
-            Some(attended) => Told::Here(attended),
+            Some((_, attended)) => Told::Here(attended),
             None => Told::Worker(run.id),
         })
     }
 
-    /// Attends to one run; `None` if a worker holds it. One whose visit panics is ended, as a
-    /// consumer ends the run that it works on.
-    async fn attend(&self, run: RunId) -> Result<Option<Visited>, StoreError> {
+    /// Attends to one run, and extends its lease meanwhile; `None` if a worker holds it. One whose
+    /// visit panics is ended, as a consumer ends the run that it works on.
+    async fn attend(&self, run: RunId) -> Result<Option<(TaskId, Visited)>, StoreError> {
         let Some((lease, stored)) = self.services.store.claim_run(run, LEASE).await? else {
             return Ok(None);
         };
         let Some(thread) = self.forges.thread(&stored.task) else {
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
             self.services.store.release(&lease, stored.not_before).await?;
-            return Ok(Some(Visited::Stays));
+            return Ok(Some((stored.task, Visited::Stays)));
         };
+        let task = stored.task.clone();
         let lease = Arc::new(lease);
         let claimed = |stored: &StoredRun| {
             let (services, lease) = (Arc::clone(&self.services), Arc::clone(&lease));
             Run::new(services, lease, stored, thread.clone(), &self.stop)
         };
         // Boxed: its large future is rarely needed, but would be part of every caller's.
-        let attended = isolated(Box::pin(waiting::attend(claimed(&stored), stored.not_before))).await;
+        let attending = isolated(Box::pin(waiting::attend(claimed(&stored), stored.not_before)));
+        let attended = tokio::select! {
+            // First, since the lease ends with the visit.
+            biased;
+            attended = attending => attended,
+            // The visit is dropped where it is: another worker may hold the run by now.
+            ending = beat(&self.services.store, &lease) => {
+                tracing::error!(%task, "the lease was lost; the run that waits is {ending}");
+                return Ok(Some((task, Visited::Ended(ending))));
+            }
+        };
         let attended = match attended {
             Ok(attended) => attended,
             Err(broken) => {
@@ -122,7 +133,18 @@ impl Service {
         if attended == Visited::GoesOn {
             self.wake_ups.wake_one();
         }
-        Ok(Some(attended))
+        Ok(Some((task, attended)))
+    }
+}
+
+/// Returns the end of a run that ended for good when it was attended to.
+fn end_of((task, attended): (TaskId, Visited)) -> Option<Outcome> {
+    match attended {
+        Visited::Ended(ending @ (RunOutcome::Done { .. } | RunOutcome::Stopped | RunOutcome::Failed(_))) => {
+            let task = Some(task);
+            Some(Outcome { task, ending })
+        }
+        _ => None,
     }
 }
 

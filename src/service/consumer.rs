@@ -192,7 +192,7 @@ async fn apart(run: Run) -> Result<RunOutcome, tokio::task::JoinError> {
 
 /// Extends the lease at intervals. Returns the run's ending when the lease is lost, or may be lost
 /// because no extension succeeded for its whole duration.
-async fn beat(store: &Store, lease: &Lease) -> RunOutcome {
+pub(super) async fn beat(store: &Store, lease: &Lease) -> RunOutcome {
     let mut extended_at = Moment::now();
     loop {
         tokio::time::sleep(HEARTBEAT).await;

@@ -28,6 +28,7 @@ pub type Report<'a> = &'a (dyn Fn(Clean) + Send + Sync);
 
 /// The result of one cycle.
 pub struct Cycle {
+    /// How the runs ended that were worked on, and those that ended without that.
     pub outcomes: Vec<Outcome>,
     /// Whether a search of the forges failed in part.
     pub has_faults: bool,
@@ -50,10 +51,14 @@ impl Service {
             if work.consumes {
                 let attend = async |_: bool| {
                     self.attend_or_log().await;
+                };
+                let show_ends = async || {
                     self.show_ends_or_log().await;
                 };
                 tokio::join!(
                     Box::pin(self.every(pause, shutdown, attend)),
+                    // Apart: to bring the work of a run that has ended may take long.
+                    Box::pin(self.every(pause, shutdown, show_ends)),
                     self.clean_up_again_and_again(pause, shutdown),
                     self.keep_warm(),
                     self.hear_the_store(shutdown),
@@ -88,10 +93,10 @@ impl Service {
     /// [`Self::recover`] first.
     pub async fn run_once(self: &Arc<Self>, report: Report<'_>) -> Cycle {
         let has_faults = self.search(report, Occasion::Asked).await;
-        self.attend_or_log().await;
-        let outcomes = self.work_until_idle().await;
+        let mut outcomes = self.attend_or_log().await;
+        outcomes.extend(self.work_until_idle().await);
         // Only those that a pause of all runs keeps from being claimed.
-        self.show_ends_or_log().await;
+        outcomes.extend(self.show_ends_or_log().await);
         Box::pin(self.keep_retention()).await;
         Cycle { outcomes, has_faults }
     }
@@ -105,18 +110,22 @@ impl Service {
         !harvest.faults.is_empty()
     }
 
-    /// Attends to the runs that wait for people; a failure is logged.
-    async fn attend_or_log(&self) {
-        if let Err(error) = self.attend_all().await {
+    /// Attends to the runs that wait for people, and returns those that ended; a failure is logged.
+    async fn attend_or_log(&self) -> Vec<Outcome> {
+        let mut ended = Vec::new();
+        if let Err(error) = self.attend_all(&mut ended).await {
             tracing::error!("the runs that wait for people could not be looked after: {error}");
         }
+        ended
     }
 
-    /// Shows the ends that are due to be shown; a failure is logged.
-    async fn show_ends_or_log(&self) {
-        if let Err(error) = self.show_due_ends().await {
+    /// Shows the ends that are due to be shown, and returns them; a failure is logged.
+    async fn show_ends_or_log(&self) -> Vec<Outcome> {
+        let mut ended = Vec::new();
+        if let Err(error) = self.show_due_ends(&mut ended).await {
             tracing::error!("the ends that could not be shown before could not be looked for: {error}");
         }
+        ended
     }
 
     /// Applies retention and removes left-over containers every [`SWEEP_EVERY`], and sooner after a

@@ -323,7 +323,7 @@ async fn the_stop_of_a_paused_run_is_shown_when_the_forge_takes_comments_again_a
     assert_eq!(world.run().await.stdout, "");
     assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
     world.make_everything_due().await;
-    assert_eq!(world.run().await.stdout, "");
+    assert_eq!(world.run().await.stdout, "github:acme/widgets#1: stopped\n");
 
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     world.finish().await;

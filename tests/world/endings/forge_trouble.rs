@@ -367,7 +367,8 @@ async fn a_stop_that_people_were_told_of_counts_also_when_its_comment_is_deleted
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
+    let told = (Some(0), "github:acme/widgets#1: stopped\n");
+    assert_eq!((ended.code, ended.stdout.as_str()), told, "{ended:?}");
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     expect_the_work_on_a_branch(&world, &issue);
     world.model.release();

@@ -170,7 +170,12 @@ async fn a_paused_run_whose_merge_request_was_merged_ends() {
     );
 
     merge.merges();
-    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "gitlab:acme/widgets!1: stopped\n",
+        "{}",
+        world.story()
+    );
 
     assert_eq!(merge.labels(), ["coding agent stopped"]);
     let last = merge.comments_of(world.gitlab.bot()).pop().unwrap();

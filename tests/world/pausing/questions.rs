@@ -149,7 +149,12 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
     world
         .rewrite_records(|record| record["waiting"]["paused"]["at"] = json!("2026-01-01T00:00:00Z"))
         .await;
-    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{}",
+        world.story()
+    );
 
     assert_eq!(issue.labels(), ["coding agent stopped"]);
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
