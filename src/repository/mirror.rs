@@ -44,6 +44,13 @@ impl Mirror {
         Ok((mirror, address))
     }
 
+    /// Opens the mirror of a repository without fetching; `None` if it does not exist.
+    pub async fn at_hand(config: &Config, state_dir: &Path, url: &str) -> Result<Option<Self>, RepositoryError> {
+        let (mirror, _) = Self::of(config, state_dir, url)?;
+        let is_there = tokio::fs::try_exists(mirror.path()).await.unwrap_or(false);
+        Ok(is_there.then_some(mirror))
+    }
+
     /// Returns true if this is the mirror of the repository at `url`.
     pub fn is_of(&self, url: &str) -> bool {
         let address = Address::read(url).ok();

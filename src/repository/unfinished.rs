@@ -27,6 +27,20 @@ impl UnfinishedWork {
         self.accepted.iter().chain(&self.wip).cloned().collect()
     }
 
+    /// Returns what stands in a bundle of git before the pack of [`Mirror::pack_unfinished`]. Both
+    /// together are a file from which `git fetch` takes the work of `run`, under the names that a
+    /// mirror has for it.
+    pub fn bundle_head(&self, run: &str, base: &CommitId) -> Result<String, RepositoryError> {
+        let mut head = format!("# v2 git bundle\n-{base}\n");
+        for (commit, name) in [(&self.accepted, accepted_ref(run)?), (&self.wip, wip_ref(run)?)] {
+            if let Some(commit) = commit {
+                head.extend([commit.as_str(), " ", name.as_str(), "\n"]);
+            }
+        }
+        head.push('\n');
+        Ok(head)
+    }
+
     /// Tells whether both name the same commits, whichever mirror they are in.
     pub fn has_commits_of(&self, other: &Self) -> bool {
         (&self.accepted, &self.wip) == (&other.accepted, &other.wip)

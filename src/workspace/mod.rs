@@ -9,6 +9,7 @@ pub(crate) mod scripts; // shell scripts that copy the project in and take the w
 pub mod set_up; // inputs of a project's set-up
 pub(crate) mod streams; // streams between a container and the worker
 mod outside_rules; // changes that the project's rules exclude
+pub mod kept_work; // work that only the mirror has
 pub mod project; // the project in a running container
 pub mod pool; // containers started in advance
 pub mod containers; // the engine, and the configuration of all containers

@@ -18,6 +18,7 @@ use crate::tool::mcp::McpServer;
 use crate::workspace::WORKSPACE;
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::kept_work;
 use crate::workspace::outside_rules;
 use crate::workspace::scripts;
 use crate::workspace::streams;
@@ -198,29 +199,17 @@ impl Project {
     pub async fn take_back(&self, message: &str, files: &Files) -> Result<Accepted, WorkspaceError> {
         let head = last_commit(&self.print(scripts::COMMIT, &[message]).await?)?;
         let incoming = self.receive(&head).await?;
-        self.accept(incoming, head, files).await
-    }
-
-    /// Accepts what [`Self::keep`] kept last, judged anew as [`Self::take_back`] judges; `None` if
-    /// nothing was kept, or nothing is changed by it.
-    pub async fn take_kept(&self, files: &Files) -> Result<Option<Accepted>, WorkspaceError> {
-        let Some(head) = self.mirror.kept_wip(&self.run).await? else {
-            return Ok(None);
-        };
-        if self.mirror.tree(&head).await? == self.mirror.tree(&self.base.commit).await? {
-            return Ok(None);
-        }
-        // The mirror has all of it already.
-        let incoming = self.mirror.receive(tokio::io::empty()).await?;
-        self.accept(incoming, head, files).await.map(Some)
-    }
-
-    async fn accept(&self, incoming: Incoming, head: CommitId, files: &Files) -> Result<Accepted, WorkspaceError> {
         let acceptance = self.acceptance(head);
         self.take_large_files(&incoming, &acceptance).await?;
         let accepted = incoming.accept(&acceptance).await?;
         outside_rules::refuse_changes(&self.mirror, &self.base, &accepted.head, files).await?;
         Ok(accepted)
+    }
+
+    /// Accepts what [`Self::keep`] kept last, judged anew as [`Self::take_back`] judges; `None` if
+    /// nothing was kept, or nothing is changed by it.
+    pub async fn take_kept(&self, files: &Files) -> Result<Option<Accepted>, WorkspaceError> {
+        kept_work::accept(&self.mirror, &self.base, &self.run, files).await
     }
 
     /// Returns the files changed so far that the rules exclude, for the model; `None` if there are

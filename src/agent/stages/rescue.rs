@@ -304,7 +304,7 @@ async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
     let run = claim.lease.run.to_string();
     let settings = &claim.services.settings;
     let kept = async {
-        let Some(mirror) = Mirror::fork_at_hand(&settings.repository, &settings.state_dir, &fork).await? else {
+        let Some(mirror) = Mirror::at_hand(&settings.repository, &settings.state_dir, &fork).await? else {
             return Ok(None);
         };
         let accepted = mirror.kept(&run).await?.filter(|accepted| *accepted != base.commit);

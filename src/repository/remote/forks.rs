@@ -38,13 +38,6 @@ impl Mirror {
         Self::fetch_anyones(config, state_dir, remote, progress).await
     }
 
-    /// Opens the mirror of a fork without fetching; `None` if it does not exist.
-    pub async fn fork_at_hand(config: &Config, state_dir: &Path, url: &str) -> Result<Option<Self>, RepositoryError> {
-        let (mirror, _) = Self::of(config, state_dir, url)?;
-        let is_there = tokio::fs::try_exists(mirror.path()).await.unwrap_or(false);
-        Ok(is_there.then_some(mirror))
-    }
-
     /// Removes the note of `run`, and the mirror if no other run needs it. Returns whether the
     /// mirror was removed.
     pub async fn leave_fork(config: &Config, state_dir: &Path, url: &str, run: &str) -> Result<bool, RepositoryError> {

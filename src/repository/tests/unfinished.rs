@@ -53,6 +53,23 @@ async fn another_mirror_takes_it_in_and_pushes_what_was_accepted() {
 }
 
 #[tokio::test]
+async fn what_is_packed_is_a_bundle_behind_its_head() {
+    let world = World::with_a_commit();
+    let (mirror, base, work) = at_work(&world).await;
+    let mut bundle = work.bundle_head(RUN, &base).unwrap().into_bytes();
+    let mut pack = mirror.pack_unfinished(&base, &work).await.unwrap();
+    pack.read_to_end(&mut bundle).await.unwrap();
+    std::fs::write(world.path("work.bundle"), bundle).unwrap();
+    git(world.folder.path(), &["clone", "-q", "upstream.git", "clone"]);
+
+    for (name, file) in [("accepted", "a.txt"), ("wip", "b.txt")] {
+        let reference = format!("refs/coding-agent/{RUN}/{name}");
+        git(&world.path("clone"), &["fetch", "-q", "../work.bundle", &reference]);
+        git(&world.path("clone"), &["cat-file", "-e", &format!("FETCH_HEAD:{file}")]);
+    }
+}
+
+#[tokio::test]
 async fn it_is_judged_like_work_from_a_container() {
     let world = World::with_a_commit();
     let (mirror, base, work) = at_work(&world).await;
