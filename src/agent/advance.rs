@@ -31,15 +31,15 @@ const RENEW_EVERY: Duration = Duration::from_mins(5);
 /// Works on the run until it ends, waits for somebody, or the program stops. The lease is released
 /// in every case.
 pub async fn advance(mut run: Run) -> RunOutcome {
+    if let Some(end) = Interruption::of_decided_end(&run.claim.record) {
+        return finishing::show_decided(run, end).await;
+    }
     // Before anything is shown.
     if let Err(interruption) = Box::pin(run.claim.begin_item()).await {
         return finishing::finish(run, interruption).await;
     }
     let _keeping = keep_item(&run);
     let _watching = run.inbox.watch();
-    if let Some(end) = Interruption::of_decided_end(&run.claim.record) {
-        return finishing::finish(run, end).await;
-    }
     if run.claim.was_taken_up {
         run.inbox.listen_now().await;
         run.reporter.show_that_it_goes_on(&mut run.claim).await;

@@ -56,8 +56,7 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
             run.claim.services.release(&run.claim.lease, until).await;
             return Visited::EndsAt(shown);
         }
-        let end = Box::pin(run.claim.begin_item()).await.err().unwrap_or(end);
-        return Visited::Ended(finishing::finish(run, end).await);
+        return Visited::Ended(finishing::show_decided(run, end).await);
     }
     let put_back = until.filter(|_| !run.claim.state.is_set_aside());
     let thread = &run.claim.record.thread;

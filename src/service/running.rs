@@ -52,7 +52,7 @@ impl Service {
                 let attend = async |_: bool| {
                     self.attend_or_log().await;
                 };
-                let show_ends = async || {
+                let show_ends = async |_: bool| {
                     self.show_ends_or_log().await;
                 };
                 tokio::join!(

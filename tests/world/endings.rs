@@ -14,6 +14,7 @@ mod providers;
 mod replies;
 mod repositories;
 mod servers;
+mod unbrought_work;
 mod verification;
 mod withdrawals;
 mod wrong_configuration;

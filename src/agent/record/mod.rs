@@ -131,6 +131,12 @@ pub enum SavedWork {
     Branch(String),
     /// A place that only the worker can read.
     Kept(KeptWork),
+    /// Not on the forge, which refused it or could not be reached for long.
+    Unbrought {
+        reason: String,
+        /// `None` if it could not be written to a file, either.
+        file: Option<WorkFile>,
+    },
 }
 
 /// Location of work that began in a fork, which is pushed to no branch.
@@ -139,8 +145,14 @@ pub enum SavedWork {
 pub enum KeptWork {
     /// The mirror of the fork, from which the run can resume.
     Mirror,
-    /// A file among the outputs of a run that has ended; `reference` names the work in it.
-    File { file: String, reference: String },
+    File(WorkFile),
+}
+
+/// A file among the outputs of a run that has ended; `reference` names the work in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkFile {
+    pub file: String,
+    pub reference: String,
 }
 
 /// The cause of a pause.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::agent::record::follow_up::Round;
 use crate::agent::record::message::SeenComment;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
-use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, Work};
+use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, SavedWork, Work};
 use crate::approval::Grant;
 use crate::approval::proposal::{Denial, PlanGrant};
 use crate::conversation::Usage;
@@ -29,6 +29,9 @@ use crate::review::rounds::ReviewLoop;
 use crate::rules::Rules;
 use crate::workspace::base::Base;
 use crate::workspace::set_up::dependencies::Dependencies;
+
+/// Maximum delay between two attempts, unless the remote service names a later time.
+const LONGEST_WAIT_MINUTES: i64 = 60;
 
 /// The request: what was asked for, who asked, and how the work on it is restricted. Written by the
 /// producer and by planning.
@@ -289,6 +292,19 @@ pub struct DeliveryRecord {
     /// Branches that unfinished work was pushed to, the run's own or others, with the commits that
     /// were pushed or were about to be, newest last.
     pub unfinished: BTreeMap<String, Vec<CommitId>>,
+    /// The place that the work was brought to when the run ended without delivering it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rescued: Option<SavedWork>,
+}
+
+impl DeliveryRecord {
+    /// Returns a branch that unfinished work was pushed to.
+    pub fn pushed(&self) -> Option<SavedWork> {
+        // A branch without a commit turned out to be of others.
+        let mut branches = self.unfinished.iter().rev();
+        let pushed = branches.find(|(_, commits)| !commits.is_empty());
+        pushed.map(|(branch, _)| SavedWork::Branch(branch.clone()))
+    }
 }
 
 /// Why and since when the run does not go on by itself, and what it may use. Written where a run
@@ -308,9 +324,27 @@ pub struct WaitingRecord {
     pub set_aside: u32,
     /// Tokens that a person granted beyond the configured budget.
     pub allowance: Option<Allowance>,
+    /// The time at which the end of the run was decided; it may be shown much later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<DateTime<Utc>>,
 }
 
 impl WaitingRecord {
+    /// Counts a postponement, and returns the time of the next attempt, which comes ever later.
+    pub fn postpone(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
+        self.postponed += 1;
+        now + TimeDelta::minutes((1_i64 << self.postponed.min(10)).min(LONGEST_WAIT_MINUTES))
+    }
+
+    /// Records that the end of the run is decided, unless it was decided before. The postponements
+    /// until then do not count for the attempts to show it.
+    pub fn end(&mut self, now: DateTime<Utc>) {
+        if self.ended_at.is_none() {
+            self.ended_at = Some(now);
+            self.postponed = 0;
+        }
+    }
+
     /// Returns the name of the comment that says what the run was paused for.
     pub fn comment(&self) -> String {
         format!("set-aside-{}", self.set_aside)
@@ -337,4 +371,23 @@ pub struct ThreadRecord {
     /// Whether the item was seen assigned to the bot's account; a run of it is no longer wanted
     /// when it is not any more.
     pub was_assigned: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_attempts_to_show_an_end_begin_anew_and_its_decision_keeps_its_time() {
+        let at = |minute| DateTime::UNIX_EPOCH + TimeDelta::minutes(minute);
+        let mut waiting = WaitingRecord {
+            postponed: 7,
+            ..WaitingRecord::default()
+        };
+        waiting.end(at(1));
+        let attempts: Vec<_> = (0..7).map(|_| waiting.postpone(at(0))).collect();
+        assert_eq!(attempts, [2, 4, 8, 16, 32, 60, 60].map(at));
+        waiting.end(at(200));
+        assert_eq!((waiting.ended_at, waiting.postponed), (Some(at(1)), 7));
+    }
 }

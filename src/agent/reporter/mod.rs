@@ -71,6 +71,17 @@ impl Reporter {
         Ok(Some(item))
     }
 
+    /// Returns the item of a run that ends, if its work is to be brought there: it is open, and no
+    /// other installation has finished it. Its labels do not count: they may show the end already.
+    pub(crate) async fn item_at_end(&self, claim: &Claim) -> Result<Option<Item>, Interruption> {
+        let ReportTarget::Item { forge, labels } = &self.destination else {
+            return Ok(None);
+        };
+        let item = forge.item(&claim.lease.task).await?;
+        let is_wanted = item.is_open && !is_finished_elsewhere(claim, &item, labels);
+        Ok(is_wanted.then_some(item))
+    }
+
     /// Tells whether another installation finished the item. An item that cannot be read is taken
     /// for unfinished.
     pub(crate) async fn finds_it_finished(&self, claim: &Claim) -> bool {

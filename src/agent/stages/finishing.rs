@@ -22,10 +22,8 @@ use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
-use last_step::{conclude, conclude_by, decide, save_or_log};
+use last_step::{conclude, conclude_by, decide, save_or_log, show_end, until_shown};
 
-/// Maximum delay between two tries, unless the remote service names a later time.
-const LONGEST_WAIT_MINUTES: i64 = 60;
 /// Delay after the store could not be written, so that the model is not paid repeatedly for the
 /// same step.
 const UNSAVED_WAIT_MINUTES: i64 = 2;
@@ -34,6 +32,21 @@ const UNSAVED_WAIT_MINUTES: i64 = 2;
 pub(crate) async fn finish(run: Run, interruption: Interruption) -> RunOutcome {
     // Boxed: it is rare, and every future that may have to call it would carry its large state.
     Box::pin(act_on(run, interruption)).await
+}
+
+/// Shows an end that was decided before, and could not be shown then.
+pub(crate) async fn show_decided(run: Run, end: Interruption) -> RunOutcome {
+    let end = match Box::pin(run.claim.begin_item()).await {
+        Err(
+            elsewhere @ (Interruption::ClaimedElsewhere { .. }
+            | Interruption::FinishedElsewhere
+            | Interruption::Withdrawn { .. }),
+        ) => elsewhere,
+        // Where the item cannot be claimed now, nobody else can do so either, and the end is no
+        // other for it. It meets itself what is in the way.
+        Ok(()) | Err(_) => end,
+    };
+    finish(run, end).await
 }
 
 async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
@@ -106,9 +119,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
         let text = format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)");
         return fail(run, Failure::of_task(text)).await;
     }
-    run.claim.record.waiting.postponed += 1;
-    let wait =
-        now + TimeDelta::minutes((1_i64 << run.claim.record.waiting.postponed.min(10)).min(LONGEST_WAIT_MINUTES));
+    let wait = run.claim.record.waiting.postpone(now);
     if until > wait {
         // Waiting until the announced time does not count as a failed retry.
         run.claim.record.waiting.parked_since = Some(until);
@@ -116,15 +127,16 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
     let until = until.max(wait);
     save_or_log(run).await;
     rescue::set_work_aside(run).await;
-    run.claim.record.waiting.parked = Some(Parked {
-        until,
-        reason: run.claim.services.redactor.clean(reason).into_string(),
-    });
+    let reason = run.claim.services.redactor.clean(reason).into_string();
+    park(run, Parked { until, reason }).await
+}
+
+/// Has the run wait until a time, and shows that.
+async fn park(run: &mut Run, wait: Parked) -> RunOutcome {
+    let Parked { until, reason } = wait.clone();
+    run.claim.record.waiting.parked = Some(wait);
     save_or_log(run).await;
-    run.claim.note(Fact::Postponed {
-        until,
-        reason: reason.to_owned(),
-    });
+    run.claim.note(Fact::Postponed { until, reason });
     // Nobody has to act, so there is no new comment: only the existing one and the label change.
     if let Err(interruption) = run.reporter.show_parked(&mut run.claim).await {
         tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {interruption:?}");
@@ -229,15 +241,17 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         // Saved with the work, before anything is shown: the order may be gone after a crash, or
         // when the forge can be written to again.
         run.claim.record.ending = Some(EndWithoutFailure::by(order, &run.claim.services.redactor));
-        let shown_before = run
-            .claim
-            .record
-            .waiting
-            .paused
-            .as_ref()
-            .and_then(|paused| paused.saved.clone());
-        let shown_before = shown_before.filter(|saved| matches!(saved, SavedWork::Branch(_)));
-        let saved = rescue::rescue(run).await.or(shown_before);
+        run.claim.record.waiting.end(Utc::now());
+        let paused = run.claim.record.waiting.paused.as_ref();
+        let shown_before = paused.and_then(|paused| paused.saved.clone());
+        let saved = match shown_before {
+            // Nobody has worked on it since.
+            Some(saved @ SavedWork::Branch(_)) if run.claim.state.is_set_aside() => Some(saved),
+            _ => match rescue::rescue(run).await {
+                Ok(saved) => saved,
+                Err(wait) => return park(run, wait).await,
+            },
+        };
         let trigger = match &run.reporter.destination {
             ReportTarget::Item { labels, .. } => labels.trigger.clone(),
             ReportTarget::Terminal { .. } => String::new(),
@@ -267,7 +281,10 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     let end = EndWithoutFailure::Withdrawn {
         reason: reason.to_owned(),
     };
-    decide(run, end, reason).await;
+    if let Err(wait) = decide(run, end, reason).await {
+        save_or_log(run).await;
+        return RunOutcome::Postponed(wait.until);
+    }
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let text = comments::withdrawn(reason, &labels.trigger);
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
@@ -293,8 +310,10 @@ async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
 
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
-    let end = EndWithoutFailure::FinishedElsewhere;
-    decide(run, end, "another installation finished the item").await;
+    if let Err(wait) = decide(run, EndWithoutFailure::FinishedElsewhere, "another installation finished the item").await {
+        save_or_log(run).await;
+        return RunOutcome::Postponed(wait.until);
+    }
     if let ReportTarget::Item { .. } = &run.reporter.destination {
         let text = comments::finished_elsewhere();
         let told = async {
@@ -310,34 +329,31 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
-async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interruption> {
-    run.reporter.show_final(&mut run.claim, state).await?;
-    run.reporter.say(&mut run.claim, "final", text).await?;
-    run.reporter.show_label(&mut run.claim, state, Carried::Unread).await
-}
-
-/// Logs why the end could not be shown. Returns the time to show it at if the forge only has to be
-/// waited for.
-fn until_shown(run: &Run, interruption: &Interruption) -> Option<DateTime<Utc>> {
-    tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
-    match interruption {
-        Interruption::Postponed { until, .. } => Some(*until),
-        _ => None,
-    }
-}
-
-/// Ends a run that failed; its work is saved for people.
 async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     let failure = Failure {
         text: run.claim.services.redactor.clean(&failure.text).into_string(),
         ..failure
     };
-    run.claim.note(Fact::Failed {
-        reason: failure.text.clone(),
-    });
+    let is_decided = run.claim.record.waiting.ended_at.is_some();
+    let mut shown_before = None;
+    if !is_decided {
+        run.claim.note(Fact::Failed {
+            reason: failure.text.clone(),
+        });
+        shown_before = run.claim.record.delivered.pushed();
+    }
     run.claim.record.failure = Some(failure.clone());
+    run.claim.record.waiting.end(Utc::now());
     save_or_log(run).await;
-    if let Err(interruption) = show_failure(run, &failure).await {
+    let saved = if run.claim.record.request.local.is_none() {
+        match rescue::rescue(run).await {
+            Ok(saved) => saved.or(shown_before),
+            Err(wait) => return park(run, wait).await,
+        }
+    } else {
+        None
+    };
+    if let Err(interruption) = show_failure(run, &failure, saved.as_ref()).await {
         if let Interruption::Postponed { until, reason } = interruption {
             // The failure is in the record, so the next claim only has to report it.
             tracing::warn!(task = %run.claim.lease.task, "the failure could not be shown yet: {reason}");
@@ -348,10 +364,10 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     conclude(run, Signal::Broke, RunOutcome::Failed(failure.kind)).await
 }
 
-async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interruption> {
+async fn show_failure(run: &mut Run, failure: &Failure, saved: Option<&SavedWork>) -> Result<(), Interruption> {
     let ReportTarget::Item { labels, .. } = &run.reporter.destination else {
         // The command shows the result so far, so that a late failure loses no work.
-        if tokio::time::timeout(RESCUE_TIME, rescue::take_result(run))
+        if tokio::time::timeout(RESCUE_TIME, rescue::taking::take_result(run))
             .await
             .is_ok()
         {
@@ -360,22 +376,12 @@ async fn show_failure(run: &mut Run, failure: &Failure) -> Result<(), Interrupti
         return Ok(());
     };
     let trigger = labels.trigger.clone();
-    let shown_before = run
-        .claim
-        .record
-        .delivered
-        .unfinished
-        .keys()
-        .next_back()
-        .cloned()
-        .map(SavedWork::Branch);
-    let saved = rescue::rescue(run).await.or(shown_before);
     let text = comments::failed(
         failure,
         &run.claim.record,
         &run.claim.services.settings,
         &trigger,
-        saved.as_ref(),
+        saved,
     );
     show_end(run, State::Failed, &text).await
 }

@@ -1,43 +1,39 @@
 //! Saves unfinished work: [`keep_work`] of a run that another process continues, [`set_work_aside`]
-//! of one that waits, [`rescue`] of one that ends, [`take_result`] of a task without a forge.
+//! of one that waits, [`rescue`] of one that ends.
 //!
 //! Work that began in a fork is not pushed to any branch: its history has the fork's commits, and
 //! on a branch of the item's own repository these would run with that repository's secrets. It is
 //! kept on the worker, and people are told so.
 
+pub(super) mod taking; // takes the work out of its container, or what was kept of it
+pub(super) mod pushing; // pushes it to a branch of the program's own
+mod file; // puts it into a file
+
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::approval::result_guard;
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::FutureExt;
+
 use crate::agent::claim::Claim;
-use crate::agent::claim::on_forge::fenced;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::{KeptWork, SavedWork};
+use crate::agent::record::{Failure, KeptWork, Parked, SavedWork};
 use crate::agent::run::Run;
-use crate::agent::workspace::confidentiality;
+use crate::agent::workspace::fetching;
 use crate::agent::workspace::open;
-use crate::agent::workspace::snapshots;
-use crate::agent::workspace::source;
 use crate::agent::workspace::unfinished_work::{Copied, WorkCopy};
-use crate::journal::fact::Fact;
-use crate::repository::git::address::Login;
+use crate::forge::Item;
+use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
-use crate::repository::remote::pushing::Pushable;
-use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::{Judged, State};
+use pushing::show_work;
 
 /// Longest time to save the work when a run ends or is suspended.
 pub(crate) const RESCUE_TIME: Duration = Duration::from_mins(1);
 
-/// Longest time of that for the container to give the work out.
-const TAKING_TIME: Duration = Duration::from_secs(40);
-/// Longest time for a last snapshot where it does not.
-const KEEPING_TIME: Duration = Duration::from_secs(10);
-
 /// Message of the commit with changes that were uncommitted when the run was paused.
 const UNFINISHED: &str = "Work in progress";
-/// Name of the file that keeps the work of an ended run on a fork.
-const BUNDLE: &str = "work.bundle";
 
 /// Saves the work of a run that is set aside: [`keep_work`], and on a branch.
 pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
@@ -45,9 +41,9 @@ pub(crate) async fn set_work_aside(run: &mut Run) -> Option<SavedWork> {
         return None;
     }
     let shown = async {
-        let head = take_out(run, UNFINISHED).await?;
+        let head = taking::take_out(run, UNFINISHED).await?;
         copy_work(run).await;
-        show_work(run, &head).await
+        show_unfinished(run, &head).await
     };
     tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
 }
@@ -97,8 +93,8 @@ async fn copy_work(run: &mut Run) {
         return;
     }
     let pushed = async {
-        let head = take_out(run, UNFINISHED).await?;
-        let saved = show_work(run, &head).await?;
+        let head = taking::take_out(run, UNFINISHED).await?;
+        let saved = show_unfinished(run, &head).await?;
         matches!(saved, SavedWork::Branch(_)).then_some(head)
     };
     if let Ok(Some(head)) = tokio::time::timeout(RESCUE_TIME, pushed).await {
@@ -106,29 +102,230 @@ async fn copy_work(run: &mut Run) {
     }
 }
 
-/// Pushes the work so far to a branch of the program's own, so that an end before delivery loses
-/// nothing. Work on a fork is written to a file instead.
-pub(crate) async fn rescue(run: &mut Run) -> Option<SavedWork> {
+/// Brings the work so far to a branch of the program's own, so that an end before delivery loses
+/// nothing. Work on a fork is written to a file instead. Returns `None` if there is none, or none
+/// that may be shown.
+///
+/// # Errors
+/// If it cannot be done now: the end has to wait for it, since nobody is told of work that comes
+/// after the end. That lasts for `steering.give_up_hours`; then people are told which file has it.
+pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
+    if let Some(saved) = &run.claim.record.delivered.rescued {
+        return Ok(Some(saved.clone()));
+    }
+    // What is strange enough to break the program would break each attempt to end the run.
+    let brought = AssertUnwindSafe(Box::pin(bring(run))).catch_unwind().await;
+    let saved = match brought.unwrap_or_else(|_| Err(Interruption::Failed(Run::fault()))) {
+        Ok(saved) => saved,
+        Err(interruption) => match Obstacle::of(interruption) {
+            Obstacle::Passes { until, reason } => match next_attempt(&mut run.claim, until, &reason) {
+                Ok(wait) => return Err(wait),
+                Err(given_up) => give_up(run, &given_up).await,
+            },
+            Obstacle::Stays(reason) => give_up(run, &reason).await,
+            Obstacle::Moot => None,
+        },
+    };
+    if saved.is_some() {
+        run.claim.record.delivered.rescued.clone_from(&saved);
+        if let Err(interruption) = run.claim.save().await {
+            tracing::warn!(task = %run.claim.lease.task, "it could not be saved where the work is: {interruption:?}");
+        }
+    }
+    Ok(saved)
+}
+
+/// What keeps the work from being brought to the forge.
+enum Obstacle {
+    /// It may be gone at this time.
+    Passes { until: DateTime<Utc>, reason: String },
+    /// It does not go away by itself.
+    Stays(String),
+    /// The work is not wanted there, or another worker has the run.
+    Moot,
+}
+
+impl Obstacle {
+    fn of(interruption: Interruption) -> Self {
+        let now = Utc::now();
+        let (until, reason) = match interruption {
+            Interruption::Postponed { until, reason } => (until, reason),
+            Interruption::ClaimedElsewhere { until } => {
+                let reason = "another installation has claimed the item on the forge";
+                (until, reason.to_owned())
+            }
+            Interruption::Unsaved(error) => (now, error.to_string()),
+            Interruption::Cancelled => (now, "the program was asked to stop".to_owned()),
+            Interruption::Failed(Failure { text, .. })
+            | Interruption::WorkspaceLost(text)
+            | Interruption::NoNativeCalls(text) => return Self::Stays(text),
+            Interruption::Withdrawn { .. }
+            | Interruption::FinishedElsewhere
+            | Interruption::Stopped { .. }
+            | Interruption::Paused { .. }
+            | Interruption::Disowned(_) => return Self::Moot,
+        };
+        Self::Passes { until, reason }
+    }
+}
+
+/// Returns when it is tried again to bring the work, not before `until`; once that was tried for
+/// long enough, the reason for which it was given up.
+fn next_attempt(claim: &mut Claim, until: DateTime<Utc>, reason: &str) -> Result<Parked, String> {
+    let now = Utc::now();
+    let since = claim.record.waiting.ended_at.unwrap_or(now);
+    let hours = claim.services.settings.steering.give_up_hours;
+    if now - since >= TimeDelta::hours(i64::from(hours)) {
+        return Err(format!(
+            "{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)"
+        ));
+    }
+    let reason = format!("the work of the run cannot be brought here yet: {reason}");
+    Ok(Parked {
+        until: claim.record.waiting.postpone(now).max(until),
+        reason: claim.services.redactor.clean(&reason).into_string(),
+    })
+}
+
+/// Puts the work into a file, because it cannot be brought to the forge; `None` if there is none.
+async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
+    tracing::warn!(task = %run.claim.lease.task, "the work so far could not be brought to the forge: {reason}");
+    let putting = async {
+        let mirror = mirror_at_hand(run).await;
+        file::put(&run.claim, mirror.as_ref()).await
+    };
+    let file = match tokio::time::timeout(RESCUE_TIME, putting).await {
+        Ok(Ok(None)) if run.claim.record.delivered.head.is_none() => return None,
+        Ok(Ok(file)) => file,
+        Ok(Err(error)) => {
+            tracing::warn!(task = %run.claim.lease.task, "nor could it be put into a file: {error:#}");
+            None
+        }
+        Err(_) => {
+            tracing::warn!(task = %run.claim.lease.task, "nor could it be put into a file in time");
+            None
+        }
+    };
+    Some(SavedWork::Unbrought {
+        reason: run.claim.services.redactor.clean(reason).into_string(),
+        file,
+    })
+}
+
+/// Returns the mirror of the repository that the run works in, if this machine has it.
+async fn mirror_at_hand(run: &Run) -> Option<Mirror> {
+    if let Some(mirror) = &run.workspace.mirror {
+        return Some(mirror.clone());
+    }
+    let url = match &run.claim.record.planned.fork {
+        Some(fork) => fork.clone(),
+        None => run.reporter.item_at_end(&run.claim).await.ok()??.clone_url,
+    };
+    fetching::at_hand(&run.claim, &url).await.ok().flatten()
+}
+
+/// Brings the work to the forge; `None` if there is none, or none that may be shown.
+async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
     // Saved before the forge is asked for anything. Where it has to be waited for, the next claim
     // finds no container. On this machine it pushes from the mirror, on another from the copy.
-    let is_noted = tokio::time::timeout(RESCUE_TIME, note_result(run)).await;
-    if is_noted != Ok(true) {
-        return None;
+    match tokio::time::timeout(RESCUE_TIME, note_result(run)).await {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(_) => {
+            // The next attempt takes it from there.
+            open::leave_container(run).await;
+            return Err(too_late("taking it out of its container"));
+        }
     }
     copy_work(run).await;
-    let shown = async {
-        if run.claim.record.planned.fork.is_some() {
-            return put_into_file(&mut run.claim).await;
-        }
-        let head = run.claim.record.delivered.head.clone()?;
-        show_work(run, &head).await
+    let mut patience = RESCUE_TIME;
+    if run.claim.record.waiting.postponed > 0 {
+        // At first people wait for the end, and so does a worker. Later there is time to fetch a
+        // large repository to another machine.
+        patience += Duration::from_secs(run.claim.services.settings.repository.timeout_seconds);
+    }
+    let process = run.claim.stop.process.clone();
+    let until_stopped = async move {
+        process.cancelled().await;
+        tokio::time::sleep(RESCUE_TIME).await;
     };
-    tokio::time::timeout(RESCUE_TIME, shown).await.ok().flatten()
+    tokio::select! {
+        biased;
+        handed_over = tokio::time::timeout(patience, Box::pin(hand_over(run))) => {
+            handed_over.unwrap_or_else(|_| Err(too_late("fetching the repository, or pushing to it,")))
+        }
+        () = until_stopped => Err(Interruption::Cancelled),
+    }
+}
+
+fn too_late(what: &str) -> Interruption {
+    Interruption::postponed(2, format!("{what} took too long"))
+}
+
+/// Pushes the work to a branch, or puts that on a fork into a file.
+async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
+    if let Some(fork) = run.claim.record.planned.fork.clone() {
+        return put_into_file(run, &fork).await;
+    }
+    let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
+        return Ok(None);
+    };
+    let known = run.claim.record.delivered.head.clone();
+    let may_be_there = match &known {
+        Some(head) => *head != base,
+        // What an open container has is taken out, or cannot be.
+        None => run.workspace.open.is_none() && run.claim.record.prepared.container.is_some(),
+    };
+    if !may_be_there {
+        return Ok(None);
+    }
+    let Some(item) = run.reporter.item_at_end(&run.claim).await? else {
+        return Ok(None);
+    };
+    let head = match known {
+        Some(head) => Some(head),
+        None => taking::take_left(run, &item).await?,
+    };
+    let Some(head) = head.filter(|head| *head != base) else {
+        return Ok(None);
+    };
+    use_mirror_at_hand(run, &item, &head).await;
+    show_work(run, &head, &item).await
+}
+
+/// Has the work pushed from the mirror of this machine as it is, where that has it: a fetch could
+/// only fail, or take long.
+async fn use_mirror_at_hand(run: &mut Run, item: &Item, head: &CommitId) {
+    if run.workspace.mirror.is_some() {
+        return;
+    }
+    let Ok(Some(mirror)) = fetching::at_hand(&run.claim, &item.clone_url).await else {
+        return;
+    };
+    if mirror.pushable(&run.claim.lease.run.to_string(), head).await.is_ok() {
+        run.workspace.mirror = Some(mirror);
+    }
+}
+
+/// Puts the work on a fork into a file, since its mirror is removed at the end of the run.
+async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, Interruption> {
+    let mirror = fetching::at_hand(&run.claim, fork).await?;
+    let is_taken = run.claim.record.delivered.head.is_some() || run.workspace.open.is_some();
+    if let Some(mirror) = mirror.as_ref().filter(|_| !is_taken)
+        && let Some(container) = taking::find_left(&run.claim).await
+        && let Err(interruption) = taking::take_left_into(run, mirror, Some(container)).await
+    {
+        tracing::warn!(task = %run.claim.lease.task, "the work left in a container could not be taken out: {interruption:?}");
+    }
+    match file::put(&run.claim, mirror.as_ref()).await {
+        Ok(file) => Ok(file.map(|file| SavedWork::Kept(KeptWork::File(file)))),
+        Err(error) => Err(Interruption::postponed(2, format!("{error:#}"))),
+    }
 }
 
 /// Takes the work out and saves that; returns false if another worker has the run.
 async fn note_result(run: &mut Run) -> bool {
-    take_result(run).await;
+    taking::take_result(run).await;
     if let Err(interruption) = run.claim.save().await {
         if matches!(interruption, Interruption::Disowned(_)) {
             return false;
@@ -138,220 +335,21 @@ async fn note_result(run: &mut Run) -> bool {
     true
 }
 
-/// Fetches the commits from the workspace unless that was done before; where they cannot be had,
-/// what was kept of them counts.
-pub(crate) async fn take_result(run: &mut Run) {
-    if run.claim.record.delivered.head.is_some() {
-        return;
+/// Shows the work of a run that goes on. A failure is logged: the run keeps its work.
+async fn show_unfinished(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
+    if *head == run.claim.record.planned.base.as_ref()?.commit {
+        return None;
     }
-    let title = run.claim.record.request.title.clone();
-    // A container that does not answer must not take up the time for what was kept.
-    let taken = match tokio::time::timeout(TAKING_TIME, take_out(run, &title)).await {
-        Ok(Some(head)) => Some(head),
-        Ok(None) | Err(_) => take_kept(run).await,
+    let shown = match run.reporter.item(&mut run.claim).await {
+        Ok(Some(item)) => show_work(run, head, &item).await,
+        Ok(None) => return None,
+        Err(interruption) => Err(interruption),
     };
-    run.claim.record.delivered.head = taken;
-}
-
-/// Accepts what was kept of work that cannot be taken out: its container is gone, or something in
-/// it stands in the way. What is refused of a result is refused here, too.
-async fn take_kept(run: &mut Run) -> Option<CommitId> {
-    let project = Arc::clone(&run.workspace.open.as_ref()?.project);
-    // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
-    match tokio::time::timeout(KEEPING_TIME, project.keep()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {error}"),
-        Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
-    }
-    let taken = async {
-        let files = &run.claim.record.planned.rules.files;
-        let Some(accepted) = project.take_kept(files).await? else {
-            return Ok(None);
-        };
-        confidentiality::shown_as(&run.claim, project.mirror(), accepted.head)
-            .await
-            .map(Some)
-    };
-    match taken.await {
-        Ok(head) => head,
+    match shown {
+        Ok(saved) => saved,
         Err(interruption) => {
-            tracing::warn!(task = %run.claim.lease.task, "what was kept of the work could not be taken: {interruption:?}");
+            tracing::warn!(task = %run.claim.lease.task, "the work so far could not be pushed: {interruption:?}");
             None
         }
     }
-}
-
-/// Fetches the commits from the workspace, if one is open; `message` is for what was uncommitted.
-async fn take_out(run: &mut Run, message: &str) -> Option<CommitId> {
-    // A running snapshot temporarily moves the branch back.
-    snapshots::finish_snapshot(run).await;
-    let project = Arc::clone(&run.workspace.open.as_ref()?.project);
-    let taken = async {
-        let files = &run.claim.record.planned.rules.files;
-        let accepted = project.take_back(message, files).await?;
-        confidentiality::shown_as(&run.claim, project.mirror(), accepted.head).await
-    };
-    match taken.await {
-        Ok(head) => Some(head),
-        Err(interruption) => {
-            tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {interruption:?}");
-            None
-        }
-    }
-}
-
-/// Pushes `head` to the run's own branch, or to one beside it if others pushed to that. The
-/// branch of a pull/merge request only receives finished work.
-async fn show_work(run: &mut Run, head: &CommitId) -> Option<SavedWork> {
-    let base = run.claim.record.planned.base.clone()?;
-    if *head == base.commit {
-        return None;
-    }
-    let item = run.reporter.item(&mut run.claim).await.ok()??;
-    if confidentiality::may_be_published(&run.claim, &item).is_err() {
-        return None;
-    }
-    let source = source::source_at_end(run, &item).await.ok()?;
-    let mirror = source.mirror;
-    if run.claim.record.planned.fork.is_some() || !mirror.is_of(&item.clone_url) {
-        run.claim.note(Fact::WorkKept {
-            place: "the mirror of the fork".to_owned(),
-        });
-        return Some(SavedWork::Kept(KeptWork::Mirror));
-    }
-    if !result_guard::may_be_shown(&mut run.claim, &mirror, &base.commit, head).await {
-        return None;
-    }
-    let pushable = match mirror.pushable(&run.claim.lease.run.to_string(), head).await {
-        Ok(pushable) => pushable,
-        Err(error) => {
-            tracing::warn!(task = %run.claim.lease.task, "the work so far could not be pushed: {error}");
-            return None;
-        }
-    };
-    let login = source.remote.and_then(|remote| remote.login);
-    let aside = Aside {
-        pushable,
-        login,
-        home: item.clone_url,
-    };
-    let beside = format!(
-        "{}-unfinished",
-        confidentiality::branch_of(&run.claim, &run.claim.record.request.title)
-    );
-    let own = item.change.is_none().then(|| base.head_branch.clone());
-    let last_resort = format!("{beside}-{}", run.claim.lease.run);
-    for branch in own.into_iter().chain([beside, last_resort]) {
-        match aside.put_on(&branch, &mut run.claim).await {
-            Ok(true) => return Some(SavedWork::Branch(branch)),
-            Ok(false) => {}
-            Err(interruption) => {
-                tracing::warn!(task = %run.claim.lease.task, "the work so far could not be pushed: {interruption:?}");
-                return None;
-            }
-        }
-    }
-    None
-}
-
-/// Unfinished work that is pushed to a branch of the program's own.
-struct Aside {
-    pushable: Pushable,
-    login: Option<Login>,
-    /// The clone address of the item's repository.
-    home: String,
-}
-
-impl Aside {
-    /// Pushes to this branch; returns false if it has commits of others.
-    async fn put_on(&self, branch: &str, claim: &mut Claim) -> Result<bool, Interruption> {
-        let head = self.pushable.commit();
-        let unfinished = &mut claim.record.delivered.unfinished;
-        let known = unfinished.get(branch).cloned().unwrap_or_default();
-        // Saved before the push, so that a process that takes over after a crash recognizes the
-        // branch as its own.
-        unfinished.entry(branch.to_owned()).or_default().push(head.clone());
-        claim.save().await?;
-        let on_forge = claim.on_forge.clone();
-        let fenced = fenced(on_forge.as_deref(), self.pushable.clone(), &self.home).await?;
-        match set_branch(&fenced.pushable, self.login.as_ref(), branch, &known).await {
-            Ok(()) => fenced.passed(),
-            Err(RepositoryError::Moved { .. }) => {
-                drop(fenced);
-                claim.record.delivered.unfinished.insert(branch.to_owned(), known);
-                // The branch was moved, or the claim.
-                if let Some(on_forge) = &on_forge {
-                    on_forge.confirm_now().await?;
-                }
-                return Ok(false);
-            }
-            Err(error) => return Err(error.into()),
-        }
-        claim.note(Fact::Pushed {
-            branch: branch.to_owned(),
-            commit: head.as_str().to_owned(),
-        });
-        let shown = vec![head.clone()];
-        claim.record.delivered.unfinished.insert(branch.to_owned(), shown);
-        Ok(true)
-    }
-}
-
-/// Writes the accepted commits of a run on a fork to a file among its outputs, since the mirror is
-/// removed at the end of the run.
-async fn put_into_file(claim: &mut Claim) -> Option<SavedWork> {
-    let (base, fork) = (claim.record.planned.base.clone()?, claim.record.planned.fork.clone()?);
-    let run = claim.lease.run.to_string();
-    let settings = &claim.services.settings;
-    let kept = async {
-        let Some(mirror) = Mirror::at_hand(&settings.repository, &settings.state_dir, &fork).await? else {
-            return Ok(None);
-        };
-        let accepted = mirror.kept(&run).await?.filter(|accepted| *accepted != base.commit);
-        let name = match (accepted, mirror.kept_wip(&run).await?) {
-            (Some(_), _) => "accepted",
-            (None, Some(_)) => "wip",
-            (None, None) => return Ok(None),
-        };
-        let file = claim.outputs.place(BUNDLE).await?;
-        mirror.bundle(&run, &base.commit, &file).await?;
-        Ok::<_, anyhow::Error>(Some((file, name)))
-    };
-    match kept.await {
-        Ok(file) => {
-            let (file, name) = file?;
-            claim.note(Fact::WorkKept {
-                place: file.display().to_string(),
-            });
-            // A relative path, since the location of the folder of outputs only concerns the
-            // operator.
-            let folder = claim.services.settings.outputs_dir.file_name()?.display();
-            Some(SavedWork::Kept(KeptWork::File {
-                file: format!("{folder}/{run}/{BUNDLE}"),
-                reference: format!("refs/coding-agent/{run}/{name}"),
-            }))
-        }
-        Err(error) => {
-            tracing::warn!(task = %claim.lease.task, "the work so far could not be put into a file: {error}");
-            None
-        }
-    }
-}
-
-/// Sets a branch of the program's own to a commit. The branch may be new, at one of the `known`
-/// commits, which need not be an ancestor, or at an ancestor; anything else was pushed by others
-/// and gives `Moved`.
-pub(crate) async fn set_branch(
-    pushable: &Pushable,
-    login: Option<&Login>,
-    branch: &str,
-    known: &[CommitId],
-) -> Result<(), RepositoryError> {
-    for from in known.iter().rev() {
-        match pushable.advance(login, from, branch).await {
-            Err(RepositoryError::Moved { .. }) => {}
-            ended => return ended,
-        }
-    }
-    pushable.push(login, branch).await
 }

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 
 use crate::agent::record::follow_up::Kind;
 use crate::agent::record::sections::StartedBy;
-use crate::agent::record::{Failure, KeptWork, Parked, PausedBy, Record, SavedWork};
+use crate::agent::record::{Failure, KeptWork, Parked, PausedBy, Record, SavedWork, WorkFile};
 use crate::agent::services::Settings;
 use crate::agent::text::plans;
 use crate::agent::text::refused_hosts;
@@ -100,6 +100,7 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
         .filter(|_| !state.is_final() && !state.is_set_aside());
     let mut page = Page::default();
     match parked {
+        Some(parked) if record.waiting.ended_at.is_some() => ending(&mut page, parked),
         Some(parked) => waiting(&mut page, parked, &labels.trigger),
         None if state.is_final() => {}
         None => page.heading(Line::from("🛠️ ").and(headline(state))),
@@ -167,13 +168,24 @@ fn approvals(page: &mut Page, state: State, record: &Record, settings: &Settings
 
 /// Writes the start of the progress comment of a run that waits for a remote service.
 fn waiting(page: &mut Page, parked: &Parked, trigger: &str) {
-    let until = parked.until.format("%Y-%m-%d %H:%M UTC").to_string();
-    page.heading(Line::from("⏳ Waiting until ").and(Line::figures(&until)));
-    page.said(&sentence(&parked.reason));
+    wait(page, parked);
     page.paragraph(Line::filled(
         "Then it goes on by itself, and reads what was written here meanwhile. Put the label {} on to have it go on at once.",
         [Line::code(trigger)],
     ));
+}
+
+/// Writes the start of the progress comment of a run that has ended, and whose work is brought
+/// later.
+fn ending(page: &mut Page, parked: &Parked) {
+    wait(page, parked);
+    page.own("The run has ended. Its work is brought here as soon as that can be done, and then people are told.");
+}
+
+fn wait(page: &mut Page, parked: &Parked) {
+    let until = parked.until.format("%Y-%m-%d %H:%M UTC").to_string();
+    page.heading(Line::from("⏳ Waiting until ").and(Line::figures(&until)));
+    page.said(&sentence(&parked.reason));
 }
 
 /// Returns a short description of the activity in a stage.
@@ -248,7 +260,7 @@ pub fn failed(
     let mut page = Page::default();
     page.heading("❌ This could not be done");
     page.said(&sentence(&failure.text));
-    work_so_far(&mut page, saved);
+    work_so_far(&mut page, saved, &failure.text);
     reviews::reviews(&mut page, record, settings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
@@ -263,8 +275,8 @@ pub(crate) fn new_run(trigger: &str) -> Line {
     Line::filled("To start a new run, set the label {} again.", [Line::code(trigger)])
 }
 
-/// Writes where the undelivered work is.
-pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>) {
+/// Writes where the undelivered work is. A reason that stands in `told` already is not repeated.
+pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>, told: &str) {
     let nowhere = "The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this \
                    repository.";
     match saved {
@@ -278,13 +290,31 @@ pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>) {
         Some(SavedWork::Kept(KeptWork::Mirror)) => {
             page.paragraph(Line::from(nowhere).and(" It is kept with this program, and the run goes on from it."));
         }
-        Some(SavedWork::Kept(KeptWork::File { file, reference })) => {
-            page.paragraph(Line::from(nowhere).and(Line::filled(
-                " It is kept where this program runs, in the file {}; there {} brings it into a clone of the fork.",
-                [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
-            )));
+        Some(SavedWork::Kept(KeptWork::File(file))) => {
+            page.paragraph(Line::from(nowhere).and(in_file(file)).and(" of the fork."));
+        }
+        Some(SavedWork::Unbrought { reason, file }) => {
+            let why = if told.contains(reason.as_str()) {
+                Line::default()
+            } else {
+                Line::filled(": {}", [Line::said(reason, LONGEST_REASON)])
+            };
+            let place = match file {
+                Some(file) => in_file(file).and(" of this repository."),
+                None => " Nor could it be put into a file where this program runs; its log says why.".into(),
+            };
+            let line = Line::filled("The work so far could not be brought to this repository{}.", [why]);
+            page.paragraph(line.and(place));
         }
     }
+}
+
+/// Returns the sentence about the file that has the work, up to what it can be fetched into.
+fn in_file(WorkFile { file, reference }: &WorkFile) -> Line {
+    Line::filled(
+        " It is kept where this program runs, in the file {}; there {} brings it into a clone",
+        [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
+    )
 }
 
 /// Returns the final comment of a run that is no longer wanted.

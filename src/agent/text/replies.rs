@@ -165,7 +165,7 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
             reviews::plan(&mut page, record, settings);
         }
     }
-    work_so_far(&mut page, paused.saved.as_ref());
+    work_so_far(&mut page, paused.saved.as_ref(), "");
     if !matches!(paused.by, PausedBy::Plan(_)) {
         page.small(vec![Line::figures(&spent(record, settings))]);
     }
@@ -285,7 +285,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
             [Line::said(&sentence(&denial.reason), LONGEST_OBJECTION)],
         ));
     }
-    work_so_far(&mut page, saved);
+    work_so_far(&mut page, saved, "");
     page.paragraph(new_run(trigger));
     if record.worked.turns > 0 {
         page.small(vec![Line::figures(&spent(record, settings))]);

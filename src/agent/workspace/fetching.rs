@@ -56,6 +56,12 @@ pub(crate) async fn fetch(claim: &Claim, remote: &Remote) -> Result<Mirror, Inte
         .await
 }
 
+/// Returns the mirror of a repository that this machine has, as it was fetched last.
+pub(crate) async fn at_hand(claim: &Claim, url: &str) -> Result<Option<Mirror>, RepositoryError> {
+    let settings = &claim.services.settings;
+    Mirror::at_hand(&settings.repository, &settings.state_dir, url).await
+}
+
 /// The fetch, which borrows nothing of the run.
 fn fetching(
     claim: &Claim,

@@ -17,7 +17,7 @@ use crate::agent::workspace::large_files;
 use crate::agent::workspace::set_up;
 use crate::agent::workspace::source;
 use crate::agent::workspace::submodules;
-use crate::environment::{Container, Environment, KeepResult, Purpose};
+use crate::environment::{Container, Environment, EnvironmentError, KeepResult, Purpose};
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
 use crate::rules;
@@ -201,20 +201,22 @@ async fn open_container(run: &mut Run) -> Result<Foundation, Interruption> {
     })
 }
 
-/// Returns the container of an earlier process, if it holds the whole project.
+/// Returns the container of an earlier process to work in, if it holds the whole project.
 async fn left_container(claim: &Claim) -> Result<Option<Container>, Interruption> {
-    let Some(complete) = claim
-        .record
-        .prepared
-        .container
-        .as_deref()
-        .filter(|_| is_prepared(claim))
-    else {
+    if claim.record.prepared.container.is_none() || !is_prepared(claim) {
         return Ok(None);
-    };
+    }
     let engine = claim.services.containers.engine().await?;
     engine.remove_checks(claim.lease.run).await?;
-    let left = engine.find(claim.lease.run).await?;
+    Ok(find_left(claim).await?)
+}
+
+/// Returns the container of an earlier process, if that has put the whole project into it.
+pub(crate) async fn find_left(claim: &Claim) -> Result<Option<Container>, EnvironmentError> {
+    let Some(complete) = claim.record.prepared.container.as_deref() else {
+        return Ok(None);
+    };
+    let left = claim.services.containers.engine().await?.find(claim.lease.run).await?;
     Ok(left.filter(|left| left.id() == complete))
 }
 

@@ -4,12 +4,14 @@
 //! anew, or another machine has worked on the run since.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::stream::{Stream, try_unfold};
 use serde::{Deserialize, Serialize};
-use tokio::io::AsyncReadExt;
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio_util::io::StreamReader;
 use uuid::Uuid;
 
@@ -195,6 +197,57 @@ pub(crate) async fn restore(claim: &Claim, mirror: &Mirror, on_stop: OnStop) -> 
     }
     tracing::info!(task = %claim.lease.task, "the work so far was taken from the store");
     Ok(())
+}
+
+/// Returns true if the store may have work of the run that `mirror` does not have.
+pub(crate) async fn has_more_than(claim: &Claim, mirror: Option<&Mirror>) -> bool {
+    let stored = match claim.services.store.work_of(claim.lease.run).await {
+        Ok(Some(stored)) => stored,
+        Ok(None) => return false,
+        Err(_) => return true,
+    };
+    let own = match mirror {
+        Some(mirror) => mirror.unfinished(&claim.lease.run.to_string()).await.ok().flatten(),
+        None => None,
+    };
+    match (own, label(&stored)) {
+        (Some(own), Ok(Label { work, .. })) => own.mirror != work.mirror && !own.has_commits_of(&work),
+        _ => true,
+    }
+}
+
+/// Writes the run's work from the store into a bundle of git, a file of that name among the run's
+/// outputs. Returns the file with the name of what is to be fetched from it; `None` if the store
+/// has none.
+pub(crate) async fn put_into_bundle(claim: &Claim, name: &str) -> anyhow::Result<Option<(PathBuf, &'static str)>> {
+    let (store, run) = (&claim.services.store, claim.lease.run);
+    let Some((base, stored)) = claim.record.planned.base.as_ref().zip(store.work_of(run).await?) else {
+        return Ok(None);
+    };
+    let Label { work, digest, pushed } = label(&stored)?;
+    if let Some(pushed) = pushed {
+        anyhow::bail!("it was too large for the store, and is on a branch of the forge as the commit {pushed}");
+    }
+    let head = work.bundle_head(&run.to_string(), &base.commit)?;
+    let parts = parts(store.clone(), stored, digest, Arc::default());
+    let pack = StreamReader::new(Box::pin(parts));
+    let file = claim.outputs.place(name).await?;
+    // Under its name it is whole.
+    let fresh = file.with_added_extension("new");
+    if let Err(error) = write_bundle(&fresh, &head, pack).await {
+        let _ = tokio::fs::remove_file(&fresh).await;
+        return Err(error.into());
+    }
+    tokio::fs::rename(&fresh, &file).await?;
+    let accepted = work.accepted.filter(|accepted| *accepted != base.commit);
+    Ok(Some((file, if accepted.is_some() { "accepted" } else { "wip" })))
+}
+
+async fn write_bundle(file: &Path, head: &str, mut pack: impl AsyncRead + Unpin) -> io::Result<()> {
+    let mut written = File::create(file).await?;
+    written.write_all(head.as_bytes()).await?;
+    tokio::io::copy(&mut pack, &mut written).await?;
+    written.sync_all().await
 }
 
 /// Streams the parts of a copy. It ends with an error, and sets `is_damaged`, unless all together

@@ -156,6 +156,11 @@ impl Traffic {
         self.disturbances.lock().expect("no panic holds it").push(disturbance);
     }
 
+    /// Ends all disturbances.
+    pub fn is_well_again(&self) {
+        self.disturbances.lock().expect("no panic holds it").clear();
+    }
+
     /// Lets `spared` requests to a route by, and the next `times` go wrong in any way there is.
     pub fn misbehaves(&self, route: &str, spared: usize, fault: Fault, times: usize) {
         self.disturb(Disturbance::of(route, fault).sparing(spared).times(times));

@@ -16,7 +16,7 @@ use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
-use crate::agent::stages::rescue::set_branch;
+use crate::agent::stages::rescue::pushing::set_branch;
 use crate::agent::text::comments;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;

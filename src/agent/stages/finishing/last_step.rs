@@ -1,15 +1,19 @@
 //! The last step of a run in this process, and what is saved before it.
 
+use chrono::{DateTime, Utc};
+
 use crate::agent::commands;
 use crate::agent::dialogue;
-use crate::agent::record::EndWithoutFailure;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
+use crate::agent::record::{EndWithoutFailure, Parked};
+use crate::agent::reporter::Carried;
 use crate::agent::run::Run;
 use crate::agent::stages::rescue;
 use crate::journal::fact::Fact;
-use crate::task::state::Signal;
+use crate::markdown::compose::Page;
+use crate::task::state::{Signal, State};
 
 /// Takes the last step of a run because of an order. What is noted of the order is saved with the
 /// step, and the order is removed from the store only then: removed before, a kill between the two
@@ -42,7 +46,11 @@ pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) 
 }
 
 /// Records an end that no order brought about, before anything of it is shown.
-pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) {
+///
+/// # Errors
+/// If the work on a fork cannot be put into a file now: the end has to wait for it.
+pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) -> Result<(), Parked> {
+    run.claim.record.waiting.end(Utc::now());
     if run.claim.record.ending.as_ref() != Some(&end) {
         run.claim.note(Fact::Warned {
             text: format!("stopped: {reason}"),
@@ -54,8 +62,9 @@ pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) 
     }
     if run.claim.record.planned.fork.is_some() {
         // The fork's mirror has the only copy, and is removed with the run.
-        rescue::rescue(run).await;
+        rescue::rescue(run).await?;
     }
+    Ok(())
 }
 
 /// Saves the run with its conversation. What cannot be saved is logged: the end of the work goes on
@@ -68,5 +77,22 @@ pub(super) async fn save_or_log(run: &mut Run) {
     };
     if let Err(interruption) = saved {
         tracing::error!(task = %run.claim.lease.task, "the run could not be saved: {interruption:?}");
+    }
+}
+
+/// Shows an end: in the progress comment, in one of its own, and by the label.
+pub(super) async fn show_end(run: &mut Run, state: State, text: &Page) -> Result<(), Interruption> {
+    run.reporter.show_final(&mut run.claim, state).await?;
+    run.reporter.say(&mut run.claim, "final", text).await?;
+    run.reporter.show_label(&mut run.claim, state, Carried::Unread).await
+}
+
+/// Logs why the end could not be shown. Returns the time to show it at if the forge only has to be
+/// waited for.
+pub(super) fn until_shown(run: &Run, interruption: &Interruption) -> Option<DateTime<Utc>> {
+    tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
+    match interruption {
+        Interruption::Postponed { until, .. } => Some(*until),
+        _ => None,
     }
 }

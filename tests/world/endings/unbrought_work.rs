@@ -1,0 +1,198 @@
+//! The work of a run that ends at a moment at which it cannot be brought to the forge, or that nobody
+//! works on: people find it on a branch later, or are told where it is.
+
+use std::path::Path;
+use std::process::Command;
+
+use chrono::{TimeDelta, Utc};
+use regex::Regex;
+use serde_json::json;
+
+use super::{greeting, plan, writes};
+use crate::fake::fault::{Disturbance, Fault};
+use crate::fake::github::Item;
+use crate::world::{Program, World};
+
+/// All that git asks of the repository.
+const GIT: &str = "/acme/widgets.git/**";
+
+/// Has the model write a file, and think about what comes next.
+async fn has_written(world: &World) -> (Item, Program) {
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.done("This is never heard.").holds();
+    let issue = greeting(world);
+    let mut running = world.spawn(&["run"]);
+    running.until(world, world.model.until_held(1)).await;
+    (issue, running)
+}
+
+/// Stops a run while git does not answer and the API does, and expects that its end waits.
+async fn stopped_while_git_is_down(world: &World) -> Item {
+    let (issue, running) = has_written(world).await;
+    world.github.disturb(Disturbance::of(GIT, Fault::Fails(503)).always());
+    issue.comment("alice", "/agent stop");
+    waits(world, &issue, running).await;
+    issue
+}
+
+async fn waits(world: &World, issue: &Item, running: Program) {
+    let ended = running.ended().await;
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+    let told = issue.comments_of(world.github.bot());
+    assert_eq!(told.len(), 1, "{}", issue.timeline());
+    for words in ["The work of the run cannot be brought here yet", "The run has ended."] {
+        assert!(told[0].contains(words), "{}", told[0]);
+    }
+    assert_eq!(world.containers().await, [""; 0]);
+}
+
+/// Makes the last attempt due, a day after the end was decided.
+async fn a_day_passes(world: &World) {
+    let yesterday = Utc::now() - TimeDelta::hours(24);
+    world
+        .rewrite_records(|record| record["waiting"]["ended_at"] = json!(yesterday))
+        .await;
+    world.make_everything_due().await;
+}
+
+fn expect_the_work_on_a_branch(world: &World, issue: &Item) {
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    let repository = world.github.default_repository();
+    let saved = repository.file("coding-agent/1-greet-the-reader", "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"), "{}", world.story());
+    let last = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(
+        last.contains("The work so far is on the branch `coding-agent/1-greet-the-reader`."),
+        "{last}"
+    );
+}
+
+/// Expects that people are told of a file, and that the command they are told brings the work.
+fn expect_the_work_in_a_file(world: &World, issue: &Item) {
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    let last = issue.comments_of(world.github.bot()).pop().unwrap();
+    for words in [
+        "The work so far could not be brought to this repository: ",
+        "it was tried again and again for 24 hours",
+    ] {
+        assert!(last.contains(words), "{last}");
+    }
+    let command = Regex::new("there `git fetch (\\S+) (\\S+)` brings it into a clone").unwrap();
+    let told = command.captures(&last).unwrap_or_else(|| panic!("{last}"));
+    let bundle = world.folder().join("logs").join(&told[1]);
+    let clone = tempfile::tempdir().unwrap();
+    let origin = world.github.default_repository().git();
+    git(clone.path(), &["clone", "-q", origin.path().to_str().unwrap(), "."]);
+    git(clone.path(), &["fetch", "-q", bundle.to_str().unwrap(), &told[2]]);
+    assert_eq!(git(clone.path(), &["show", "FETCH_HEAD:README.md"]), "Hello\n");
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = command.arg("-C").arg(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn an_end_waits_for_git_while_the_api_answers() {
+    let world = World::start().await.attentive();
+    let issue = stopped_while_git_is_down(&world).await;
+
+    world.github.is_well_again();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    expect_the_work_on_a_branch(&world, &issue);
+    world.model.release();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_end_waits_for_a_day_and_then_tells_which_file_has_the_work() {
+    let world = World::start().await.attentive();
+    let issue = stopped_while_git_is_down(&world).await;
+
+    a_day_passes(&world).await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    expect_the_work_in_a_file(&world, &issue);
+    world.model.release();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn another_machine_that_cannot_fetch_has_the_work_in_a_file_too() {
+    let world = World::start().await;
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.refuses("the account is closed").holds();
+    let issue = greeting(&world);
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world.github.disturb(Disturbance::of(GIT, Fault::Fails(503)).always());
+    world.model.release();
+    waits(&world, &issue, running).await;
+    // As on another machine, which only has the store.
+    std::fs::remove_dir_all(world.state_dir().join("mirrors")).unwrap();
+
+    a_day_passes(&world).await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "github:acme/widgets#1: failed\n"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    expect_the_work_in_a_file(&world, &issue);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_work_of_a_run_that_is_stopped_between_two_processes_is_on_a_branch() {
+    for is_killed in [false, true] {
+        let world = World::start().await.attentive();
+        world.model.allows_restarts();
+        let (issue, running) = has_written(&world).await;
+        if is_killed {
+            // What the model has written is in the container alone.
+            running.kill().await;
+        } else {
+            running.signal("TERM");
+            let ended = running.ended().await;
+            let interrupted = "github:acme/widgets#1: interrupted\n";
+            assert_eq!(ended.stdout, interrupted, "{ended:?}\n{}", world.story());
+        }
+        issue.comment("alice", "/agent stop");
+
+        let ended = world.run().await;
+
+        assert_eq!(
+            ended.stdout,
+            "github:acme/widgets#1: stopped\n",
+            "{ended:?}\n{}",
+            world.story()
+        );
+        expect_the_work_on_a_branch(&world, &issue);
+        world.model.release();
+        world.finish().await;
+    }
+}
