@@ -243,6 +243,41 @@ async fn words_to_a_run_at_work_and_to_a_followed_request_start_no_other() {
 }
 
 #[tokio::test]
+async fn an_assignment_before_the_end_of_a_run_could_be_shown_starts_another() {
+    let mut world = World::start().await.attentive();
+    listens(&mut world, &json!({"assignment": true}));
+    let bot = world.github.bot();
+    greets(world.model.plans(plan())).holds();
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world.github.limits("POST /repos/*/*/issues/*/labels");
+    issue.comment("alice", "/agent stop");
+    let ended = running.ended().await;
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    world.model.release();
+
+    issue.assign(&[bot]);
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    world.make_everything_due().await;
+    assert_eq!(
+        world.run().await.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{}",
+        world.story()
+    );
+    let again = json!({"command": "echo Hello again > README.md"});
+    world.model.plans(plan()).calls(COMMAND, again).done("It greets again.");
+    for _ in 0..2 {
+        runs(&world).await;
+    }
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    assert_eq!(world.github.pulls().len(), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn without_a_word_in_the_configuration_only_the_label_counts() {
     let world = World::start().await;
     let bot = world.github.bot();

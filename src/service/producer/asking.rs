@@ -16,6 +16,7 @@ use super::claiming::Entrance;
 use super::following::FOLLOWED;
 use super::{AdmitError, HISTORY_COMES, Harvest, WorkRequest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
+use crate::agent::record::Record;
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
 use crate::forge::{Comment, CommentKey, ForgeError, FoundItem, Item, ItemEvent, Reaction};
@@ -317,8 +318,8 @@ pub(super) async fn is_assigned(connected: &Connected, item: &Item) -> Result<bo
     Ok(item.assignees.iter().any(|login| login.eq_ignore_ascii_case(&bot)))
 }
 
-/// Returns the wish of whoever assigned the item to the bot's account, unless a run has begun or
-/// ended since.
+/// Returns the wish of whoever assigned the item to the bot's account, unless a run has begun, or
+/// its end was decided, since. When that was shown does not matter: it may have been late.
 async fn assignment(
     connected: &Connected,
     item: &Item,
@@ -346,9 +347,10 @@ async fn assignment(
     };
     let since = match newest {
         Some(run) => {
+            let ended = Record::read(run)?.waiting.ended_at.unwrap_or(run.updated_at);
             let forge_now = connected.forge.now(&item.task).await?;
             // Forges may count whole seconds.
-            by_its_clock(run.updated_at, Utc::now(), forge_now).trunc_subsecs(0)
+            by_its_clock(ended, Utc::now(), forge_now).trunc_subsecs(0)
         }
         None => since,
     };
