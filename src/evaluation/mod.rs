@@ -88,8 +88,8 @@ pub async fn serve(
     let (reader, writer, pumps) = frames::checked(reader, writer, MAX_REQUEST_BYTES);
     let transport =
         AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
-    let server = WithFormattedErrors(evaluations);
-    let served = match serve_server_with_ct(server, transport, stop.child_token()).await {
+    let formatted = WithFormattedErrors(evaluations);
+    let served = match serve_server_with_ct(formatted, transport, stop.child_token()).await {
         Ok(service) => service
             .waiting()
             .await

@@ -191,7 +191,7 @@ impl ClaimOnForge {
     pub(crate) async fn renew(&self) -> Result<bool, ClaimError> {
         let mut hold = self.hold.lock().await;
         let mut from = match &*hold {
-            Hold::Claim(held) => held.commit.clone(),
+            Hold::Claim(claimed) => claimed.commit.clone(),
             Hold::Nothing => return Ok(true),
             Hold::Lost => return Ok(false),
         };
@@ -217,7 +217,7 @@ impl ClaimOnForge {
     /// A forge that cannot be asked changes nothing: nobody else can claim it there either.
     pub(crate) async fn confirm(&self) -> Result<(), Interruption> {
         let until = match &*self.hold.lock().await {
-            Hold::Claim(held) => held.until,
+            Hold::Claim(claimed) => claimed.until,
             Hold::Nothing => return Ok(()),
             Hold::Lost => return Err(lost()),
         };
@@ -244,12 +244,12 @@ impl ClaimOnForge {
     /// Ends the claim: what was asked for is done, or will not be done.
     pub async fn end(&self) {
         let mut hold = self.hold.lock().await;
-        let Hold::Claim(held) = &*hold else { return };
+        let Hold::Claim(claimed) = &*hold else { return };
         let ended = async {
             let now = self.forge.now(&self.asking.task).await?;
             let text = self.text(now, true);
             let claims = self.claims().await?;
-            Ok::<_, ClaimError>(claims.set(&self.name, Some(&held.commit), &text).await?)
+            Ok::<_, ClaimError>(claims.set(&self.name, Some(&claimed.commit), &text).await?)
         };
         if let Err(error) = ended.await {
             tracing::warn!(task = %self.asking.task, "the claim could not be ended, it runs out by itself: {error}");
@@ -260,7 +260,7 @@ impl ClaimOnForge {
     async fn fence(&self, pushable: Pushable) -> Result<Fenced<'_>, Interruption> {
         let hold = self.hold.lock().await;
         let from = match &*hold {
-            Hold::Claim(held) => held.commit.clone(),
+            Hold::Claim(claimed) => claimed.commit.clone(),
             Hold::Nothing => {
                 return Ok(Fenced {
                     pushable,

@@ -310,7 +310,13 @@ async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
 
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
-    if let Err(wait) = decide(run, EndWithoutFailure::FinishedElsewhere, "another installation finished the item").await {
+    if let Err(wait) = decide(
+        run,
+        EndWithoutFailure::FinishedElsewhere,
+        "another installation finished the item",
+    )
+    .await
+    {
         save_or_log(run).await;
         return RunOutcome::Postponed(wait.until);
     }

@@ -234,7 +234,12 @@ mod tests {
         assert_eq!(said("@Bot 承認 @Bot", json!([own(0, 4), own(8, 4)])), "承認");
         let other = json!({ "index": 0, "length": 4, "type": "user", "userId": "U2", "isSelf": false });
         assert_eq!(said("@Bob /local", json!([other])), "@Bob /local");
-        for strange in [own(50, 4), own(0, 0), own(u64::MAX, u64::MAX), json!({ "isSelf": true })] {
+        for strange in [
+            own(50, 4),
+            own(0, 0),
+            own(u64::MAX, u64::MAX),
+            json!({ "isSelf": true }),
+        ] {
             assert_eq!(said("@Bot /local", json!([strange])), "@Bot /local");
         }
     }

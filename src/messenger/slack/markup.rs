@@ -134,8 +134,15 @@ mod tests {
         let blocks = body["blocks"].as_array().unwrap();
         let (buttons, sections) = blocks.split_last().unwrap();
         assert_eq!(buttons["type"], "actions");
-        let sections: Vec<&str> = sections.iter().filter_map(|block| block["text"]["text"].as_str()).collect();
-        assert!(sections.iter().all(|section| section.chars().count() <= LONGEST_SECTION));
+        let sections: Vec<&str> = sections
+            .iter()
+            .filter_map(|block| block["text"]["text"].as_str())
+            .collect();
+        assert!(
+            sections
+                .iter()
+                .all(|section| section.chars().count() <= LONGEST_SECTION)
+        );
         assert_eq!(sections.join("\n").matches("a &amp; b").count(), 400);
         // Without buttons the text itself is shown.
         let body = message(&Redactor::new(&[]).clean(&text), &Words::default());

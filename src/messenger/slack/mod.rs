@@ -186,7 +186,10 @@ impl Slack {
                 metadata["event_type"] == OWN && metadata["event_payload"]["id"] == id.as_str()
             };
             // The newest one: what could not be changed was said anew.
-            let found = messages.iter().filter(is_it).filter_map(|message| message["ts"].as_str());
+            let found = messages
+                .iter()
+                .filter(is_it)
+                .filter_map(|message| message["ts"].as_str());
             if let Some(newest) = found.max() {
                 return Ok(Some(newest.to_owned()));
             }

@@ -129,10 +129,10 @@ impl Service {
         if followed.contains(&found.task) {
             return Ok(Heard::ByItsRun);
         }
-        let Some(wished) = self.wishes_on(connected, &found.task, since, looked).await? else {
+        let Some(heard) = self.wishes_on(connected, &found.task, since, looked).await? else {
             return Ok(Heard::ByItsRun);
         };
-        if wished.1.is_empty() {
+        if heard.1.is_empty() {
             return Ok(Heard::All(None));
         }
         // Only now, because the forge may have to be asked.
@@ -140,12 +140,12 @@ impl Service {
         if followed.contains(&known.task) {
             return Ok(Heard::ByItsRun);
         }
-        let wished = if known.task == found.task {
-            Some(wished)
+        let heard = if known.task == found.task {
+            Some(heard)
         } else {
             self.wishes_on(connected, &known.task, since, looked).await?
         };
-        let Some((item, wishes)) = wished else {
+        let Some((item, wishes)) = heard else {
             return Ok(Heard::ByItsRun);
         };
         let task = &known.task;

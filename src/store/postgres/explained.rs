@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
@@ -44,7 +45,7 @@ pub(super) fn failed(store: &str, error: sqlx::Error) -> StoreError {
 pub(super) fn at_migrating(store: &str, error: MigrateError) -> StoreError {
     let reason = match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            let code = error.as_database_error().and_then(|said| said.code());
+            let code = error.as_database_error().and_then(DatabaseError::code);
             match code.map(Cow::into_owned).as_deref() {
                 Some("57014") => format!(
                     "the server has cancelled a step that brings its tables up to date ({error}); see there what holds \

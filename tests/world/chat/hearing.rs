@@ -38,7 +38,8 @@ impl Held {
             held.hold.display()
         );
         world.configure(|config| {
-            config["chat"]["ops"] = json!({ "status": { "command": ["sh", "-c", script], "description": "how it is" } });
+            config["chat"]["ops"] =
+                json!({ "status": { "command": ["sh", "-c", script], "description": "how it is" } });
         });
         held
     }

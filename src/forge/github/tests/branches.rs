@@ -30,7 +30,7 @@ async fn a_branch_is_protected_by_what_keeps_pushes_from_it() {
     };
     let rules = |kinds: &[&str]| {
         let rules = kinds.iter().map(|kind| json!({"type": kind, "ruleset_id": 1}));
-        Some(Value::from_iter(rules))
+        Some(rules.collect::<Value>())
     };
     let on_all = ["required_signatures", "non_fast_forward", "commit_message_pattern"];
     for (shown, laid, expected) in [
