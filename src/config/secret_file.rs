@@ -29,6 +29,8 @@ pub(super) const SECRETS: [(&[&str], &str); 15] = [
     (&["chat", "line"], "channel_access_token"),
     (&["store"], "password"),
 ];
+/// Sections whose entries, under names that the user chooses, are programs with variables.
+const NAMED_PROGRAMS: [[&str; 2]; 2] = [["llm", "models"], ["chat", "ops"]];
 /// Stands in a path for each entry of a section whose names the user chooses.
 pub(super) const ANY: &str = "*";
 const ENDING: &str = "_file";
@@ -37,7 +39,7 @@ const LARGEST_FILE: u64 = 64 * 1024;
 impl Config {
     /// Returns the secrets that the redactor removes from texts.
     ///
-    /// An MCP server's variables are included only if their names suggest a secret: to blot out
+    /// The variables of programs are included only if their names suggest a secret: to blot out
     /// each `HOME=/root` would make every text unreadable.
     pub fn secrets(&self) -> Vec<SecretString> {
         let github = self.github.entries.iter().map(|host| &host.token);
@@ -53,7 +55,8 @@ impl Config {
         let headers = of_models.chain(&self.traces.headers);
         let of_servers = self.mcp_servers.iter().flat_map(|server| &server.env);
         let of_programs = self.llm.models.values().flat_map(|model| &model.env);
-        let variables = of_servers.chain(of_programs);
+        let of_operations = self.chat.ops.values().flat_map(|command| &command.env);
+        let variables = of_servers.chain(of_programs).chain(of_operations);
         tokens
             .chain(keys)
             .chain(named)
@@ -81,8 +84,8 @@ pub(super) fn named(value: &Value, folder: &Path) -> Vec<PathBuf> {
             .filter_map(|place| value.pointer(&pointer(&place)));
         sections.filter_map(move |section| section.get(format!("{key}{ENDING}"))?.as_str())
     });
-    let variables = servers(value).flatten();
-    let in_servers = variables.filter_map(|(name, file)| file.as_str().filter(|_| name.ends_with(ENDING)));
+    let variables = variables_of_programs(value).flatten();
+    let in_variables = variables.filter_map(|(name, file)| file.as_str().filter(|_| name.ends_with(ENDING)));
     let apps = places(value, &["github"]);
     let of_app = apps.iter().filter_map(|place| {
         value
@@ -90,7 +93,7 @@ pub(super) fn named(value: &Value, folder: &Path) -> Vec<PathBuf> {
             .pointer("/app/private_key_file")?
             .as_str()
     });
-    let named = in_sections.chain(in_servers).chain(of_app);
+    let named = in_sections.chain(in_variables).chain(of_app);
     named.map(|file| folder.join(file)).collect()
 }
 
@@ -107,7 +110,7 @@ pub(super) fn is_in_text(value: &Value) -> bool {
         sections.any(|section| section.get(key).is_some_and(is_written))
     });
     in_sections
-        || servers(value)
+        || variables_of_programs(value)
             .flatten()
             .any(|(name, value)| speaks_of_a_secret(name) && !name.ends_with(ENDING) && is_written(value))
 }
@@ -167,15 +170,16 @@ fn pointer(path: &[String]) -> String {
     format!("/{}", path.join("/"))
 }
 
-/// Returns the variables of each tool server, and of each program that answers for a model.
-fn servers(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
+/// Returns the variables of each program of the operator's that is started here: tool servers,
+/// programs that answer for a model, and commands of the chat.
+fn variables_of_programs(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
     let servers = value.get("mcp_servers").and_then(Value::as_array);
-    let programs = value.pointer("/llm/models").and_then(Value::as_object);
-    let programs = programs.into_iter().flat_map(Map::values);
+    let sections = NAMED_PROGRAMS.into_iter();
+    let named = sections.filter_map(move |[first, second]| value.pointer(&format!("/{first}/{second}"))?.as_object());
     servers
         .into_iter()
         .flatten()
-        .chain(programs)
+        .chain(named.flat_map(Map::values))
         .filter_map(|program| program.get("env")?.as_object())
 }
 
@@ -203,10 +207,13 @@ pub(super) fn read_all(value: &mut Value, folder: &Path, faults: &mut Faults) {
         let path = ["mcp_servers".to_owned(), index.to_string(), "env".to_owned()];
         read_variables(server, &path, folder, faults);
     }
-    let programs = value.pointer_mut("/llm/models").and_then(Value::as_object_mut);
-    for (name, program) in programs.into_iter().flatten() {
-        let path = ["llm", "models", name, "env"].map(str::to_owned);
-        read_variables(program, &path, folder, faults);
+    for [first, second] in NAMED_PROGRAMS {
+        let programs = value.pointer_mut(&format!("/{first}/{second}"));
+        let programs = programs.and_then(Value::as_object_mut);
+        for (name, program) in programs.into_iter().flatten() {
+            let path = [first, second, name.as_str(), "env"].map(str::to_owned);
+            read_variables(program, &path, folder, faults);
+        }
     }
 }
 

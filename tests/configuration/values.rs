@@ -64,6 +64,37 @@ fn secrets_are_read_from_files_beside_the_configuration() {
 }
 
 #[test]
+fn variables_of_commands_of_the_chat_hold_secrets_as_those_of_other_programs() {
+    let github = "task_sources: [github]\ngithub: {token: '${T}', repositories: [a/b]}\n";
+    let with = |variables: &str| {
+        let ops = format!("chat: {{ops: {{disk: {{command: [df], env: {{{variables}}}}}}}}}\n");
+        Given::file(&format!("{github}{ops}"))
+            .with("T", "a-token")
+            .and("ops.txt", "a-token-of-ops\n")
+    };
+    for variables in ["API_TOKEN_file: ops.txt, LANG: C", "API_TOKEN: a-token-of-ops, LANG: C"] {
+        let given = with(variables);
+        let config = given.loads();
+        let env = &config.chat.ops["disk"].env;
+        let names: Vec<&String> = env.keys().collect();
+        assert_eq!(names, ["API_TOKEN", "LANG"], "{variables}");
+        let secrets: Vec<_> = config
+            .secrets()
+            .iter()
+            .map(|secret| secret.expose_secret().to_owned())
+            .collect();
+        assert_eq!(secrets, ["a-token", "a-token-of-ops"], "{variables}");
+        let file = if variables.contains("_file") { "ops.txt" } else { "config.yaml" };
+        assert_eq!(config.secret_files, [given.folder.path().join(file)], "{variables}");
+    }
+    let faults = with("API_TOKEN_file: gone.txt").faults();
+    assert!(
+        faults.contains("chat.ops.disk.env.API_TOKEN_file: the file gone.txt"),
+        "{faults}"
+    );
+}
+
+#[test]
 fn an_app_and_a_token_exclude_each_other_and_the_key_must_be_there() {
     let given = Given::file(
         "task_sources: [github]\ngithub:\n  repositories: [a/b]\n  app: {id: 1, private_key_file: k.pem}\n",

@@ -49,6 +49,35 @@ async fn a_conversation_is_forgotten_with_the_task_that_it_asked_for() {
 }
 
 #[tokio::test]
+async fn the_secrets_of_a_command_are_neither_said_nor_kept_nor_sent_to_a_model() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let secret = "a-token-of-the-operations-17";
+    world.keeps("ops-token.txt", secret);
+    world.configure(|config| {
+        let script = "echo it is well with $API_TOKEN";
+        config["chat"]["ops"] = json!({
+            "status": { "command": ["sh", "-c", script], "env": { "API_TOKEN_file": "ops-token.txt" } },
+        });
+    });
+    world.model.forbids(secret);
+    world.model.goes_on_for_another();
+    world.model.says("All is well.");
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/ops status");
+    program
+        .until(&world, async { drop(slack.until_said("it is well with [redacted").await) })
+        .await;
+    slack.replies(ALICE, &thread, "/chat and now?");
+    program
+        .until(&world, async { drop(slack.until_said("All is well.").await) })
+        .await;
+    assert!(slack.texts().iter().all(|text| !text.contains(secret)));
+    assert_eq!(files_with(&world, secret), "", "{}", world.story());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn a_server_that_is_down_is_restarted_before_a_message_and_whoever_asked_is_told() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
