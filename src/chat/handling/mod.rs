@@ -88,7 +88,8 @@ impl<'a> Handling<'a> {
             said.push(self.words(Phrase::Announced(last)));
         }
         self.session.route = Some(last);
-        self.session.remember(true, &answer);
+        // The words of a program that failed, or of a server, hold whatever they hold.
+        self.session.remember(true, self.desk.service.clean(&answer).as_str());
         said.push(answer);
         said.retain(|part| !part.is_empty());
         self.note_end();

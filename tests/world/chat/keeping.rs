@@ -78,6 +78,32 @@ async fn the_secrets_of_a_command_are_neither_said_nor_kept_nor_sent_to_a_model(
 }
 
 #[tokio::test]
+async fn what_a_command_says_as_it_fails_is_remembered_without_secrets() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let secret = "ghp_zyxwvutsrqponmlkjihgfedcba9876543210";
+    let token = world.keeps("leaks.txt", &format!("no access with {secret}\n"));
+    world.configure(|config| {
+        let script = format!("cat {token} >&2; exit 1");
+        config["chat"]["ops"] = json!({ "status": { "command": ["sh", "-c", script] } });
+    });
+    world.model.forbids(secret);
+    world.model.goes_on_for_another();
+    world.model.says("It has no access.");
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/ops status");
+    program
+        .until(&world, async { drop(slack.until_said("no access with [redacted").await) })
+        .await;
+    slack.replies(ALICE, &thread, "/chat why?");
+    program
+        .until(&world, async { drop(slack.until_said("It has no access.").await) })
+        .await;
+    assert_eq!(files_with(&world, secret), "", "{}", world.story());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn a_server_that_is_down_is_restarted_before_a_message_and_whoever_asked_is_told() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
