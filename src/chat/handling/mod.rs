@@ -1,6 +1,7 @@
 //! One message, from its route to its answer.
 
-mod noting;
+mod noting; // facts about the message
+mod reading; // workers that look at a repository
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +10,6 @@ use noting::Told;
 use super::desk::Desk;
 use super::phrases::Phrase;
 use super::routes::asking::{self, Order};
-use super::routes::evidence::Evidence;
-use super::routes::looking::{self, View};
 use super::routes::operating;
 use super::routes::talking::{self, Said};
 use super::session::Session;
@@ -22,7 +21,7 @@ use crate::routing::Route;
 use crate::routing::classifier::{self, Fault};
 use crate::routing::decision::{self, Decision, Doubt, Incoming as Message, Step, is_announced};
 use crate::routing::flow::{Flow, Next, StopReason};
-use crate::routing::worker::{self, WorkerOutput};
+use crate::routing::worker;
 use crate::store::StoreError;
 
 /// A message that is being answered.
@@ -230,111 +229,6 @@ impl<'a> Handling<'a> {
         }
     }
 
-    /// Has a worker look at the repository, and the chat model tell what it found.
-    async fn look(&mut self, route: Route, request: &str) -> (String, Option<(Route, String)>) {
-        let order = match self.order(request).await {
-            Ok(order) => order,
-            Err(told) => return (told, None),
-        };
-        // Getting the repository has bounds of its own, and what was fetched once is there.
-        let before = Instant::now();
-        let view = match looking::view(self.desk, &order).await {
-            Ok(view) => view,
-            Err(reason) => {
-                self.worker_failed(route, &reason);
-                return (self.words(Phrase::CannotNow(&reason)), None);
-            }
-        };
-        self.apart += before.elapsed();
-        let mut found = Vec::new();
-        let mut evidence = Evidence::default();
-        loop {
-            let output = self.worker(&view, route, &order.request, &found).await;
-            let used = self.used();
-            let next = self.flow.after(route, output.as_ref(), used);
-            if let Some(output) = &output {
-                let doubts = match evidence.check(&view, output).await {
-                    Ok(doubts) => doubts,
-                    Err(error) => {
-                        tracing::warn!("the places of an answer could not be looked up: {error}");
-                        String::new()
-                    }
-                };
-                found.push(written(output) + &doubts);
-            }
-            self.told.output = output;
-            let end = match next {
-                Next::Again => continue,
-                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, order.request))),
-                Next::Answer => String::new(),
-                Next::Stop(reason) => self.stopped(reason, ""),
-            };
-            if found.is_empty() {
-                return (end, None);
-            }
-            let places = evidence.in_words(self.session.is_japanese);
-            return self
-                .tell(route, &order.request, &found.join("\n\n"), [places, end])
-                .await;
-        }
-    }
-
-    /// Has one worker look, within the time that is left.
-    async fn worker(&mut self, view: &View, route: Route, request: &str, found: &[String]) -> Option<WorkerOutput> {
-        let begun = self.millis();
-        let limit = self.desk.service.config().chat.routing.limits().max_millis;
-        let left = Duration::from_millis(limit.saturating_sub(self.used()));
-        let asked = looking::WorkerRequest {
-            incoming: self.incoming,
-            session: self.session,
-            route,
-            request,
-            before: found,
-            answer_from: Instant::now() + left * 2 / 3,
-        };
-        let looked = tokio::time::timeout(left, looking::look(self.desk, view, &asked)).await;
-        match looked {
-            Ok(Ok(output)) => {
-                self.worker_succeeded(route, &output, self.millis() - begun);
-                return Some(output);
-            }
-            Ok(Err(reason)) => self.worker_failed(route, &reason),
-            Err(_) => self.worker_failed(route, &format!("it was not ready within {limit} ms (max_millis)")),
-        }
-        None
-    }
-
-    /// Has the chat model say what was found, and adds the places that it rests on and why it ended
-    /// early, if it did. Where the chat model cannot be asked, the worker's own words are not shown
-    /// in its place.
-    async fn tell(
-        &mut self,
-        route: Route,
-        request: &str,
-        found: &str,
-        [places, end]: [String; 2],
-    ) -> (String, Option<(Route, String)>) {
-        let session = self.without_last();
-        let said = match talking::tell(self.desk, &session, request, found).await {
-            Ok(said) => said,
-            Err(error) => {
-                self.told.error = error;
-                return (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None);
-            }
-        };
-        let (proposal, text) = worker::proposal(&said);
-        let (proposal, millis) = (proposal.filter(|_| end.is_empty()), self.used());
-        let next = proposal.map(|proposal| (self.flow.proposed(&proposal, route, millis), proposal.reason));
-        let end = match next {
-            Some((Next::Reroute(other), reason)) => return (reason, Some((other, request.to_owned()))),
-            Some((Next::Stop(reason), _)) => self.stopped(reason, ""),
-            _ => end,
-        };
-        let mut parts = vec![text, places, end];
-        parts.retain(|part| !part.is_empty());
-        (parts.join("\n\n"), None)
-    }
-
     /// Returns the session without the message that is being answered.
     fn without_last(&self) -> Session {
         let mut session = self.session.clone();
@@ -357,20 +251,4 @@ impl<'a> Handling<'a> {
         };
         format!("{text}\n\n{told}").trim().to_owned()
     }
-}
-
-/// Returns a worker's answer as the chat model reads it.
-fn written(output: &WorkerOutput) -> String {
-    let list = |title: &str, entries: &[String]| match entries {
-        [] => String::new(),
-        entries => format!("\n{title}:\n- {}", entries.join("\n- ")),
-    };
-    format!(
-        "{}{}{}\n(confidence {} %, risk {})",
-        output.result,
-        list("Next actions", &output.next_actions),
-        list("Questions for the person", &output.questions_for_user),
-        output.confidence,
-        output.risk.as_str(),
-    )
 }
