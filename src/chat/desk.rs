@@ -15,10 +15,7 @@ use crate::routing::Route;
 use crate::service::Service;
 use crate::store::{Store, StoreError};
 
-use super::session::Session;
-
-/// The rule that keeps a conversation on near models, for people.
-const NEAR_ONLY: &str = "the conversation is set to /local";
+use super::session::{NEAR_ONLY, Session};
 
 /// The state and the connections that the handling of all messages shares.
 pub(super) struct Desk {
@@ -68,15 +65,13 @@ impl Desk {
             .unwrap_or_default())
     }
 
-    /// Returns the model of a role, for what may be said of `repository`.
-    pub(super) fn model(&self, role: Role, near_only: bool, repository: Option<&str>) -> Model {
+    /// Returns the model of a role, for what a conversation remembers and what may be said of
+    /// `repository`.
+    pub(super) fn model(&self, role: Role, session: &Session, repository: Option<&str>) -> Model {
         let models = self.service.models();
-        let demand = if near_only {
-            Some(NEAR_ONLY.to_owned())
-        } else {
-            repository.and_then(|repository| models.local_only_rule(Some(repository), &[]))
-        };
-        models.of(role, demand.as_deref())
+        let rule = session.near_rule().map(str::to_owned);
+        let rule = rule.or_else(|| models.local_only_rule(Some(repository?), &[]));
+        models.of(role, rule.as_deref())
     }
 
     /// Has the server of a model load it, where the configuration has that done; the error says why

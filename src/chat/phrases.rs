@@ -8,6 +8,8 @@ pub(super) enum Phrase<'a> {
     Announced(Route),
     NearOnly,
     Anywhere,
+    /// The same, where there was something that no model elsewhere may read.
+    Forgotten,
     /// The route's models are elsewhere.
     Refused(Route),
     NotLinked,
@@ -55,9 +57,13 @@ impl Phrase<'_> {
             Self::Announced(route) => format!("_Now: {route}_"),
             Self::NearOnly => "From now on only models on our own machines are asked here. `/cloud` ends that.".to_owned(),
             Self::Anywhere => "Models elsewhere may be asked again.".to_owned(),
+            Self::Forgotten => {
+                "Models elsewhere may be asked again. What was said here before is forgotten, so that they do not read it."
+                    .to_owned()
+            }
             Self::Refused(route) => format!(
                 "{route} needs a model that is not on our own machines, and this conversation is set to `/local`. Nothing was \
-                 sent. Write `/cloud` on a line of its own if it may be."
+                 sent. Write `/cloud` on a line of its own if it may be, and ask again."
             ),
             Self::NotLinked => {
                 "Your account here is linked to no account of a forge, so we can only talk. Whoever runs me can link it in \
@@ -130,8 +136,11 @@ impl Phrase<'_> {
             Self::Announced(route) => format!("_ここからは{route}です_"),
             Self::NearOnly => "ここでは手元のモデルだけを使います。`/cloud` で解除できます。".to_owned(),
             Self::Anywhere => "外部のモデルも使えるようにしました。".to_owned(),
+            Self::Forgotten => {
+                "外部のモデルも使えるようにしました。外部に送られないよう、ここまでの会話は忘れました。".to_owned()
+            }
             Self::Refused(route) => format!(
-                "{route}には外部のモデルが必要ですが、この会話は `/local` です。何も送っていません。送ってよければ `/cloud` と書いてください。"
+                "{route}には外部のモデルが必要ですが、この会話は `/local` です。何も送っていません。送ってよければ `/cloud` と書いて、もう一度依頼してください。"
             ),
             Self::NotLinked => {
                 "あなたのアカウントはフォージのアカウントと結び付けられていないため、会話だけができます。管理者が `allowed_users` で設定できます。"

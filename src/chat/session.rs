@@ -10,6 +10,8 @@ const MOST: usize = 12;
 const LONGEST: usize = 2_000;
 /// Number of messages after a picture with which it is shown again.
 const PICTURE_FOR: u8 = 3;
+/// The rule that `/local` sets, for people.
+pub(super) const NEAR_ONLY: &str = "the conversation is set to /local";
 /// The text that stands for a message of nothing but pictures.
 pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 
@@ -36,6 +38,26 @@ pub(super) struct Remembered {
 }
 
 impl Session {
+    /// Returns the rule that keeps the conversation on near models, if one does.
+    pub(super) fn near_rule(&self) -> Option<&str> {
+        self.near_only.then_some(NEAR_ONLY)
+    }
+
+    /// Lets models elsewhere be asked again. Where they were not asked, what the conversation
+    /// remembers was said in confidence, so it is forgotten, but for `attached`, the pictures of the
+    /// message that says so. Returns whether anything was forgotten.
+    pub(super) fn open(&mut self, attached: &[Attached]) -> bool {
+        if self.near_rule().is_none() {
+            return false;
+        }
+        self.near_only = false;
+        let is_shown_else = attached.is_empty() && !self.pictures.is_empty();
+        let is_forgotten = is_shown_else || !self.memory.is_empty();
+        self.memory.clear();
+        self.pictures = attached.to_vec();
+        is_forgotten
+    }
+
     /// Takes up the pictures of a message. Those of one before are shown a little longer: in LINE a
     /// picture is a message by itself, and the question about it is the next.
     pub(super) fn see(&mut self, attached: &[Attached]) {
@@ -103,6 +125,39 @@ mod tests {
         session.see(&[picture("b")]);
         session.see(&[picture("c")]);
         assert_eq!(session.pictures, [picture("c")]);
+    }
+
+    #[test]
+    fn what_was_said_in_confidence_is_forgotten_before_models_elsewhere_are_asked() {
+        let picture = |name: &str| Attached {
+            name: name.to_owned(),
+            place: "1".to_owned(),
+        };
+        let said = |near_only| {
+            let mut session = Session {
+                near_only,
+                ..Session::default()
+            };
+            session.see(&[picture("a")]);
+            session.remember_message("a word", &[picture("a")]);
+            session
+        };
+        let mut open = said(false);
+        assert!(!open.open(&[]));
+        assert_eq!(open, said(false), "they knew it before");
+        let mut near = said(true);
+        assert!(near.open(&[]) && near.near_rule().is_none());
+        assert!(near.memory.is_empty() && near.pictures.is_empty());
+        let mut near = said(true);
+        near.see(&[picture("b")]);
+        assert!(near.open(&[picture("b")]));
+        assert_eq!(near.pictures, [picture("b")], "it came with the message");
+        let mut empty = Session {
+            near_only: true,
+            ..Session::default()
+        };
+        assert!(!empty.open(&[]), "there is nothing to forget");
+        assert!(!empty.near_only);
     }
 
     #[test]

@@ -61,6 +61,16 @@ pub fn read(text: &str) -> Option<Commanded> {
     })
 }
 
+/// Returns what a message says of the models of its conversation: true where only near ones are
+/// asked from now on, false where others may be again.
+pub fn nearness(text: &str) -> Option<bool> {
+    match read(text)?.wish {
+        Wish::NearOnly => Some(true),
+        Wish::Anywhere => Some(false),
+        Wish::Route(_) => None,
+    }
+}
+
 /// Returns the name at the beginning of what follows `/code` that is one of `models`, and the rest.
 pub fn named_model<'rest>(rest: &'rest str, models: &[String]) -> (Option<String>, &'rest str) {
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -114,6 +124,20 @@ mod tests {
             route("> /plan a\n/code b"),
             Some((Wish::Route(Route::Code), "> /plan a\nb".to_owned()))
         );
+    }
+
+    #[test]
+    fn a_message_says_which_models_are_asked() {
+        for (text, expected) in [
+            ("/local", Some(true)),
+            ("/local what is this", Some(true)),
+            ("what is this\n/cloud", Some(false)),
+            ("/code fix it\n/cloud", None),
+            ("> /cloud", None),
+            ("what does /cloud do", None),
+        ] {
+            assert_eq!(nearness(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod hearing;
 mod keeping;
 mod kills;
 mod loops;
+mod near;
 mod outbox;
 mod people_in_line;
 mod pictures;

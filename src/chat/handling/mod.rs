@@ -19,6 +19,7 @@ use crate::llm::config::role::Role;
 use crate::messenger::place::{Incoming, Messenger};
 use crate::routing::Route;
 use crate::routing::classifier::{self, Fault};
+use crate::routing::command;
 use crate::routing::decision::{self, Decision, Doubt, Incoming as Message, Step, is_announced};
 use crate::routing::flow::{Flow, Next, StopReason};
 use crate::routing::worker;
@@ -54,24 +55,14 @@ impl<'a> Handling<'a> {
 
     /// Returns what is said to the person.
     pub(super) async fn handle(&mut self, text: &str) -> Result<String, StoreError> {
-        let was_near = self.session.near_only;
+        // Before a model is asked about it: what it says of models holds for itself, too.
+        let mut said = self.settle(text);
         let decision = self.decide(text).await;
         self.note_decision(&decision);
-        self.session.near_only = decision.near_only;
         self.session
             .remember_message(&decision.request, &self.incoming.attached);
         self.told.initial = Some(decision.route);
         self.model.clone_from(&decision.model);
-        let mut said = Vec::new();
-        let is_setting = matches!(decision.evidence.first().map(String::as_str), Some("/local" | "/cloud"));
-        if decision.near_only != was_near || is_setting {
-            let phrase = if decision.near_only {
-                Phrase::NearOnly
-            } else {
-                Phrase::Anywhere
-            };
-            said.push(self.words(phrase));
-        }
         let before = self.session.route;
         let answer = if decision.is_refused {
             self.told.last = Some(decision.route);
@@ -93,6 +84,21 @@ impl<'a> Handling<'a> {
         said.retain(|part| !part.is_empty());
         self.note_end();
         Ok(said.join("\n\n"))
+    }
+
+    /// Takes up what a message says of the models of its conversation; returns what the person is
+    /// told of that.
+    fn settle(&mut self, text: &str) -> Vec<String> {
+        let phrase = match command::nearness(text) {
+            None => return Vec::new(),
+            Some(true) => {
+                self.session.near_only = true;
+                Phrase::NearOnly
+            }
+            Some(false) if self.session.open(&self.incoming.attached) => Phrase::Forgotten,
+            Some(false) => Phrase::Anywhere,
+        };
+        vec![self.words(phrase)]
     }
 
     fn words(&self, phrase: Phrase<'_>) -> String {
@@ -129,7 +135,7 @@ impl<'a> Handling<'a> {
             Step::Unsure(unsure) if unsure.request.is_empty() => return unsure.fallback(),
             Step::Unsure(unsure) => unsure,
         };
-        let asked = talking::classify(self.desk, self.session.near_only, classifier::PROMPT, &unsure.request).await;
+        let asked = talking::classify(self.desk, self.session, classifier::PROMPT, &unsure.request).await;
         let read = match asked {
             Ok(answer) => classifier::read(&answer),
             Err(error) => Err(Fault::NoAnswer(error)),

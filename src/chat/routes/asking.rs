@@ -130,8 +130,10 @@ pub(in crate::chat) async fn open(
 fn models(desk: &Desk, repository: &str, named: Option<&str>) -> Vec<(Model, Role)> {
     let path = repository.split_once(':').map_or(repository, |(_, path)| path);
     let of = |role| {
-        let named = named.and_then(|name| desk.service.models().named(name, role, None));
-        let model = named.unwrap_or_else(|| desk.model(role, false, Some(path)));
+        let rule = desk.service.models().local_only_rule(Some(path), &[]);
+        let named = named.and_then(|name| desk.service.models().named(name, role, rule.as_deref()));
+        // The run is asked as every other: it knows nothing of the conversation.
+        let model = named.unwrap_or_else(|| desk.model(role, &Session::default(), Some(path)));
         (model, role)
     };
     vec![of(Role::Planner), of(Role::Worker)]

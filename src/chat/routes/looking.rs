@@ -139,7 +139,7 @@ pub(in crate::chat) async fn look(desk: &Desk, view: &View, asked: &WorkerReques
         before,
         answer_from,
     } = *asked;
-    let model = desk.model(Role::Planner, session.near_only, Some(&view.path));
+    let model = desk.model(Role::Planner, session, Some(&view.path));
     desk.make_ready(&model).await?;
     let sight = pictures::sight(desk, incoming, &session.pictures, &model, Role::Planner).await;
     let beginning = Beginning {

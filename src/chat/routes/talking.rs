@@ -47,7 +47,7 @@ pub(in crate::chat) async fn talk(
     session: &Session,
     text: &str,
 ) -> Result<Said, String> {
-    let model = desk.model(Role::Chat, session.near_only, None);
+    let model = desk.model(Role::Chat, session, None);
     desk.make_ready(&model).await?;
     let sight = pictures::sight(desk, incoming, &session.pictures, &model, Role::Chat).await;
     let text = if text.trim().is_empty() { WORDLESS } else { text };
@@ -66,7 +66,7 @@ pub(in crate::chat) async fn talk(
 
 /// Asks the chat model to tell a person what a worker found.
 pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str) -> Result<String, String> {
-    let model = desk.model(Role::Chat, session.near_only, None);
+    let model = desk.model(Role::Chat, session, None);
     desk.make_ready(&model).await?;
     let mut dialogue = Dialogue::begin(desk, model, beginning(desk, session, Tools::default())).await;
     let asked = format!(
@@ -83,11 +83,11 @@ pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, fo
 /// Asks the classifier about a message.
 pub(in crate::chat) async fn classify(
     desk: &Desk,
-    near_only: bool,
+    session: &Session,
     prompt: &str,
     text: &str,
 ) -> Result<String, String> {
-    let model = desk.model(Role::Classifier, near_only, None);
+    let model = desk.model(Role::Classifier, session, None);
     desk.make_ready(&model).await?;
     let beginning = Beginning {
         system: prompt.to_owned(),
