@@ -68,10 +68,24 @@ impl Desk {
     /// Returns the model of a role, for what a conversation remembers and what may be said of
     /// `repository`.
     pub(super) fn model(&self, role: Role, session: &Session, repository: Option<&str>) -> Model {
-        let models = self.service.models();
         let rule = session.near_rule().map(str::to_owned);
-        let rule = rule.or_else(|| models.local_only_rule(Some(repository?), &[]));
-        models.of(role, rule.as_deref())
+        let rule = rule.or_else(|| self.rule(repository?));
+        self.service.models().of(role, rule.as_deref())
+    }
+
+    /// Returns the rule that keeps what is said of a repository on near models; `None` where there
+    /// is none, or where everything is kept there, which every model is held to anyway.
+    pub(super) fn rule(&self, repository: &str) -> Option<String> {
+        let models = self.service.models();
+        let is_for_all = models.local_only_rule(None, &[]).is_some();
+        models.local_only_rule(Some(repository), &[]).filter(|_| !is_for_all)
+    }
+
+    /// Tells whether what people say goes to a model elsewhere, where nothing keeps it near.
+    pub(super) fn talks_far(&self) -> bool {
+        let models = self.service.models();
+        let is_far = |role: Role| !models.of(role, None).is_near();
+        is_far(Role::Chat) || is_far(Role::Classifier)
     }
 
     /// Has the server of a model load it, where the configuration has that done; the error says why

@@ -10,6 +10,8 @@ pub(super) enum Phrase<'a> {
     Anywhere,
     /// The same, where there was something that no model elsewhere may read.
     Forgotten,
+    /// Only near models are asked from now on, because of a repository.
+    Confidential,
     /// The route's models are elsewhere.
     Refused(Route),
     NotLinked,
@@ -21,6 +23,8 @@ pub(super) enum Phrase<'a> {
     CannotNow(&'a str),
     NoAnswer(&'a str),
     NoModel,
+    /// Where only near ones may be asked.
+    NoNearModel,
     OpsList(&'a str),
     OpsUnknown(&'a str),
     OpsInterrupted(&'a str),
@@ -61,6 +65,11 @@ impl Phrase<'_> {
                 "Models elsewhere may be asked again. What was said here before is forgotten, so that they do not read it."
                     .to_owned()
             }
+            Self::Confidential => {
+                "This is about a confidential repository: from now on only models on our own machines are asked here. `/cloud` \
+                 ends that, and forgets what was said."
+                    .to_owned()
+            }
             Self::Refused(route) => format!(
                 "{route} needs a model that is not on our own machines, and this conversation is set to `/local`. Nothing was \
                  sent. Write `/cloud` on a line of its own if it may be, and ask again."
@@ -81,6 +90,11 @@ impl Phrase<'_> {
             Self::CannotNow(reason) => format!("That did not work: {reason}"),
             Self::NoAnswer(reason) => format!("I have no answer: {reason}"),
             Self::NoModel => "no model can be asked at the moment; try again later".to_owned(),
+            Self::NoNearModel => {
+                "only models on our own machines may be asked here, and none could be; whoever runs me can name one in \
+                 `llm.roles.local_only`"
+                    .to_owned()
+            }
             Self::OpsList(list) => format!("These can be run:\n{list}"),
             Self::OpsUnknown(list) => format!("There is no such command, and nothing else is ever run. There are:\n{list}"),
             Self::OpsInterrupted(name) => format!(
@@ -139,6 +153,9 @@ impl Phrase<'_> {
             Self::Forgotten => {
                 "外部のモデルも使えるようにしました。外部に送られないよう、ここまでの会話は忘れました。".to_owned()
             }
+            Self::Confidential => {
+                "機密のリポジトリの話なので、ここからは手元のモデルだけを使います。`/cloud` で解除でき、そのとき会話は忘れます。".to_owned()
+            }
             Self::Refused(route) => format!(
                 "{route}には外部のモデルが必要ですが、この会話は `/local` です。何も送っていません。送ってよければ `/cloud` と書いて、もう一度依頼してください。"
             ),
@@ -157,6 +174,9 @@ impl Phrase<'_> {
             Self::CannotNow(reason) => format!("できませんでした: {reason}"),
             Self::NoAnswer(reason) => format!("答えられません: {reason}"),
             Self::NoModel => "今はモデルに問い合わせできません。後でもう一度お試しください".to_owned(),
+            Self::NoNearModel => {
+                "ここで使えるのは手元のモデルだけですが、今は問い合わせできません。管理者が `llm.roles.local_only` で設定できます".to_owned()
+            }
             Self::OpsList(list) => format!("実行できるもの:\n{list}"),
             Self::OpsUnknown(list) => format!("そのコマンドはありません。ほかのものは実行しません。実行できるもの:\n{list}"),
             Self::OpsInterrupted(name) => format!(

@@ -19,8 +19,11 @@ pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Session {
-    /// Whether only models on this machine or in a private network are asked.
+    /// Whether the people in it want only models on this machine or in a private network asked.
     pub(super) near_only: bool,
+    /// The rule that demands the same because a confidential repository was talked about. It stays
+    /// when other things are: what is remembered, and what people copy of it, is of that repository.
+    pub(super) rule: Option<String>,
     /// The route of the last message.
     pub(super) route: Option<Route>,
     pub(super) is_japanese: bool,
@@ -40,7 +43,11 @@ pub(super) struct Remembered {
 impl Session {
     /// Returns the rule that keeps the conversation on near models, if one does.
     pub(super) fn near_rule(&self) -> Option<&str> {
-        self.near_only.then_some(NEAR_ONLY)
+        if self.near_only {
+            Some(NEAR_ONLY)
+        } else {
+            self.rule.as_deref()
+        }
     }
 
     /// Lets models elsewhere be asked again. Where they were not asked, what the conversation
@@ -51,6 +58,7 @@ impl Session {
             return false;
         }
         self.near_only = false;
+        self.rule = None;
         let is_shown_else = attached.is_empty() && !self.pictures.is_empty();
         let is_forgotten = is_shown_else || !self.memory.is_empty();
         self.memory.clear();
@@ -158,6 +166,22 @@ mod tests {
         };
         assert!(!empty.open(&[]), "there is nothing to forget");
         assert!(!empty.near_only);
+        let mut confidential = said(false);
+        confidential.rule = Some("it is named".to_owned());
+        assert_eq!(confidential.near_rule(), Some("it is named"));
+        assert!(confidential.open(&[]));
+        assert_eq!((confidential.near_rule(), confidential.memory.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_conversation_of_an_earlier_version_is_read() {
+        let kept = serde_json::json!({
+            "near_only": true, "route": "PLAN", "is_japanese": false, "pictures": [], "shown_for": 0,
+            "memory": [{ "by_bot": false, "text": "a word" }],
+        });
+        let session: Session = serde_json::from_value(kept).unwrap();
+        assert_eq!((session.near_rule(), session.memory.len()), (Some(NEAR_ONLY), 1));
+        assert_eq!(session.rule, None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use noting::Told;
 use super::desk::Desk;
 use super::phrases::Phrase;
 use super::routes::asking::{self, Order};
+use super::routes::naming;
 use super::routes::operating;
 use super::routes::talking::{self, Said};
 use super::session::Session;
@@ -36,6 +37,8 @@ pub(super) struct Handling<'a> {
     apart: Duration,
     /// The model that was named for the work.
     model: Option<String>,
+    /// Sentences about the conversation itself, for the person.
+    notices: Vec<String>,
     told: Told,
 }
 
@@ -46,6 +49,7 @@ impl<'a> Handling<'a> {
             begun: Instant::now(),
             apart: Duration::ZERO,
             model: None,
+            notices: Vec::new(),
             told: Told::default(),
             desk,
             incoming,
@@ -56,7 +60,7 @@ impl<'a> Handling<'a> {
     /// Returns what is said to the person.
     pub(super) async fn handle(&mut self, text: &str) -> Result<String, StoreError> {
         // Before a model is asked about it: what it says of models holds for itself, too.
-        let mut said = self.settle(text);
+        self.settle(text);
         let decision = self.decide(text).await;
         self.note_decision(&decision);
         self.session
@@ -73,6 +77,7 @@ impl<'a> Handling<'a> {
         } else {
             self.follow(decision.route, decision.request).await?
         };
+        let mut said = std::mem::take(&mut self.notices);
         let last = self.told.last.unwrap_or(Route::Chat);
         if is_announced(before, last) && !decision.is_refused {
             said.push(self.words(Phrase::Announced(last)));
@@ -86,19 +91,38 @@ impl<'a> Handling<'a> {
         Ok(said.join("\n\n"))
     }
 
-    /// Takes up what a message says of the models of its conversation; returns what the person is
-    /// told of that.
-    fn settle(&mut self, text: &str) -> Vec<String> {
-        let phrase = match command::nearness(text) {
-            None => return Vec::new(),
+    /// Takes up what a message says of the models of its conversation, or demands of them because
+    /// of what it is about.
+    fn settle(&mut self, text: &str) {
+        match command::nearness(text) {
+            None => {}
             Some(true) => {
                 self.session.near_only = true;
-                Phrase::NearOnly
+                self.notices.push(Phrase::NearOnly.in_words(self.session.is_japanese));
             }
-            Some(false) if self.session.open(&self.incoming.attached) => Phrase::Forgotten,
-            Some(false) => Phrase::Anywhere,
-        };
-        vec![self.words(phrase)]
+            Some(false) => {
+                let is_forgotten = self.session.open(&self.incoming.attached);
+                let phrase = if is_forgotten {
+                    Phrase::Forgotten
+                } else {
+                    Phrase::Anywhere
+                };
+                self.notices.push(phrase.in_words(self.session.is_japanese));
+            }
+        }
+        let rule = naming::near_rule(self.desk, text);
+        self.keep_near(rule);
+    }
+
+    /// Keeps the conversation on near models from now on, if a rule demands it.
+    fn keep_near(&mut self, rule: Option<String>) {
+        if rule.is_none() || self.session.rule.is_some() {
+            return;
+        }
+        self.session.rule = rule;
+        if !self.session.near_only && self.desk.talks_far() {
+            self.notices.push(Phrase::Confidential.in_words(self.session.is_japanese));
+        }
     }
 
     fn words(&self, phrase: Phrase<'_>) -> String {
@@ -206,10 +230,25 @@ impl<'a> Handling<'a> {
             Ok(Said::Delegated { task, .. }) => (self.stopped(StopReason::NeedUserConfirmation, &task), None),
             Err(error) => {
                 tracing::warn!("the chat model gave no answer: {error}");
-                self.told.error = error;
-                (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None)
+                (self.unanswered(error), None)
             }
         }
+    }
+
+    /// Returns what the person is told where the chat model gives no answer.
+    fn unanswered(&mut self, error: String) -> String {
+        self.told.error = error;
+        let reason = if self.lacks_near_model(Role::Chat) {
+            Phrase::NoNearModel
+        } else {
+            Phrase::NoModel
+        };
+        self.words(Phrase::NoAnswer(&self.words(reason)))
+    }
+
+    /// Tells whether a role has no near model where only such ones are asked.
+    fn lacks_near_model(&self, role: Role) -> bool {
+        self.session.near_rule().is_some() && !self.desk.model(role, self.session, None).is_near()
     }
 
     async fn order(&self, request: &str) -> Result<Order, String> {
@@ -253,6 +292,9 @@ impl<'a> Handling<'a> {
             StopReason::NeedUserConfirmation => self.words(Phrase::NeedsConfirmation),
             StopReason::MaxMillis => self.words(Phrase::OutOfTime(limits.max_millis.div_ceil(1_000))),
             StopReason::MaxLoops => self.words(Phrase::OutOfLoops(limits.max_loops)),
+            StopReason::WorkerFailed if self.lacks_near_model(Role::Planner) => {
+                self.words(Phrase::NoAnswer(&self.words(Phrase::NoNearModel)))
+            }
             StopReason::WorkerFailed => self.words(Phrase::NoWorkerAnswer),
         };
         format!("{text}\n\n{told}").trim().to_owned()

@@ -29,6 +29,8 @@ impl Handling<'_> {
             }
         };
         self.apart += before.elapsed();
+        let rule = self.desk.rule(&view.path);
+        self.keep_near(rule);
         let mut found = Vec::new();
         let mut evidence = Evidence::default();
         loop {
@@ -57,7 +59,7 @@ impl Handling<'_> {
             }
             let places = evidence.in_words(self.session.is_japanese);
             return self
-                .tell(route, &order.request, &found.join("\n\n"), [places, end])
+                .tell(route, &view, &order.request, &found.join("\n\n"), [places, end])
                 .await;
         }
     }
@@ -93,17 +95,15 @@ impl Handling<'_> {
     async fn tell(
         &mut self,
         route: Route,
+        view: &View,
         request: &str,
         found: &str,
         [places, end]: [String; 2],
     ) -> (String, Option<(Route, String)>) {
         let session = self.without_last();
-        let said = match talking::tell(self.desk, &session, request, found).await {
+        let said = match talking::tell(self.desk, &session, &view.path, request, found).await {
             Ok(said) => said,
-            Err(error) => {
-                self.told.error = error;
-                return (self.words(Phrase::NoAnswer(&self.words(Phrase::NoModel))), None);
-            }
+            Err(error) => return (self.unanswered(error), None),
         };
         let (proposal, text) = worker::proposal(&said);
         let (proposal, millis) = (proposal.filter(|_| end.is_empty()), self.used());

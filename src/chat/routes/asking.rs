@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use uuid::Uuid;
 
+use super::naming;
 use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
 use crate::chat::pictures::{self, Handed};
@@ -40,7 +41,8 @@ pub(in crate::chat) async fn order(
     request: &str,
 ) -> Result<Order, String> {
     let told = |phrase: Phrase<'_>| phrase.in_words(session.is_japanese);
-    let (named, rest) = named_repository(desk, request);
+    let (named, rest) = naming::at_the_beginning(desk, request);
+    let named = named.map(str::to_owned);
     let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
     let Some(repository) = repository else {
         return Err(told(Phrase::NoRepository));
@@ -60,16 +62,6 @@ pub(in crate::chat) async fn order(
         Ok(false) => Err(told(Phrase::MayNot(&repository))),
         Err(NotOpened::NotConfigured(_)) => Err(told(Phrase::NotConfigured(&repository))),
         Err(error) => Err(told(Phrase::CannotNow(&error.to_string()))),
-    }
-}
-
-/// Returns the repository that a request begins with, if it does, and the rest.
-fn named_repository<'a>(desk: &Desk, request: &'a str) -> (Option<String>, &'a str) {
-    let end = request.find(char::is_whitespace).unwrap_or(request.len());
-    let word = request[..end].trim_end_matches(':');
-    match desk.service.forge_of(word) {
-        Some(_) => (Some(word.to_owned()), request[end..].trim_start()),
-        None => (None, request),
     }
 }
 
@@ -128,9 +120,9 @@ pub(in crate::chat) async fn open(
 
 /// Returns the models that plan and work, as far as is known before the run.
 fn models(desk: &Desk, repository: &str, named: Option<&str>) -> Vec<(Model, Role)> {
-    let path = repository.split_once(':').map_or(repository, |(_, path)| path);
+    let path = naming::path_of(repository);
     let of = |role| {
-        let rule = desk.service.models().local_only_rule(Some(path), &[]);
+        let rule = desk.rule(path);
         let named = named.and_then(|name| desk.service.models().named(name, role, rule.as_deref()));
         // The run is asked as every other: it knows nothing of the conversation.
         let model = named.unwrap_or_else(|| desk.model(role, &Session::default(), Some(path)));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::asking::Order;
 use super::dialogue::{Beginning, Dialogue, Tools};
+use super::naming;
 use crate::agent::claim::git_login::login;
 use crate::chat::desk::Desk;
 use crate::chat::pictures;
@@ -47,7 +48,8 @@ const LOOK_NO_FURTHER: &str = "Look no further, and answer with what you found."
 pub(in crate::chat) struct View {
     tools: RepositoryTools,
     specs: Arc<[ToolSpec]>,
-    path: String,
+    /// The repository's path on its forge.
+    pub(in crate::chat) path: String,
     pub(super) mirror: Mirror,
     pub(super) commit: CommitId,
     /// Where people can look at the files of the commit; a path follows.
@@ -60,7 +62,7 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
         .service
         .forge_of(&order.repository)
         .ok_or("the repository is not configured")?;
-    let path = order.repository.split_once(':').map_or("", |(_, path)| path).to_owned();
+    let path = naming::path_of(&order.repository).to_owned();
     let found = connected.forge.git_remote(&path).await;
     let found = found.ok_or("the forge does not tell where the repository lies")?;
     let is_gitlab = found.is_gitlab;

@@ -64,9 +64,15 @@ pub(in crate::chat) async fn talk(
     Ok(read(&reply?))
 }
 
-/// Asks the chat model to tell a person what a worker found.
-pub(in crate::chat) async fn tell(desk: &Desk, session: &Session, text: &str, found: &str) -> Result<String, String> {
-    let model = desk.model(Role::Chat, session, None);
+/// Asks the chat model to tell a person what a worker found in `repository`.
+pub(in crate::chat) async fn tell(
+    desk: &Desk,
+    session: &Session,
+    repository: &str,
+    text: &str,
+    found: &str,
+) -> Result<String, String> {
+    let model = desk.model(Role::Chat, session, Some(repository));
     desk.make_ready(&model).await?;
     let mut dialogue = Dialogue::begin(desk, model, beginning(desk, session, Tools::default())).await;
     let asked = format!(

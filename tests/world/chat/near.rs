@@ -34,6 +34,32 @@ async fn with_a_far_chat(slack: &Slack) -> (World, Model) {
     (world, far)
 }
 
+/// Makes a second repository, in which a file holds the word, and has work on it kept near.
+fn has_a_vault(world: &mut World) {
+    let files = [("key.py", "# made of a heffalump\n")];
+    world.github.repository("acme/vault").commit("main", "Add the key", &files);
+    world.configure(|config| {
+        config["github"]["repositories"] = json!(["acme/widgets", "acme/vault"]);
+        config["llm"]["local_only_repositories"] = json!(["acme/vault"]);
+    });
+}
+
+/// Has the near model look at the vault, and tell what it found.
+fn looks_into_the_vault(world: &World) {
+    let found = json!({
+        "result": format!("It is made of a {WORD}: key.py:1."), "needs_next_loop": false, "why": "seen", "next_actions": [],
+        "questions_for_user": [], "confidence": 0.9, "risk": "low",
+    });
+    world
+        .model
+        .for_task("Explain what the request asks about")
+        .says(&found.to_string());
+    world
+        .model
+        .for_task("A worker has looked into this")
+        .says(&format!("Of a {WORD}."));
+}
+
 /// Returns the classifier's answer that a message is talk.
 fn is_talk() -> String {
     json!({ "route": "CHAT", "confidence": 0.9, "reason": "r", "evidence": [] }).to_string()
@@ -72,6 +98,81 @@ async fn what_is_said_behind_local_stays_near_and_is_forgotten_at_cloud() {
             &world,
             slack.until(|slack| slack.texts().iter().any(|text| text == "Models elsewhere may be asked again.")),
         )
+        .await;
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn what_is_found_in_a_confidential_repository_and_all_that_follows_stays_near() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    has_a_vault(&mut world);
+    looks_into_the_vault(&world);
+    world.model.says(&is_talk()).says("Long enough.");
+    far.says("I know of none.");
+    let mut program = serves(&world, &slack).await;
+
+    let thread = slack.mentions(ALICE, "/analyze github:acme/vault what is the key made of");
+    let told = slack.until_said(&format!("Of a {WORD}.")).await.text;
+    assert!(told.contains("about a confidential repository"), "{told}");
+    // Neither the classifier nor the chat model elsewhere gets a word of what follows.
+    slack.replies(ALICE, &thread, "hm, and how long is that");
+    program
+        .until(&world, async { drop(slack.until_said("Long enough.").await) })
+        .await;
+    assert_eq!(far.requests().len(), 0, "{}", far.dump());
+    let asked = world.model.requests().pop().unwrap();
+    assert!(asked.text().contains(WORD), "the near one remembers: {}", asked.text());
+    // It is said once.
+    let notices = slack.texts();
+    let notices = notices.iter().filter(|text| text.contains("confidential repository"));
+    assert_eq!(notices.count(), 1);
+
+    slack.replies(ALICE, &thread, "/cloud");
+    program
+        .until(&world, async {
+            drop(slack.until_said("What was said here before is forgotten").await);
+        })
+        .await;
+    slack.replies(ALICE, &thread, "/chat what is it made of?");
+    program
+        .until(&world, async { drop(slack.until_said("I know of none.").await) })
+        .await;
+    assert_eq!(far.requests().len(), 1, "{}", far.dump());
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn words_about_a_confidential_default_repository_are_refused_where_no_near_model_talks() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    has_a_vault(&mut world);
+    world.configure(|config| {
+        config["chat"]["default_repository"] = json!("github:acme/vault");
+        config["llm"]["roles"] = json!({ "chat": "far", "classifier": "far" });
+    });
+    far.says("Hello.");
+    let mut program = serves(&world, &slack).await;
+    for text in [
+        "/chat is it of a heffalump?",
+        "hm, of a heffalump?",
+        "/chat github:acme/widgets of a heffalump, as http://git.example/acme/vault/key.py?",
+    ] {
+        let thread = slack.mentions(ALICE, text);
+        let is_refused = |slack: &Slack| {
+            let said = slack.said();
+            let mut said = said.iter().filter(|message| message.thread.as_ref() == Some(&thread));
+            said.any(|message| message.text.contains("only models on our own machines may be asked here"))
+        };
+        program.until(&world, slack.until(is_refused)).await;
+    }
+    assert_eq!(far.requests().len(), 0, "{}", far.dump());
+    // What is about another repository alone is answered as ever.
+    slack.mentions(ALICE, "/chat github:acme/widgets are you there?");
+    program
+        .until(&world, async { drop(slack.until_said("Hello.").await) })
         .await;
     far.finish();
     ends(program, world, &slack).await;
