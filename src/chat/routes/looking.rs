@@ -48,7 +48,7 @@ const LOOK_NO_FURTHER: &str = "Look no further, and answer with what you found."
 pub(in crate::chat) struct View {
     tools: RepositoryTools,
     specs: Arc<[ToolSpec]>,
-    /// The repository's path on its forge.
+    /// The repository's present path on its forge, whatever it was asked for by.
     pub(in crate::chat) path: String,
     pub(super) mirror: Mirror,
     pub(super) commit: CommitId,
@@ -62,8 +62,7 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
         .service
         .forge_of(&order.repository)
         .ok_or("the repository is not configured")?;
-    let path = naming::path_of(&order.repository).to_owned();
-    let found = connected.forge.git_remote(&path).await;
+    let found = connected.forge.git_remote(naming::path_of(&order.repository)).await;
     let found = found.ok_or("the forge does not tell where the repository lies")?;
     let is_gitlab = found.is_gitlab;
     let home = found.url.trim_end_matches('/').trim_end_matches(".git").to_owned();
@@ -93,7 +92,7 @@ pub(in crate::chat) async fn view(desk: &Desk, order: &Order) -> Result<View, St
     Ok(View {
         tools,
         specs: specs.into(),
-        path,
+        path: found.repository,
         files_url: files_url_of(&home, is_gitlab, &commit.to_string()),
         mirror,
         commit,

@@ -119,6 +119,8 @@ impl Item {
 pub struct GitRemote {
     /// The repository with its platform, for people.
     pub subject: String,
+    /// The repository's present name: one that was renamed answers to its earlier names as well.
+    pub repository: String,
     pub url: String,
     pub credentials: GitCredentials,
     /// Whether its pages have the addresses of GitLab's.

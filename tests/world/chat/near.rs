@@ -145,6 +145,30 @@ async fn what_is_found_in_a_confidential_repository_and_all_that_follows_stays_n
 }
 
 #[tokio::test]
+async fn a_confidential_repository_is_one_by_an_earlier_name_as_well() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    let cellar = world.github.repository("acme/cellar");
+    cellar.commit("main", "Add the key", &[("key.py", "# made of a heffalump\n")]);
+    cellar.renames_to("vault");
+    world.configure(|config| {
+        config["github"]["repositories"] = json!(["acme/*"]);
+        config["llm"]["local_only_repositories"] = json!(["acme/vault"]);
+    });
+    looks_into_the_vault(&world);
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/analyze github:acme/cellar what is the key made of");
+    program
+        .until(&world, async {
+            drop(slack.until_said(&format!("Of a {WORD}.")).await);
+        })
+        .await;
+    assert_eq!(far.requests().len(), 0, "{}", far.dump());
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn words_about_a_confidential_default_repository_are_refused_where_no_near_model_talks() {
     let slack = Slack::start().await;
     let (mut world, far) = with_a_far_chat(&slack).await;
