@@ -101,7 +101,6 @@ impl Desk {
     /// Returns the routes of which a model is not near, even where only near ones are asked.
     pub(super) fn far_routes(&self) -> Vec<Route> {
         let models = self.service.models();
-        let is_far = |roles: &[Role]| roles.iter().any(|role| !models.of(*role, None).is_near());
         let near_chat = models.of(Role::Chat, Some(NEAR_ONLY)).is_near();
         let near_planner = models.of(Role::Planner, Some(NEAR_ONLY)).is_near();
         Route::ALL
@@ -110,8 +109,8 @@ impl Desk {
                 Route::Chat => !near_chat,
                 Route::Plan | Route::Analyze | Route::Research => !near_chat || !near_planner,
                 Route::Ops => false,
-                // The run is asked as every other: it knows nothing of the conversation.
-                Route::Code => is_far(&[Role::Planner, Role::Worker, Role::Summarizer, Role::Reviewer]),
+                // The run is one as every other: it knows nothing of the conversation.
+                Route::Code => models.run_may_ask_far(),
             })
             .collect()
     }

@@ -73,6 +73,12 @@ impl Model {
         self.connection.is_near
     }
 
+    /// Tells whether the same holds for each model that takes its place when it cannot be reached.
+    pub fn stays_near(&self) -> bool {
+        let mut places = std::iter::successors(Some(&self.connection), |connection| connection.fallback.as_ref());
+        places.all(|connection| connection.is_near)
+    }
+
     /// Tells whether it is shown pictures: its section says so, and nothing of it has to be masked.
     pub fn takes_pictures(&self) -> bool {
         self.connection.takes_pictures

@@ -124,6 +124,21 @@ impl Models {
         }
     }
 
+    /// Tells whether a run that nothing keeps near may send anything elsewhere: to the model of a
+    /// role or one in its place, to a program that reviews, or to the model that turns texts into
+    /// vectors.
+    pub fn run_may_ask_far(&self) -> bool {
+        let is_far = |role: Role| !self.of(role, None).stays_near();
+        let is_critic_far = match self.critic(None) {
+            Ok(Critic::Model(model)) => !model.stays_near(),
+            Ok(Critic::Program(program)) => !program.is_local,
+            Err(_) => true,
+        };
+        is_critic_far
+            || [Role::Planner, Role::Worker, Role::Summarizer].into_iter().any(is_far)
+            || self.embedder(None).is_some_and(|model| !model.stays_near())
+    }
+
     /// Returns the model that turns texts into vectors, if there is one. For confidential work it
     /// refuses to send to a server that is not local, as in [`Self::of`].
     pub fn embedder(&self, local_only: Option<&str>) -> Option<Model> {

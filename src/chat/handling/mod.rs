@@ -258,7 +258,7 @@ impl<'a> Handling<'a> {
     async fn code(&mut self, request: &str) -> Result<String, StoreError> {
         let model = self.model.as_deref();
         let named = model.and_then(|name| self.desk.service.models().named(name, Role::Worker, None));
-        if self.session.near_only && named.is_some_and(|model| !model.is_near()) {
+        if self.session.near_only && named.is_some_and(|model| !model.stays_near()) {
             return Ok(self.words(Phrase::Refused(Route::Code)));
         }
         match self.order(request).await {

@@ -1,7 +1,7 @@
 //! Which models get what is said in a conversation: those elsewhere get nothing of what is to stay
 //! near.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::model::Model;
@@ -200,4 +200,52 @@ async fn words_about_a_confidential_default_repository_are_refused_where_no_near
         .await;
     far.finish();
     ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn no_issue_is_opened_under_local_whose_run_may_ask_somebody_elsewhere() {
+    let cases: [(&str, fn(&mut Value)); 4] = [
+        ("/code Greet the reader", |config| {
+            config["llm"]["openai"]["fallback"] = json!("cloud");
+        }),
+        ("/code Greet the reader", |config| {
+            config["llm"]["roles"] = json!({ "reviewer": "critic" });
+        }),
+        ("/code Greet the reader", |config| {
+            config["index"] = json!({ "embeddings": "cloud" });
+        }),
+        ("/code near Greet the reader", |_| {}),
+    ];
+    for (text, change) in cases {
+        let slack = Slack::start().await;
+        let mut world = world(&slack).await;
+        let near = json!({
+            "provider": "openai", "base_url": world.model.openai_address(), "api_key": MODEL_KEY, "model": "scripted",
+            "fallback": "cloud",
+        });
+        let cloud = json!({
+            "provider": "openai", "base_url": "https://models.example.com/v1", "api_key": "sk-cloud-0123456789",
+            "model": "large",
+        });
+        let critic = json!({ "provider": "command", "command": ["cat"] });
+        world.configure(|config| {
+            config["llm"]["models"] = json!({ "near": near, "cloud": cloud, "critic": critic });
+            change(config);
+        });
+        let mut program = serves(&world, &slack).await;
+        let thread = slack.mentions(ALICE, "/local");
+        program
+            .until(&world, async {
+                drop(slack.until_said("only models on our own machines").await);
+            })
+            .await;
+        slack.replies(ALICE, &thread, text);
+        program
+            .until(&world, async {
+                drop(slack.until_said("CODE needs a model that is not").await);
+            })
+            .await;
+        assert_eq!(world.github.items().len(), 0, "{}", world.story());
+        ends(program, world, &slack).await;
+    }
 }
