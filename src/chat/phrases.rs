@@ -41,6 +41,8 @@ pub(super) enum Phrase<'a> {
     NotTaken,
     TooMany,
     NeedsConfirmation,
+    /// Before a route with effects that a model wants to go on on.
+    NeedsCommand(Route),
     NotHandedOver(&'a str),
     /// Seconds.
     OutOfTime(u64),
@@ -124,6 +126,15 @@ impl Phrase<'_> {
                     .to_owned()
             }
             Self::NeedsConfirmation => "Please confirm, or say more, before I go on.".to_owned(),
+            Self::NeedsCommand(Route::Ops) => {
+                "That would run a command of whoever runs me, and your own words do not ask for it. If you want it, write `/ops` \
+                 with its name; `/ops` alone lists them."
+                    .to_owned()
+            }
+            Self::NeedsCommand(route) => format!(
+                "That would go on as {route}, and your own words do not ask for it. If you want it, write `/code` with what is to \
+                 be done."
+            ),
             Self::NotHandedOver(pictures) => format!("These pictures do not go with it: {pictures}."),
             Self::OutOfTime(seconds) => format!(
                 "I stopped here: the {seconds} s that one message may take (`chat.routing.max_millis`) were over. Ask for less at \
@@ -201,6 +212,12 @@ impl Phrase<'_> {
                 "今は返答待ちが多すぎます。追いつくまでの発言は受け付けられませんので、後でもう一度お願いします。".to_owned()
             }
             Self::NeedsConfirmation => "進める前に、確認または追加の情報をお願いします。".to_owned(),
+            Self::NeedsCommand(Route::Ops) => {
+                "運用コマンドの実行になりますが、あなた自身の言葉では依頼されていません。実行するなら `/ops` と名前を書いてください(`/ops` だけで一覧)。".to_owned()
+            }
+            Self::NeedsCommand(route) => format!(
+                "{route}になりますが、あなた自身の言葉では依頼されていません。進めるなら `/code` に続けて内容を書いてください。"
+            ),
             Self::NotHandedOver(pictures) => format!("次の画像は渡せませんでした: {pictures}"),
             Self::OutOfTime(seconds) => format!(
                 "ここで止めました。1つのメッセージに使える{seconds}秒(`chat.routing.max_millis`)を超えたためです。範囲を狭めて依頼するか、管理者に延長を相談してください。"

@@ -61,6 +61,14 @@ pub fn read(text: &str) -> Option<Commanded> {
     })
 }
 
+/// Returns the route that a message commands, if it does.
+pub fn commanded(text: &str) -> Option<Route> {
+    match read(text)?.wish {
+        Wish::Route(route) => Some(route),
+        Wish::NearOnly | Wish::Anywhere => None,
+    }
+}
+
 /// Returns what a message says of the models of its conversation: true where only near ones are
 /// asked from now on, false where others may be again.
 pub fn nearness(text: &str) -> Option<bool> {

@@ -62,6 +62,14 @@ pub struct Decision {
     pub model: Option<String>,
 }
 
+/// The routes with effects that a person's own message asks for. A model leads to no other: what it
+/// says may be the words of whoever wrote what it read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AskedEffects {
+    code: bool,
+    ops: bool,
+}
+
 /// The outcome of the first three ways to decide: a decision, or a question to the classifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -145,6 +153,65 @@ pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
             near_only,
             far: incoming.far.to_vec(),
         }),
+    }
+}
+
+impl AskedEffects {
+    fn of(route: Route) -> Self {
+        Self {
+            code: route == Route::Code,
+            ops: route == Route::Ops,
+        }
+    }
+
+    /// Tells whether a message may go on to a route because a model says so.
+    pub const fn allow(self, route: Route) -> bool {
+        match route {
+            Route::Code => self.code,
+            Route::Ops => self.ops,
+            Route::Chat | Route::Plan | Route::Analyze | Route::Research => true,
+        }
+    }
+}
+
+impl Decision {
+    /// Returns the person's own request: the message without its command, which in a channel whose
+    /// messages enter as chat is still in what the chat model reads.
+    pub fn own_request(&self) -> String {
+        match self.source {
+            Source::Entry => command::read(&self.request).map_or_else(|| self.request.clone(), |command| command.rest),
+            Source::Command | Source::Rule | Source::Classifier | Source::Fallback => self.request.clone(),
+        }
+    }
+
+    /// Returns the routes with effects that the message asks for in its sender's own words.
+    ///
+    /// A command asks for its own route and no other. Without one, only talk may lead to effects:
+    /// on the other routes a worker reads what strangers wrote. The dictionary says then what the
+    /// message asks for, or a word that stands for a change does, where the dictionary is silent.
+    pub fn asked_effects(&self, rules: &Rules) -> AskedEffects {
+        if let Some(commanded) = self.commanded() {
+            return AskedEffects::of(commanded);
+        }
+        if self.route != Route::Chat {
+            return AskedEffects::default();
+        }
+        let own = text::own_words(&self.request);
+        match rules.find(&own).map(|hit| hit.route) {
+            None | Some(Route::Chat) => AskedEffects {
+                code: rules.asks_for_code(&own),
+                ops: false,
+            },
+            Some(route) => AskedEffects::of(route),
+        }
+    }
+
+    fn commanded(&self) -> Option<Route> {
+        match self.source {
+            Source::Command => Some(self.route),
+            Source::Entry => command::commanded(&self.request),
+            Source::Rule | Source::Classifier | Source::Fallback => None,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How often, and where to, a message goes on behind a worker's answer.
 
 use super::Route;
+use super::decision::AskedEffects;
 use super::worker::{Proposal, WorkerOutput};
 
 /// Confidence in percent below which a step with effects is confirmed by the user first.
@@ -17,6 +18,7 @@ pub struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     limits: Limits,
+    asked: AskedEffects,
     /// Number of workers that were asked.
     pub loops: u32,
     pub has_rerouted: bool,
@@ -31,6 +33,9 @@ pub enum Next {
     Again,
     /// Another route takes over, once.
     Reroute(Route),
+    /// Another route would take over, whose effects the person did not ask for: they are told how
+    /// to.
+    Confirm(Route),
     /// It ends here, for this reason.
     Stop(StopReason),
 }
@@ -56,9 +61,11 @@ impl StopReason {
 }
 
 impl Flow {
-    pub fn new(limits: Limits) -> Self {
+    /// Begins with a message that asks for these effects itself.
+    pub fn new(limits: Limits, asked: AskedEffects) -> Self {
         Self {
             limits,
+            asked,
             loops: 0,
             has_rerouted: false,
         }
@@ -103,7 +110,26 @@ impl Flow {
         self.reroute(proposal.route, millis)
     }
 
+    /// Decides about a request that the chat model hands over. A model that does so again would go
+    /// round in circles.
+    pub fn delegated(&mut self, route: Route) -> Next {
+        if route == Route::Chat {
+            return Next::Answer;
+        }
+        if self.has_rerouted {
+            return Next::Stop(StopReason::NeedUserConfirmation);
+        }
+        if !self.asked.allow(route) {
+            return Next::Confirm(route);
+        }
+        self.has_rerouted = true;
+        Next::Reroute(route)
+    }
+
     fn reroute(&mut self, route: Route, millis: u64) -> Next {
+        if !self.asked.allow(route) {
+            return Next::Confirm(route);
+        }
         if let Some(reason) = self.bounded(millis) {
             return Next::Stop(reason);
         }
@@ -130,6 +156,8 @@ impl WorkerOutput {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decision::{Incoming, Step, decide};
+    use super::super::rules::Rules;
     use super::super::worker::Risk;
     use super::*;
 
@@ -149,10 +177,26 @@ mod tests {
     }
 
     fn flow() -> Flow {
-        Flow::new(Limits {
+        flow_of("hm")
+    }
+
+    /// Returns the flow of a message in a channel whose messages enter as chat.
+    fn flow_of(text: &str) -> Flow {
+        let message = Incoming {
+            text,
+            near_only: false,
+            far: &[],
+            models: &[],
+            enters_as_chat: true,
+        };
+        let Step::Decided(decision) = decide(&message, Rules::shipped()) else {
+            panic!("{text}");
+        };
+        let limits = Limits {
             max_loops: 3,
             max_millis: 1_000,
-        })
+        };
+        Flow::new(limits, decision.asked_effects(Rules::shipped()))
     }
 
     #[test]
@@ -225,10 +269,56 @@ mod tests {
             reason: String::new(),
             confidence,
         };
-        assert_eq!(flow().proposed(&proposal(59), Route::Chat, 0), stopped);
+        let commanded = || flow_of("/ops status");
+        assert_eq!(commanded().proposed(&proposal(59), Route::Chat, 0), stopped);
         assert_eq!(
-            flow().proposed(&proposal(60), Route::Chat, 0),
+            commanded().proposed(&proposal(60), Route::Chat, 0),
             Next::Reroute(Route::Ops)
         );
+    }
+
+    #[test]
+    fn no_model_leads_to_effects_that_the_person_did_not_ask_for() {
+        let suggested = |route| WorkerOutput {
+            confidence: 95,
+            fit: Some(false),
+            suggested_route: Some(route),
+            ..output()
+        };
+        let proposal = |route| Proposal {
+            route,
+            reason: String::new(),
+            confidence: 100,
+        };
+        for (text, route, is_asked) in [
+            ("what does parse.py do", Route::Code, false),
+            ("please fix that", Route::Code, true),
+            ("/code it", Route::Code, true),
+            ("please fix that", Route::Ops, false),
+            ("/analyze how to fix that", Route::Code, false),
+            ("/chat fix that", Route::Code, false),
+            ("/ops status", Route::Code, false),
+            ("/ops status", Route::Ops, true),
+            ("deploy to production please", Route::Ops, true),
+        ] {
+            let expected = if is_asked {
+                Next::Reroute(route)
+            } else {
+                Next::Confirm(route)
+            };
+            assert_eq!(flow_of(text).delegated(route), expected, "{text}");
+            assert_eq!(
+                flow_of(text).proposed(&proposal(route), Route::Chat, 0),
+                expected,
+                "{text}"
+            );
+            let output = suggested(route);
+            assert_eq!(flow_of(text).after(Route::Plan, Some(&output), 0), expected, "{text}");
+        }
+        let mut harmless = flow();
+        assert_eq!(harmless.delegated(Route::Chat), Next::Answer);
+        assert_eq!(harmless.delegated(Route::Plan), Next::Reroute(Route::Plan));
+        let stopped = Next::Stop(StopReason::NeedUserConfirmation);
+        assert_eq!(harmless.delegated(Route::Analyze), stopped, "once");
     }
 }

@@ -96,8 +96,14 @@ impl Rules {
     /// Tells whether a passage of a message is strong evidence for CODE: it holds a word that says
     /// so, or names a file or a function.
     pub fn is_strong(&self, passage: &str) -> bool {
-        let passage = folded(passage);
-        self.strong.iter().any(|word| holds(&passage, word)) || passage.split_whitespace().any(names_code)
+        self.asks_for_code(passage) || folded(passage).split_whitespace().any(names_code)
+    }
+
+    /// Tells whether a text holds a word that says so. The name of a file is not enough where no
+    /// other sign of a wish for a change is left: whoever asks what a file does names it as well.
+    pub fn asks_for_code(&self, text: &str) -> bool {
+        let text = folded(text);
+        self.strong.iter().any(|word| holds(&text, word))
     }
 }
 
@@ -191,5 +197,7 @@ mod tests {
         for weak in ["", "the weather", "v1.2", "e.g. this", ".rs"] {
             assert!(!rules.is_strong(weak), "{weak}");
         }
+        assert!(rules.asks_for_code("Fix that") && rules.asks_for_code("バグを直して"));
+        assert!(!rules.asks_for_code("in `src/main.rs`") && !rules.asks_for_code("parse() panics"));
     }
 }

@@ -353,18 +353,16 @@ async fn the_chat_model_delegates_once_and_sees_no_secret() {
     let world = world(&slack).await;
     let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
     world.model.forbids(secret);
+    let talk = json!({ "route": "CHAT", "confidence": 0.9, "reason": "r", "evidence": [] });
     let delegated = json!({
         "comment": "It is a change.",
-        "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader" } },
+        "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader, @mallory" } },
     });
-    world
-        .model
-        .for_task("make the README nicer")
-        .says(&delegated.to_string());
-    greets(world.model.for_task("Greet the reader").plans(plan()));
+    let script = world.model.for_task("please fix the greeting").says(&talk.to_string());
+    greets(script.says(&delegated.to_string()).plans(plan()));
     let mut program = serves(&world, &slack).await;
 
-    slack.mentions(ALICE, &format!("/chat make the README nicer, my token is {secret}"));
+    slack.mentions(ALICE, &format!("hm, please fix the greeting, my token is {secret}"));
     program
         .until(&world, async { drop(slack.until_said("Done and verified").await) })
         .await;
@@ -377,6 +375,13 @@ async fn the_chat_model_delegates_once_and_sees_no_secret() {
     assert_eq!(count(&world, "route_overridden"), 1);
     let issue = world.github.items().remove(0);
     assert!(!issue.text().contains(secret));
+    // It is in the person's words, and the model's are shown as what they are.
+    assert!(issue.title().starts_with("hm, please fix the greeting"), "{}", issue.title());
+    let text = issue.text();
+    let words = text.find("hm, please fix the greeting").unwrap();
+    let of_model = text.find("These are no words of the person's").unwrap();
+    let wording = text.find("```\nGreet the reader, @mallory\n```").unwrap();
+    assert!(words < of_model && of_model < wording, "{text}");
     assert!(slack.texts().iter().all(|text| !text.contains(secret)));
     assert_eq!(
         keeping::files_with(&world, secret),

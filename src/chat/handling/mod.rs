@@ -21,7 +21,7 @@ use crate::messenger::place::{Incoming, Messenger};
 use crate::routing::Route;
 use crate::routing::classifier::{self, Fault};
 use crate::routing::command;
-use crate::routing::decision::{self, Decision, Doubt, Incoming as Message, Step, is_announced};
+use crate::routing::decision::{self, AskedEffects, Decision, Doubt, Incoming as Message, Step, is_announced};
 use crate::routing::flow::{Flow, Next, StopReason};
 use crate::routing::worker;
 use crate::store::StoreError;
@@ -32,6 +32,10 @@ pub(super) struct Handling<'a> {
     incoming: &'a Incoming,
     session: &'a mut Session,
     flow: Flow,
+    /// The person's own request, without a command.
+    own: String,
+    /// The chat model's wording of it, where it hands the request over.
+    wording: Option<String>,
     begun: Instant,
     /// Time that does not count against the limit.
     apart: Duration,
@@ -45,7 +49,9 @@ pub(super) struct Handling<'a> {
 impl<'a> Handling<'a> {
     pub(super) fn new(desk: &'a Desk, incoming: &'a Incoming, session: &'a mut Session) -> Self {
         Self {
-            flow: Flow::new(desk.service.config().chat.routing.limits()),
+            flow: Flow::new(desk.service.config().chat.routing.limits(), AskedEffects::default()),
+            own: String::new(),
+            wording: None,
             begun: Instant::now(),
             apart: Duration::ZERO,
             model: None,
@@ -63,6 +69,9 @@ impl<'a> Handling<'a> {
         self.settle(text);
         let decision = self.decide(text).await;
         self.note_decision(&decision);
+        let chat = &self.desk.service.config().chat;
+        self.flow = Flow::new(chat.routing.limits(), decision.asked_effects(chat.rules()));
+        self.own = decision.own_request();
         self.session
             .remember_message(&decision.request, &self.incoming.attached);
         self.told.initial = Some(decision.route);
@@ -185,8 +194,8 @@ impl<'a> Handling<'a> {
             self.told.last = Some(route);
             let (answer, next) = match route {
                 Route::Chat => Box::pin(self.chat(&request)).await,
-                Route::Code => (Box::pin(self.code(&request)).await?, None),
-                Route::Ops => (self.ops(&request).await?, None),
+                Route::Code => (Box::pin(self.code()).await?, None),
+                Route::Ops => (self.ops().await?, None),
                 Route::Plan | Route::Analyze | Route::Research => Box::pin(self.look(route, &request)).await,
             };
             let Some((other, task)) = next else {
@@ -208,30 +217,36 @@ impl<'a> Handling<'a> {
     /// Has the chat model answer; where it delegates, returns where to, with its task.
     async fn chat(&mut self, request: &str) -> (String, Option<(Route, String)>) {
         let session = self.without_last();
-        match talking::talk(self.desk, self.incoming, &session, request).await {
-            Ok(Said::Answer(text)) => {
-                let (proposal, text) = worker::proposal(&text);
-                let millis = self.used();
-                match proposal.map(|proposal| (self.flow.proposed(&proposal, Route::Chat, millis), proposal)) {
-                    Some((Next::Reroute(route), proposal)) => (proposal.reason, Some((route, request.to_owned()))),
-                    Some((Next::Stop(reason), _)) => (self.stopped(reason, &text), None),
-                    _ => (text, None),
-                }
-            }
-            // A model that delegates again would go round in circles.
-            Ok(Said::Delegated { route, task }) if route != Route::Chat && !self.flow.has_rerouted => {
-                self.flow.has_rerouted = true;
-                ("the chat model delegated".to_owned(), Some((route, task)))
-            }
-            Ok(Said::Delegated {
-                route: Route::Chat,
-                task,
-            }) => (task, None),
-            Ok(Said::Delegated { task, .. }) => (self.stopped(StopReason::NeedUserConfirmation, &task), None),
+        let said = match talking::talk(self.desk, self.incoming, &session, request).await {
+            Ok(said) => said,
             Err(error) => {
                 tracing::warn!("the chat model gave no answer: {error}");
-                (self.unanswered(error), None)
+                return (self.unanswered(error), None);
             }
+        };
+        match said {
+            Said::Answer(text) => {
+                let (proposal, text) = worker::proposal(&text);
+                let Some(proposal) = proposal else {
+                    return (text, None);
+                };
+                let millis = self.used();
+                match self.flow.proposed(&proposal, Route::Chat, millis) {
+                    Next::Reroute(route) => (proposal.reason, Some((route, request.to_owned()))),
+                    Next::Confirm(route) => (self.asks_back(route, &text), None),
+                    Next::Stop(reason) => (self.stopped(reason, &text), None),
+                    Next::Answer | Next::Again => (text, None),
+                }
+            }
+            Said::Delegated { route, task } => match self.flow.delegated(route) {
+                Next::Reroute(route) => {
+                    self.wording = Some(task.clone());
+                    ("the chat model delegated".to_owned(), Some((route, task)))
+                }
+                Next::Confirm(route) => (self.asks_back(route, &task), None),
+                Next::Stop(reason) => (self.stopped(reason, &task), None),
+                Next::Answer | Next::Again => (task, None),
+            },
         }
     }
 
@@ -255,23 +270,27 @@ impl<'a> Handling<'a> {
         asking::order(self.desk, self.incoming, self.session, request).await
     }
 
-    async fn code(&mut self, request: &str) -> Result<String, StoreError> {
+    async fn code(&self) -> Result<String, StoreError> {
         let model = self.model.as_deref();
         let named = model.and_then(|name| self.desk.service.models().named(name, Role::Worker, None));
         if self.session.near_only && named.is_some_and(|model| !model.stays_near()) {
             return Ok(self.words(Phrase::Refused(Route::Code)));
         }
-        match self.order(request).await {
-            Ok(order) => asking::open(self.desk, self.incoming, &order, model, self.session.is_japanese).await,
+        match self.order(&self.own).await {
+            Ok(order) => {
+                let wording = self.wording.as_deref();
+                asking::open(self.desk, self.incoming, self.session, &order, wording, model).await
+            }
             Err(told) => Ok(told),
         }
     }
 
-    async fn ops(&mut self, request: &str) -> Result<String, StoreError> {
-        match self.order("").await {
-            Ok(_) => operating::operate(self.desk, self.incoming, request, self.session.is_japanese).await,
-            Err(told) => Ok(told),
+    async fn ops(&self) -> Result<String, StoreError> {
+        if let Err(told) = self.order("").await {
+            return Ok(told);
         }
+        let name = self.wording.as_deref().unwrap_or(&self.own);
+        operating::operate(self.desk, self.incoming, &self.own, name, self.session.is_japanese).await
     }
 
     /// Returns the session without the message that is being answered.
@@ -281,12 +300,14 @@ impl<'a> Handling<'a> {
         session
     }
 
+    /// Returns what the person is told where a model would go on on a route that they did not ask
+    /// for.
+    fn asks_back(&mut self, route: Route, text: &str) -> String {
+        let told = self.words(Phrase::NeedsCommand(route));
+        self.ended(StopReason::NeedUserConfirmation, text, &told)
+    }
+
     fn stopped(&mut self, reason: StopReason, text: &str) -> String {
-        self.told.stopped = Some(reason);
-        self.desk.note(Fact::LoopStopped {
-            session: self.name(),
-            reason: reason.as_str().to_owned(),
-        });
         let limits = self.desk.service.config().chat.routing.limits();
         let told = match reason {
             StopReason::NeedUserConfirmation => self.words(Phrase::NeedsConfirmation),
@@ -297,6 +318,15 @@ impl<'a> Handling<'a> {
             }
             StopReason::WorkerFailed => self.words(Phrase::NoWorkerAnswer),
         };
+        self.ended(reason, text, &told)
+    }
+
+    fn ended(&mut self, reason: StopReason, text: &str, told: &str) -> String {
+        self.told.stopped = Some(reason);
+        self.desk.note(Fact::LoopStopped {
+            session: self.name(),
+            reason: reason.as_str().to_owned(),
+        });
         format!("{text}\n\n{told}").trim().to_owned()
     }
 }

@@ -50,7 +50,8 @@ impl Handling<'_> {
             self.told.output = output;
             let end = match next {
                 Next::Again => continue,
-                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, order.request))),
+                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, request.to_owned()))),
+                Next::Confirm(other) => self.asks_back(other, ""),
                 Next::Answer => String::new(),
                 Next::Stop(reason) => self.stopped(reason, ""),
             };
@@ -59,7 +60,7 @@ impl Handling<'_> {
             }
             let places = evidence.in_words(self.session.is_japanese);
             return self
-                .tell(route, &view, &order.request, &found.join("\n\n"), [places, end])
+                .tell(route, &view, request, &found.join("\n\n"), [places, end])
                 .await;
         }
     }
@@ -110,6 +111,7 @@ impl Handling<'_> {
         let next = proposal.map(|proposal| (self.flow.proposed(&proposal, route, millis), proposal.reason));
         let end = match next {
             Some((Next::Reroute(other), reason)) => return (reason, Some((other, request.to_owned()))),
+            Some((Next::Confirm(other), _)) => self.asks_back(other, ""),
             Some((Next::Stop(reason), _)) => self.stopped(reason, ""),
             _ => end,
         };

@@ -6,6 +6,7 @@ use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
 use crate::config::chat::OpsCommand;
 use crate::messenger::place::Incoming;
+use crate::routing::text;
 use crate::store::StoreError;
 use crate::tool::program::Program;
 
@@ -14,11 +15,13 @@ const FOLDER: &str = "operations";
 /// Most bytes of the output that are said.
 const LONGEST_OUTPUT: usize = 2_000;
 
-/// Runs the command that a request names by its first word; returns what the person is told. Once
-/// begun for a message, a command is not run again for it, whatever came of it.
+/// Runs the command that a request names; returns what the person is told. Where a model worded the
+/// request, the name stands in `own`, the person's own words, as well: a model finds it there, and
+/// chooses none. Once begun for a message, a command is not run again for it, whatever came of it.
 pub(in crate::chat) async fn operate(
     desk: &Desk,
     incoming: &Incoming,
+    own: &str,
     request: &str,
     is_japanese: bool,
 ) -> Result<String, StoreError> {
@@ -34,6 +37,7 @@ pub(in crate::chat) async fn operate(
     };
     // A name with anything behind it is no name: arguments are never taken.
     let command = commands.get(name).filter(|_| words.next().is_none());
+    let command = command.filter(|_| text::holds(&text::own_words(own), name));
     let Some(command) = command else {
         return Ok(Phrase::OpsUnknown(&list).in_words(is_japanese));
     };

@@ -156,6 +156,61 @@ fn a_channel_whose_messages_enter_as_chat_routes_nothing_by_itself() {
 }
 
 #[test]
+fn only_a_persons_own_words_ask_for_effects() {
+    let classified = |text: &str, route: Route| match decide(&incoming(text), Rules::shipped()) {
+        Step::Decided(decision) => decision,
+        Step::Unsure(unsure) => {
+            let said = Classified {
+                route,
+                confidence: 90,
+                reason: String::new(),
+                evidence: vec![text.to_owned()],
+            };
+            unsure.with(Ok(said), Rules::shipped(), USUAL).0
+        }
+    };
+    for (text, route, code, ops) in [
+        // Talk, in which the words of the message decide.
+        ("hm, please fix that", Route::Chat, true, false),
+        ("hm, what about parse.py", Route::Chat, false, false),
+        ("hm, he wrote:\n> please fix that", Route::Chat, false, false),
+        ("hm:\n```\nplease fix that\n```", Route::Chat, false, false),
+        ("hm, see `fix that`", Route::Chat, false, false),
+        // A worker reads what strangers wrote.
+        ("hm, please fix that", Route::Analyze, false, false),
+        ("バグの原因を調べて", Route::Chat, false, false),
+        ("why does the parser crash, find the root cause", Route::Chat, false, false),
+        // A command means itself.
+        ("/plan fix the bug", Route::Chat, false, false),
+        ("/chat fix the bug", Route::Chat, false, false),
+        ("/ops status", Route::Chat, false, true),
+    ] {
+        let decision = classified(text, route);
+        let asked = decision.asked_effects(Rules::shipped());
+        let got = (asked.allow(Route::Code), asked.allow(Route::Ops));
+        assert_eq!(got, (code, ops), "{text}: {decision:?}");
+        assert!(Route::ALL.into_iter().all(|route| route.has_effects() || asked.allow(route)));
+    }
+    let line = |text| {
+        decided(&Incoming {
+            enters_as_chat: true,
+            ..incoming(text)
+        })
+    };
+    for (text, code, request) in [
+        ("バグを修正して", true, "バグを修正して"),
+        ("/code 直す", true, "直す"),
+        ("please\n/code it", true, "please\nit"),
+        ("/local\n/code it", true, "it"),
+        ("バグの原因を調べて", false, "バグの原因を調べて"),
+    ] {
+        let decision = line(text);
+        let asked = decision.asked_effects(Rules::shipped());
+        assert_eq!((asked.allow(Route::Code), decision.own_request().as_str()), (code, request));
+    }
+}
+
+#[test]
 fn a_route_is_announced_when_it_changes() {
     for (before, now, expected) in [
         (None, Route::Chat, false),

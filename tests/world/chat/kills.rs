@@ -233,8 +233,8 @@ async fn killed_in_line(call: &str, fault: line::Fault) {
     let delegated = json!({
         "comment": "c", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader" } },
     });
-    world.model.for_task("please greet").says(&delegated.to_string());
-    greets(world.model.for_task("Greet the reader").plans(plan()));
+    let script = world.model.for_task("Greet the reader");
+    greets(script.says(&delegated.to_string()).plans(plan()));
     line.fails_next(call, fault);
     let (mut program, door) = opened(&world, &["serve"]).await;
     let writes = async |door: &crate::web::Door, text: &str| {
@@ -244,7 +244,7 @@ async fn killed_in_line(call: &str, fault: line::Fault) {
             .header("x-line-signature", signature);
         assert!(request.body(body).send().await.unwrap().status().is_success());
     };
-    writes(&door, "please greet").await;
+    writes(&door, "/code Greet the reader").await;
     program.until(&world, line.until_held()).await;
     program.kill().await;
     let (mut program, door) = opened(&world, &["serve"]).await;

@@ -1,11 +1,14 @@
 //! How long a message goes on, and where to: evidence that is looked up, limits, one other route,
 //! questions back.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::slack::Slack;
 use crate::reading::{count, facts, until_facts};
+use crate::world::World;
 
 /// Begins of what workers of a route are asked, and the chat model behind them.
 const ANALYZE: &str = "Explain what the request asks about";
@@ -223,6 +226,93 @@ async fn what_is_risky_or_unsure_is_asked_back() {
     }
     assert_eq!(facts(&world, "final_route")[0]["risk"], "high");
     assert_eq!(world.github.items().len(), 0, "nothing was begun");
+    ends(program, world, &slack).await;
+}
+
+/// Has a command on the operator's list leave a mark where it is run.
+fn has_a_command(world: &mut World) -> PathBuf {
+    let marks = world.folder().join("marks");
+    let script = format!("echo run >> {}", marks.display());
+    world.configure(|config| {
+        config["chat"]["ops"] = json!({ "status": { "command": ["sh", "-c", script] } });
+    });
+    marks
+}
+
+#[tokio::test]
+async fn nothing_that_a_worker_has_read_opens_an_issue_or_runs_a_command() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let marks = has_a_command(&mut world);
+    let planted = |route: &str| answer(&json!({ "fit": false, "suggested_route": route, "confidence": 0.95 }));
+    let script = world.model.for_task(ANALYZE).says(&planted("CODE"));
+    script.says(&planted("OPS")).says(&answer(&json!({})));
+    let proposal = "So it is. {\"propose_next_loop\":true,\"route\":\"CODE\",\"reason\":\"r\",\"confidence\":1.0}";
+    let script = world.model.for_task(TELL).says("It reads a file.");
+    script.says("It reads a file.").says(proposal);
+    let mut program = serves(&world, &slack).await;
+    let messages = [
+        ("/analyze the bug in parse.py", "go on as CODE"),
+        ("why does parse.py crash? find the cause of the bug", "run a command"),
+        ("/analyze how the bug in parse.py is fixed", "go on as CODE"),
+    ];
+    for (before, (text, words)) in messages.into_iter().enumerate() {
+        slack.mentions(ALICE, text);
+        program
+            .until(&world, slack.until(|slack| slack.texts().len() > before))
+            .await;
+        let said = slack.texts().pop().unwrap();
+        assert!(
+            said.contains(words) && said.contains("your own words do not ask for it"),
+            "{text}: {said}"
+        );
+    }
+    for ended in until_facts(&world, "final_route", 3).await {
+        assert_eq!(
+            (&ended["stop_reason"], &ended["final_route"]),
+            (&json!("need_user_confirmation"), &json!("ANALYZE")),
+            "{ended}"
+        );
+    }
+    assert_eq!(world.github.items().len(), 0, "{}", world.story());
+    assert!(!marks.exists());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn the_chat_model_hands_over_no_effects_that_the_persons_own_words_do_not_ask_for() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let marks = has_a_command(&mut world);
+    let talk = json!({ "route": "CHAT", "confidence": 0.9, "reason": "r", "evidence": [] }).to_string();
+    let delegated = |route: &str, task: &str| {
+        let args = json!({ "route": route, "task": task });
+        json!({ "comment": "c", "command": { "tool": "chat/delegate", "args": args } }).to_string()
+    };
+    let mut program = serves(&world, &slack).await;
+    let messages = [
+        ("hm, what about parse.py", "CODE", "go on as CODE"),
+        ("hm, he wrote:\n> please fix that", "CODE", "go on as CODE"),
+        ("/chat please fix that", "CODE", "go on as CODE"),
+        ("hm, please fix that", "OPS", "run a command"),
+    ];
+    for (before, (text, route, words)) in messages.into_iter().enumerate() {
+        if !text.starts_with('/') {
+            world.model.says(&talk);
+        }
+        world.model.says(&delegated(route, "status"));
+        slack.mentions(ALICE, text);
+        program
+            .until(&world, slack.until(|slack| slack.texts().len() > before))
+            .await;
+        let said = slack.texts().pop().unwrap();
+        assert!(
+            said.contains(words) && said.contains("your own words do not ask for it"),
+            "{text}: {said}"
+        );
+    }
+    assert_eq!(world.github.items().len(), 0, "{}", world.story());
+    assert!(!marks.exists());
     ends(program, world, &slack).await;
 }
 

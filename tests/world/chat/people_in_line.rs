@@ -50,11 +50,8 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     let delegated = json!({
         "comment": "変更です", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "READMEで挨拶して" } },
     });
-    world
-        .model
-        .for_task("READMEに挨拶を書いて")
-        .says(&delegated.to_string());
-    greets(world.model.for_task("READMEで挨拶して").plans(plan()));
+    let script = world.model.for_task("READMEに挨拶を書いて");
+    greets(script.says(&delegated.to_string()).plans(plan()));
     let (mut program, door) = opened(&world, &["serve"]).await;
 
     writes(&door, &line, ALICE, "READMEに挨拶を書いて").await;
@@ -64,6 +61,7 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     let digest = &asked[0]["digest"].as_str().unwrap()[..16];
     assert!(question.text.contains(digest), "{}", question.text);
     assert!(line.texts()[0].contains("issues/1"), "{:?}", line.texts());
+    assert_eq!(world.github.items()[0].title(), "READMEに挨拶を書いて");
     assert!(line.sent()[0].is_reply, "the first answer is free");
 
     writes(&door, &line, ALICE, "承認 0123456789abcdef").await;
@@ -91,16 +89,16 @@ async fn a_question_that_is_longer_than_a_message_comes_in_parts_of_which_the_fi
     let delegated = json!({
         "comment": "c", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader" } },
     });
-    world.model.for_task("please greet").says(&delegated.to_string());
+    let script = world.model.for_task("Greet the reader").says(&delegated.to_string());
     let steps: Vec<String> = (1..=18)
         .map(|number| format!("step {number} {}", "greets ".repeat(25)))
         .collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let environment = json!({ "name": "python", "reasoning": "", "setup_commands": ["touch /tmp/set-up"] });
     let plan = Plan::of(&steps).with("selected_environment", environment);
-    world.model.for_task("Greet the reader").plans(plan);
+    script.plans(plan);
     let (mut program, door) = opened(&world, &["serve"]).await;
-    writes(&door, &line, ALICE, "please greet").await;
+    writes(&door, &line, ALICE, "/code Greet the reader").await;
     let begin = line.until_said("needs your approval").await.text;
     let asked = until_facts(&world, "approval_requested", 1).await;
     let digest = &asked[0]["digest"].as_str().unwrap()[..16];
@@ -114,6 +112,38 @@ async fn a_question_that_is_longer_than_a_message_comes_in_parts_of_which_the_fi
         .until(&world, async { drop(line.until_said("Stopped").await) })
         .await;
     assert_eq!(line.refused(), [] as [String; 0]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
+    let line = Line::start().await;
+    let mut world = world(&line).await;
+    let marks = world.folder().join("marks");
+    let script = format!("echo run >> {}", marks.display());
+    world.configure(|config| {
+        config["chat"]["ops"] = json!({
+            "status": { "command": ["sh", "-c", "echo all is well"] },
+            "erase": { "command": ["sh", "-c", script] },
+        });
+    });
+    let delegated = |task: &str| {
+        let args = json!({ "route": "OPS", "task": task });
+        json!({ "comment": "c", "command": { "tool": "chat/delegate", "args": args } }).to_string()
+    };
+    world.model.says(&delegated("status")).says(&delegated("erase"));
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    writes(&door, &line, ALICE, "/ops status").await;
+    program
+        .until(&world, async { drop(line.until_said("all is well").await) })
+        .await;
+    // The dictionary says that a command is asked for, and the model chooses one.
+    writes(&door, &line, ALICE, "show me the disk usage").await;
+    program
+        .until(&world, async { drop(line.until_said("There is no such command").await) })
+        .await;
+    assert!(!marks.exists(), "{:?}", line.texts());
     crate::web::ends(program, &world).await;
     world.finish().await;
 }
