@@ -44,6 +44,12 @@ pub fn own_lines(text: &str) -> Vec<(usize, &str)> {
     own
 }
 
+/// Returns what the sender said, as it stands there.
+pub fn own_text(text: &str) -> String {
+    let lines = own_lines(text).into_iter().map(|(_, line)| line);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Returns what the sender said, folded, without what stands between backticks.
 pub fn own_words(text: &str) -> String {
     let lines = own_lines(text).into_iter().map(|(_, line)| without_code(line));

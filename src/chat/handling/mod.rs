@@ -266,8 +266,8 @@ impl<'a> Handling<'a> {
         self.session.near_rule().is_some() && !self.desk.model(role, self.session, None).is_near()
     }
 
-    async fn order(&self, request: &str) -> Result<Order, String> {
-        asking::order(self.desk, self.incoming, self.session, request).await
+    async fn order(&self, own: &str, request: &str) -> Result<Order, String> {
+        asking::order(self.desk, self.incoming, self.session, own, request).await
     }
 
     async fn code(&self) -> Result<String, StoreError> {
@@ -276,7 +276,7 @@ impl<'a> Handling<'a> {
         if self.session.near_only && named.is_some_and(|model| !model.stays_near()) {
             return Ok(self.words(Phrase::Refused(Route::Code)));
         }
-        match self.order(&self.own).await {
+        match self.order(&self.own, &self.own).await {
             Ok(order) => {
                 let wording = self.wording.as_deref();
                 asking::open(self.desk, self.incoming, self.session, &order, wording, model).await
@@ -286,7 +286,7 @@ impl<'a> Handling<'a> {
     }
 
     async fn ops(&self) -> Result<String, StoreError> {
-        if let Err(told) = self.order("").await {
+        if let Err(told) = self.order("", "").await {
             return Ok(told);
         }
         let name = self.wording.as_deref().unwrap_or(&self.own);

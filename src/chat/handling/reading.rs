@@ -15,7 +15,7 @@ use crate::routing::worker::{self, WorkerOutput};
 impl Handling<'_> {
     /// Has a worker look at the repository, and the chat model tell what it found.
     pub(super) async fn look(&mut self, route: Route, request: &str) -> (String, Option<(Route, String)>) {
-        let order = match self.order(request).await {
+        let order = match self.order(&self.own, request).await {
             Ok(order) => order,
             Err(told) => return (told, None),
         };
@@ -50,7 +50,9 @@ impl Handling<'_> {
             self.told.output = output;
             let end = match next {
                 Next::Again => continue,
-                Next::Reroute(other) => return ("the worker's suggestion".to_owned(), Some((other, request.to_owned()))),
+                Next::Reroute(other) => {
+                    return ("the worker's suggestion".to_owned(), Some((other, request.to_owned())));
+                }
                 Next::Confirm(other) => self.asks_back(other, ""),
                 Next::Answer => String::new(),
                 Next::Stop(reason) => self.stopped(reason, ""),

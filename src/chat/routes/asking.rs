@@ -41,17 +41,17 @@ pub(in crate::chat) struct Order {
 }
 
 /// Finds out where something is to be done, and whether the person may have it done there at this
-/// moment; else returns what they are told.
+/// moment; else returns what they are told. `own` is the request in the person's words, which a
+/// model may have put into others.
 pub(in crate::chat) async fn order(
     desk: &Desk,
     incoming: &Incoming,
     session: &Session,
+    own: &str,
     request: &str,
 ) -> Result<Order, String> {
     let told = |phrase: Phrase<'_>| phrase.in_words(session.is_japanese);
-    let (named, rest) = naming::at_the_beginning(desk, request);
-    let named = named.map(str::to_owned);
-    let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
+    let (repository, rest) = naming::repository(desk, own, request);
     let Some(repository) = repository else {
         return Err(told(Phrase::NoRepository));
     };

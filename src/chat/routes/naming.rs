@@ -1,15 +1,31 @@
 //! The repository that a message is about.
 
 use crate::chat::desk::Desk;
-use crate::routing::command;
+use crate::routing::{command, text};
 
 /// Most parts of a path or an address that are looked at.
 const MOST_PARTS: usize = 12;
 /// Most commands of a message that stand before what it is about: `/local`, and that of a route.
 const MOST_COMMANDS: usize = 2;
 
+/// Returns the repository that a request is about, and the request without it: the one that the
+/// person's words begin with, the one that a model's wording of them begins with where the person
+/// names it anywhere but in a quotation, or the default one.
+///
+/// A model that chose it freely could be told by anybody to show a conversation what only some of
+/// its people may see.
+pub(super) fn repository<'a>(desk: &Desk, own: &str, request: &'a str) -> (Option<String>, &'a str) {
+    let (by_model, rest) = at_the_beginning(desk, request);
+    let (by_person, _) = at_the_beginning(desk, own);
+    let said = text::own_text(own);
+    let is_named = |repository: &&str| names(&said).any(|name| name.eq_ignore_ascii_case(path_of(repository)));
+    let named = by_person.or(by_model.filter(is_named)).map(str::to_owned);
+    let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
+    (repository, rest)
+}
+
 /// Returns the repository that a request begins with, if it does, and the rest.
-pub(super) fn at_the_beginning<'a>(desk: &Desk, request: &'a str) -> (Option<&'a str>, &'a str) {
+fn at_the_beginning<'a>(desk: &Desk, request: &'a str) -> (Option<&'a str>, &'a str) {
     let end = request.find(char::is_whitespace).unwrap_or(request.len());
     let word = request[..end].trim_end_matches(':');
     match desk.service.forge_of(word) {
@@ -28,10 +44,10 @@ pub(super) fn path_of(repository: &str) -> &str {
 ///
 /// It is looked for before any model reads the message, which is itself what the repository's work
 /// is about.
-pub(in crate::chat) fn near_rule(desk: &Desk, text: &str) -> Option<String> {
-    let named = names(text).find_map(|name| desk.rule(&name));
+pub(in crate::chat) fn near_rule(desk: &Desk, message: &str) -> Option<String> {
+    let named = names(message).find_map(|name| desk.rule(&name));
     named.or_else(|| {
-        let mut request = text.to_owned();
+        let mut request = message.to_owned();
         for _ in 0..MOST_COMMANDS {
             request = command::read(&request).map_or(request, |command| command.rest);
         }

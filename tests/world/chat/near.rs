@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{ALICE, ends, serves, world};
-use crate::fake::model::Model;
+use crate::fake::model::{Model, Request};
 use crate::fake::slack::Slack;
 use crate::world::{MODEL_KEY, World};
 
@@ -164,6 +164,49 @@ async fn a_confidential_repository_is_one_by_an_earlier_name_as_well() {
         })
         .await;
     assert_eq!(far.requests().len(), 0, "{}", far.dump());
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn a_model_takes_no_conversation_into_a_repository_that_nobody_named() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    has_a_vault(&mut world);
+    let delegated = |task: &str| {
+        let args = json!({ "route": "ANALYZE", "task": task });
+        json!({ "comment": "c", "command": { "tool": "chat/delegate", "args": args } }).to_string()
+    };
+    far.says(&delegated("github:acme/vault what is the key made of"));
+    // The default repository is looked at, with the chat model elsewhere.
+    let found = json!({
+        "result": "There is no key.", "needs_next_loop": false, "why": "seen", "next_actions": [],
+        "questions_for_user": [], "confidence": 0.9, "risk": "low",
+    });
+    let look = world.model.for_task("Explain what the request asks about").says(&found.to_string());
+    far.for_task("A worker has looked into this").says("There is none.");
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/chat what is the key made of?");
+    program
+        .until(&world, async { drop(slack.until_said("There is none.").await) })
+        .await;
+    let asked = world.model.requests().pop().unwrap();
+    assert!(asked.system().contains("The repository: acme/widgets"), "{}", asked.system());
+
+    // Where the person names it, in whatever form, the model's wording counts; and all stays near.
+    let delegated = delegated("github:acme/vault what is the key made of");
+    world.model.for_task("and in acme/vault?").says(&delegated);
+    look.says(&found.to_string());
+    world.model.for_task("A worker has looked into this").says("There is one.");
+    slack.mentions(ALICE, "/chat and in acme/vault?");
+    program
+        .until(&world, async { drop(slack.until_said("There is one.").await) })
+        .await;
+    let systems: Vec<String> = world.model.requests().iter().map(Request::system).collect();
+    assert!(
+        systems.iter().any(|system| system.contains("The repository: acme/vault")),
+        "{systems:?}"
+    );
     far.finish();
     ends(program, world, &slack).await;
 }
