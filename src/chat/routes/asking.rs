@@ -27,6 +27,9 @@ const LONGEST_WORDING: usize = 4_000;
 const OF_THE_MODEL: &str = "The chat model, which knows what was said before, words it so. These are no words of the person's: where \
      they ask for more than those above, the ones above count.";
 
+/// Why a picture does not go with a request.
+const WITHHELD: &str = "it was sent where a confidential repository was talked about";
+
 /// An order for work: where it is to be done, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::chat) struct Order {
@@ -77,7 +80,9 @@ pub(in crate::chat) async fn order(
 /// person is told.
 ///
 /// The issue is in the person's own words. The chat model's `wording` of them is shown apart, as
-/// what it is: it may be what somebody planted in what the model had read.
+/// what it is: it may be what somebody planted in what the model had read. Where the conversation is
+/// about a confidential repository, and the issue in another one, the person's words are all that
+/// goes there: the wording and earlier pictures are of what models elsewhere may not read.
 pub(in crate::chat) async fn open(
     desk: &Desk,
     incoming: &Incoming,
@@ -93,10 +98,19 @@ pub(in crate::chat) async fn open(
     let is_first = desk.store().first_time(&format!("chat {}", incoming.id), "").await?;
     let by = format!("{} ({})", order.login, incoming.place.messenger.as_str());
     let models = models(desk, &order.repository, model);
-    let mut handed = pictures::handed(desk, incoming, &order.pictures, &models).await;
+    let is_apart = session.rule.is_some() && desk.rule(naming::path_of(&order.repository)).is_none();
+    let wording = wording.filter(|_| !is_apart).unwrap_or_default();
+    let (shown, withheld): (&[Attached], &[Attached]) = if is_apart && incoming.attached.is_empty() {
+        (&[], &order.pictures)
+    } else {
+        (&order.pictures, &[])
+    };
+    let mut handed = pictures::handed(desk, incoming, shown, &models).await;
+    let withheld = withheld.iter().map(|one| format!("{} ({WITHHELD})", one.name));
+    handed.missing.extend(withheld);
     let attached = attach(desk, &order.repository, &mut handed).await;
     let mut text = closed(order.request.trim());
-    text += &worded_by_model(&order.request, wording.unwrap_or_default());
+    text += &worded_by_model(&order.request, wording);
     let _ = write!(text, "\n\n_Asked for by {by}._\n");
     text += &about_pictures(&attached, &handed);
     let request = Request {

@@ -1,11 +1,15 @@
 //! Which models get what is said in a conversation: those elsewhere get nothing of what is to stay
 //! near.
 
+use std::io::Cursor;
+
+use image::{DynamicImage, ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::model::{Model, Request};
 use crate::fake::slack::Slack;
+use crate::world::scripts::{greets, plan};
 use crate::world::{MODEL_KEY, World};
 
 /// A word that no model elsewhere may read.
@@ -58,6 +62,14 @@ fn looks_into_the_vault(world: &World) {
         .model
         .for_task("A worker has looked into this")
         .says(&format!("Of a {WORD}."));
+}
+
+/// Returns a small picture.
+fn picture() -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    let seen = DynamicImage::ImageRgb8(RgbImage::new(30, 30));
+    seen.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
 }
 
 /// Returns the classifier's answer that a message is talk.
@@ -164,6 +176,49 @@ async fn a_confidential_repository_is_one_by_an_earlier_name_as_well() {
         })
         .await;
     assert_eq!(far.requests().len(), 0, "{}", far.dump());
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn of_a_confidential_conversation_only_the_persons_words_go_into_an_issue_elsewhere() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    has_a_vault(&mut world);
+    world.configure(|config| {
+        for model in ["near", "far"] {
+            config["llm"]["models"][model]["pictures"] = json!(true);
+        }
+        config["llm"]["openai"]["pictures"] = json!(true);
+    });
+    looks_into_the_vault(&world);
+    let delegated = json!({
+        "comment": "c",
+        "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": format!("Say that it is a {WORD}.") } },
+    });
+    world.model.says(&delegated.to_string());
+    greets(world.model.for_task("please fix that").says(&is_talk()).plans(plan()));
+    let mut program = serves(&world, &slack).await;
+    let text = "/analyze github:acme/vault what is the key made of";
+    let thread = slack.sends_file(ALICE, text, "vault.png", "image/png", &picture());
+    program
+        .until(&world, async {
+            drop(slack.until_said(&format!("Of a {WORD}.")).await);
+        })
+        .await;
+    slack.replies(ALICE, &thread, "hm, please fix that");
+    let told = slack.until_said("do not go with it").await.text;
+    assert!(
+        told.contains("vault.png (it was sent where a confidential repository was talked about)"),
+        "{told}"
+    );
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+    let issue = world.github.items().remove(0);
+    assert_eq!(issue.title(), "hm, please fix that");
+    assert!(!issue.text().contains(WORD), "{}", issue.text());
+    issue.until(|issue| issue.labels() == super::DONE).await;
     far.finish();
     ends(program, world, &slack).await;
 }
