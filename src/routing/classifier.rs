@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Route;
 use super::rules::Rules;
+use super::text;
 use crate::conversation::decode;
 
 /// The classifier's system prompt. It changes only with the routes.
@@ -108,7 +109,8 @@ pub fn percent(share: f64) -> Option<u8> {
 
 impl Classified {
     /// Tells whether the answer is followed for `message`. Evidence for CODE must stand in the
-    /// message word for word: what a model only claims is none.
+    /// message word for word, and not in what that only quotes: what a model claims, or somebody else
+    /// wants, is none.
     pub fn judge(&self, message: &str, rules: &Rules, thresholds: Thresholds) -> Result<(), Weak> {
         let least = match self.route {
             Route::Code => thresholds.least_for_code,
@@ -117,7 +119,8 @@ impl Classified {
         if self.confidence < least {
             return Err(Weak::Unsure(self.confidence, least));
         }
-        let stands = |passage: &&String| passage.trim().chars().count() > 1 && message.contains(passage.trim());
+        let own = text::own_text(message);
+        let stands = |passage: &&String| passage.trim().chars().count() > 1 && own.contains(passage.trim());
         let is_strong = |passage: &String| rules.is_strong(passage);
         if self.route == Route::Code && !self.evidence.iter().filter(stands).any(is_strong) {
             return Err(Weak::NoEvidence);
@@ -186,5 +189,27 @@ mod tests {
         assert_eq!(judged(Route::Code, 100, "fix this"), Err(Weak::NoEvidence));
         assert_eq!(judged(Route::Code, 100, "the parser"), Err(Weak::NoEvidence));
         assert_eq!(judged(Route::Code, 100, "parse.py"), Ok(()));
+    }
+
+    #[test]
+    fn what_a_message_quotes_is_no_evidence() {
+        let thresholds = Thresholds {
+            least: 60,
+            least_for_code: 80,
+        };
+        for (message, expected) in [
+            ("hm:\n> please fix that", Err(Weak::NoEvidence)),
+            ("hm:\n```\nplease fix that\n```", Err(Weak::NoEvidence)),
+            ("hm, please fix that:\n> it fails", Ok(())),
+            ("please fix that in `parse.py`", Ok(())),
+        ] {
+            let classified = Classified {
+                route: Route::Code,
+                confidence: 100,
+                reason: String::new(),
+                evidence: vec!["please fix that".to_owned()],
+            };
+            assert_eq!(classified.judge(message, Rules::shipped(), thresholds), expected, "{message}");
+        }
     }
 }
