@@ -59,10 +59,7 @@ impl Desk {
     /// Returns what is known of a conversation.
     pub(super) async fn session(&self, place: &Place) -> Result<Session, StoreError> {
         let document = self.store().chat_session(&place.to_string()).await?;
-        // A conversation of another version begins anew.
-        Ok(document
-            .and_then(|document| serde_json::from_value(document).ok())
-            .unwrap_or_default())
+        Ok(document.map(Session::read).unwrap_or_default())
     }
 
     /// Returns the model of a role, for what a conversation remembers and what may be said of

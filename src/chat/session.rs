@@ -1,6 +1,7 @@
 //! The state of a conversation: its settings, and a short memory of what was said.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::messenger::place::Attached;
 use crate::routing::Route;
@@ -41,6 +42,16 @@ pub(super) struct Remembered {
 }
 
 impl Session {
+    /// Reads a conversation. One that another version has written in a form of its own begins anew,
+    /// but for what its people wanted of models.
+    pub(super) fn read(document: Value) -> Self {
+        let is_near = document["near_only"] == true || document["rule"].is_string();
+        serde_json::from_value(document).unwrap_or_else(|_| Self {
+            near_only: is_near,
+            ..Self::default()
+        })
+    }
+
     /// Returns the rule that keeps the conversation on near models, if one does.
     pub(super) fn near_rule(&self) -> Option<&str> {
         if self.near_only {
@@ -179,9 +190,23 @@ mod tests {
             "near_only": true, "route": "PLAN", "is_japanese": false, "pictures": [], "shown_for": 0,
             "memory": [{ "by_bot": false, "text": "a word" }],
         });
-        let session: Session = serde_json::from_value(kept).unwrap();
+        let session = Session::read(kept);
         assert_eq!((session.near_rule(), session.memory.len()), (Some(NEAR_ONLY), 1));
         assert_eq!(session.rule, None);
+    }
+
+    #[test]
+    fn a_conversation_that_cannot_be_read_begins_anew_and_stays_near() {
+        for (document, is_near) in [
+            (serde_json::json!({ "near_only": true, "route": "DANCE" }), true),
+            (serde_json::json!({ "near_only": false, "rule": "it is named", "memory": 5 }), true),
+            (serde_json::json!({ "near_only": false, "rule": null, "memory": 5 }), false),
+            (serde_json::json!("a word"), false),
+        ] {
+            let session = Session::read(document.clone());
+            assert_eq!(session.near_rule().is_some(), is_near, "{document}");
+            assert!(session.memory.is_empty());
+        }
     }
 
     #[test]

@@ -118,7 +118,8 @@ fn spec() -> ToolSpec {
 fn beginning(desk: &Desk, session: &Session, tools: Tools) -> Beginning {
     let persona = &desk.service.config().chat.persona;
     let said = session.memory.iter().map(|remembered| {
-        let text = remembered.text.clone();
+        // Another version may have remembered it, or a secret become known since.
+        let text = desk.service.clean(&remembered.text).into_string();
         if remembered.by_bot {
             Message::Assistant {
                 text,

@@ -104,6 +104,34 @@ async fn what_a_command_says_as_it_fails_is_remembered_without_secrets() {
 }
 
 #[tokio::test]
+async fn a_secret_that_is_configured_later_goes_to_no_model_with_what_is_remembered() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    let secret = "a-word-of-yesterday-42";
+    world.model.goes_on_for_another();
+    world.model.says("So it does.").says("With a word.");
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, &format!("/chat the door opens with {secret}"));
+    program
+        .until(&world, async { drop(slack.until_said("So it does.").await) })
+        .await;
+    program.signal("TERM");
+    assert_eq!(program.ended().await.code, Some(0));
+
+    world.configure(|config| {
+        let env = json!({ "DOOR_TOKEN": secret });
+        config["chat"]["ops"] = json!({ "door": { "command": ["true"], "env": env } });
+    });
+    world.model.forbids(secret);
+    let mut program = serves(&world, &slack).await;
+    slack.replies(ALICE, &thread, "/chat how does it open?");
+    program
+        .until(&world, async { drop(slack.until_said("With a word.").await) })
+        .await;
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn a_server_that_is_down_is_restarted_before_a_message_and_whoever_asked_is_told() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
