@@ -1,6 +1,8 @@
 //! The common part of the clients of forges and models: the HTTP client, the limit on answers,
 //! `Retry-After`, and repeated requests.
 
+pub mod proxy; // the proxy on the way to a server
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
@@ -64,7 +66,8 @@ pub fn reason(error: &(dyn Error + 'static)) -> String {
         while let Some(cause) = innermost.source() {
             innermost = cause;
         }
-        innermost.to_string()
+        let said = innermost.to_string();
+        proxy::refusal(&said).map_or(said, str::to_owned)
     })
 }
 

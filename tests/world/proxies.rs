@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::doctor::said;
 use crate::fake::model::Plan;
 use crate::fake::proxy::Proxy;
 use crate::world::World;
@@ -11,6 +12,19 @@ use crate::world::World;
 /// Gives what runs on this machine a name that only the proxy knows.
 fn names(address: &mut Value, name: &str) {
     *address = json!(address.as_str().unwrap().replace("127.0.0.1", name));
+}
+
+/// Returns what `doctor` says of faults, each with its remedy.
+async fn told_faults(world: &World) -> String {
+    let ended = world.command(&["doctor"]).await;
+    let text = said(world, &ended);
+    let mut is_fault = false;
+    let lines = text.lines().filter(|line| {
+        is_fault = line.starts_with("BAD ") || (is_fault && line.starts_with(' '));
+        is_fault
+    });
+    let lines = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
@@ -82,5 +96,57 @@ async fn what_no_proxy_names_is_reached_without_it() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(proxy.asked(), Vec::<String>::new());
     assert!(!world.github.requests().is_empty() && !world.gitlab.requests().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_proxy_that_cannot_be_reached_is_named_without_its_password() {
+    let mut world = World::start().await;
+    for name in ["http_proxy", "HTTPS_PROXY"] {
+        // Nothing listens there.
+        world.sets(name, "http://agent:hush@127.0.0.1:1");
+    }
+    world.sets("no_proxy", "127.0.0.1");
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["api_url"] = json!("https://github.test/api/v3");
+        config["gitlab"]["api_url"] = json!("http://gitlab.test/api/v4");
+        config["llm"]["openai"]["base_url"] = json!("http://model.test/v1");
+    });
+
+    insta::assert_snapshot!(told_faults(&world).await, @"
+    BAD GitHub token github.test cannot be reached: Connection refused (os error 111), asked through the proxy ADDRESS of HTTPS_PROXY or ALL_PROXY
+    -> look at that proxy, or name github.test in NO_PROXY if it is in your own network
+    BAD GitLab token gitlab.test cannot be reached: Connection refused (os error 111), asked through the proxy ADDRESS of HTTP_PROXY or ALL_PROXY
+    -> look at that proxy, or name gitlab.test in NO_PROXY if it is in your own network
+    BAD model the model at http://model.test/v1 cannot be reached: Connection refused (os error 111), asked through the proxy ADDRESS of HTTP_PROXY or ALL_PROXY
+    -> look at that proxy, or name model.test in NO_PROXY if it is in your own network
+    ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_is_named_whether_it_answers_with_a_page_or_opens_no_tunnel() {
+    let mut world = World::start().await;
+    let proxy = Proxy::start().await;
+    for name in ["http_proxy", "HTTPS_PROXY"] {
+        world.sets(name, proxy.address());
+    }
+    world.sets("no_proxy", "127.0.0.1");
+    world.configure(|config| {
+        config["task_sources"] = json!(["github", "gitlab"]);
+        config["github"]["api_url"] = json!("https://github.test/api/v3");
+        config["gitlab"]["api_url"] = json!("http://private.test/api/v4");
+        config["llm"]["openai"]["base_url"] = json!("http://private.test/v1");
+    });
+
+    insta::assert_snapshot!(told_faults(&world).await, @"
+    BAD GitHub token github.test cannot be reached: the proxy refuses to connect to it, asked through the proxy ADDRESS of HTTPS_PROXY or ALL_PROXY
+    -> look at that proxy, or name github.test in NO_PROXY if it is in your own network
+    BAD GitLab token the answer was 403 Forbidden: (a page of HTML), asked through the proxy ADDRESS of HTTP_PROXY or ALL_PROXY
+    -> look at that proxy, or name private.test in NO_PROXY if it is in your own network; else check that gitlab.api_url is the address of a GitLab: https://HOST/api/v4
+    BAD model the openai server at http://private.test/v1 answered 403 Forbidden to a request for 'scripted': (a page of HTML), asked through the proxy ADDRESS of HTTP_PROXY or ALL_PROXY
+    -> look at that proxy, or name private.test in NO_PROXY if it is in your own network; else check llm.openai.api_key and what the key may do
+    ");
     world.finish().await;
 }

@@ -192,7 +192,11 @@ fn check_address<P: Platform>() -> String {
 fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
     let words = P::TERMS;
     let remedy = match failure {
-        Failure::Answered { .. } if failure.is_page() => check_address::<P>(),
+        Failure::Answered { .. } if failure.is_page() => match failure.to_string().split_once("; ") {
+            // The page may be that of a proxy, which is named then.
+            Some((what, remedy)) => return Verdict::bad(what, format!("{remedy}; else {}", check_address::<P>())),
+            None => check_address::<P>(),
+        },
         Failure::Answered { status, .. } if status.as_u16() == 401 => words.renew.to_owned(),
         Failure::Answered { .. } => P::remedy(Right::ReadIssues, what),
         Failure::Limited { .. } => "wait until then".to_owned(),

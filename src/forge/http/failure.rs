@@ -59,7 +59,7 @@ impl Failure {
 
     /// Tells whether it was a page that answered, which no API has.
     pub(crate) fn is_page(&self) -> bool {
-        matches!(self, Self::Answered { message, .. } if message == PAGE)
+        matches!(self, Self::Answered { message, .. } if message.starts_with(PAGE))
     }
 
     pub(crate) fn unreadable(reason: impl std::fmt::Display) -> Self {
@@ -133,7 +133,7 @@ pub(crate) fn causes(error: &dyn Error) -> String {
 }
 
 /// The words for an answer that is a page, as websites and proxies have them.
-const PAGE: &str = "(a page of HTML)";
+pub(crate) const PAGE: &str = "(a page of HTML)";
 
 /// Returns a forge's text, shortened and on one line, for an error.
 pub(crate) fn one_line(text: &str) -> String {

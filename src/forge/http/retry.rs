@@ -14,7 +14,8 @@ use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use crate::certificates;
-use crate::forge::http::failure::{Failure, one_line};
+use crate::forge::http::failure::{Failure, PAGE, one_line};
+use crate::http::proxy::Proxy;
 use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, reason, retry, retry_after};
 
 /// Time for one attempt, from the first byte sent to the last one received.
@@ -58,11 +59,26 @@ impl Answer {
             BodyError::TooLong => Failure::unreadable("it is too long"),
             BodyError::Broken(error) => no_answer(&error),
         })?;
-        Ok(Self {
+        let answer = Self {
             status: response.status(),
             headers: response.headers().clone(),
             body,
-        })
+        };
+        Ok(answer.naming_proxy(response.url()))
+    }
+
+    /// Returns an answer from `address`. A refusal whose text is a page, and which came through a
+    /// proxy, has the name of that proxy in the place of the page: it may be the proxy's own.
+    pub(crate) fn naming_proxy(mut self, address: &Url) -> Self {
+        let is_refusal = self.status.is_client_error() || self.status.is_server_error();
+        if is_refusal
+            && self.body.trim_ascii_start().starts_with(b"<")
+            && !is_limit(&self)
+            && let Some(proxy) = Proxy::on_the_way(address)
+        {
+            self.body = Bytes::from(proxy.told(PAGE));
+        }
+        self
     }
 }
 
@@ -79,6 +95,19 @@ pub(crate) fn no_answer(error: &reqwest::Error) -> Failure {
         format!("{host} cannot be reached: {why}")
     } else {
         format!("the connection to {host} broke off: {why}")
+    };
+    match error.url() {
+        Some(address) => down(address, reason),
+        None => Failure::Down { reason },
+    }
+}
+
+/// Returns the failure of a request to `address` that was not answered, with the proxy in the
+/// reason that it went through.
+pub(crate) fn down(address: &Url, reason: String) -> Failure {
+    let reason = match Proxy::on_the_way(address) {
+        Some(proxy) => proxy.told(&reason),
+        None => reason,
     };
     Failure::Down { reason }
 }

@@ -92,9 +92,18 @@ pub(super) fn after(
             wait: after,
         },
         NextStep::Again { after, reason } => AttemptError::Transient {
-            error: unreachable(info, format!("{reason} (tried four times)")),
+            error: unreachable(info, tried_four_times(&reason)),
             wait: after,
         },
+    }
+}
+
+/// Returns the reason for which four attempts failed. Their number stands before the remedy, if
+/// there is one after a semicolon.
+fn tried_four_times(reason: &str) -> String {
+    match reason.split_once("; ") {
+        Some((what, remedy)) => format!("{what} (tried four times); {remedy}"),
+        None => format!("{reason} (tried four times)"),
     }
 }
 

@@ -12,6 +12,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::http::LONGEST_WAIT;
+use crate::http::proxy::Proxy;
 use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::server_info::ServerInfo;
 use crate::llm::transport::{overflow, tool_support};
@@ -22,6 +23,8 @@ pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     /// The pause that the server asks for.
     pub(crate) retry_after: Option<Duration>,
+    /// The proxy that a page came through, which may be the proxy's own.
+    pub(crate) proxy: Option<Proxy>,
     pub(crate) body: String,
 }
 
@@ -52,14 +55,21 @@ impl ErrorResponse {
     /// Decides how to react to the answer.
     pub(crate) fn next_step(&self, info: &ServerInfo, summary: RequestSummary, now: DateTime<Utc>) -> NextStep {
         let message = self.message();
+        let through = match &self.proxy {
+            Some(proxy) => format!(", asked through {proxy}"),
+            None => String::new(),
+        };
         let what = format!(
-            "the {} server at {} answered {} to a request for '{}': {message}",
+            "the {} server at {} answered {} to a request for '{}': {message}{through}",
             info.name, info.address, self.status, info.model
         );
         let refused = |hint: &str| {
             NextStep::Final(LlmError::Refused {
                 what: what.clone(),
-                hint: hint.to_owned(),
+                hint: match &self.proxy {
+                    Some(proxy) => format!("{}; else {hint}", proxy.remedy()),
+                    None => hint.to_owned(),
+                },
             })
         };
         let words = self.body.to_lowercase();
@@ -88,19 +98,34 @@ impl ErrorResponse {
             // Some gateways say with 408, too, that they do not wait any longer.
             408 | 504 | 524 => NextStep::Final(LlmError::Unreachable {
                 address: info.address.clone(),
-                reason: format!(
-                    "a proxy in front of it answered {} because the reply took longer than the proxy waits; the reply is not asked \
-                     for again at once, since it would be made and paid again. Raise the proxy's time-out, or let replies be \
-                     streamed ({}.stream)",
-                    self.status, info.section
-                ),
+                reason: self.of_a_slow_reply(info),
             }),
-            409 | 425 | 500..=599 => NextStep::Again {
-                after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
-                reason: format!("it answered {}: {message}", self.status),
-            },
+            409 | 425 | 500..=599 => {
+                let reason = format!("it answered {}: {message}", self.status);
+                NextStep::Again {
+                    after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
+                    reason: match &self.proxy {
+                        Some(proxy) => proxy.told(&reason),
+                        None => reason,
+                    },
+                }
+            }
             _ => refused(&format!("check the section {} of the configuration", info.section)),
         }
+    }
+
+    /// Returns the reason of a failure for which a proxy answered that it does not wait any longer.
+    fn of_a_slow_reply(&self, info: &ServerInfo) -> String {
+        let asked = match &self.proxy {
+            Some(proxy) => format!(". It was asked through {proxy}: {}", proxy.remedy()),
+            None => String::new(),
+        };
+        format!(
+            "a proxy in front of it answered {} because the reply took longer than the proxy waits; the reply is not asked \
+             for again at once, since it would be made and paid again. Raise the proxy's time-out, or let replies be \
+             streamed ({}.stream){asked}",
+            self.status, info.section
+        )
     }
 
     fn rate_limited(&self, now: DateTime<Utc>) -> NextStep {
@@ -119,6 +144,9 @@ impl ErrorResponse {
 
     /// Returns what the server said, in whichever form its protocol has, as one line.
     pub(crate) fn message(&self) -> String {
+        if is_page(&self.body) {
+            return "(a page of HTML)".to_owned();
+        }
         let json: Option<Value> = serde_json::from_str(&self.body).ok();
         let said = json.as_ref().and_then(|json| {
             let error = json.get("error").unwrap_or(json);
@@ -172,6 +200,11 @@ impl ErrorResponse {
             },
         }
     }
+}
+
+/// Tells whether an answer is a page, as websites and proxies have them, and as no API has.
+pub(crate) fn is_page(body: &str) -> bool {
+    body.trim_start().starts_with('<')
 }
 
 /// Tells whether a filter of the provider refused what was asked: the words, in lower case, are of
@@ -237,6 +270,7 @@ mod tests {
         let response = ErrorResponse {
             status: StatusCode::from_u16(status).unwrap(),
             retry_after: retry_after.map(Duration::from_secs),
+            proxy: None,
             body: body.to_owned(),
         };
         let summary = RequestSummary {
@@ -299,7 +333,7 @@ mod tests {
             ),
             (
                 (404, None, "<html>", false),
-                format!("{from} 404 Not Found to a request for 'gpt': <html>; check the address"),
+                format!("{from} 404 Not Found to a request for 'gpt': (a page of HTML); check the address"),
             ),
             (
                 (400, None, r#"{"error":{"message":"temperature is wrong"}}"#, false),
@@ -361,7 +395,7 @@ mod tests {
             ),
             (
                 (502, None, "<html>this tool does not support tools</html>", true),
-                "again after 0ns: it answered 502 Bad Gateway: <html>this tool does not support tools</html>".to_owned(),
+                "again after 0ns: it answered 502 Bad Gateway: (a page of HTML)".to_owned(),
             ),
             (
                 (

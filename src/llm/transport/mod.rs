@@ -31,11 +31,12 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Trust;
+use crate::http::proxy::Proxy;
 use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry, retry_after};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
 use crate::llm::transport::attempt::{AttemptFailure, after, not_local, unreachable};
-use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
+use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary, is_page};
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
 use crate::llm::transport::server_info::ServerInfo;
@@ -58,6 +59,8 @@ pub(crate) struct Transport {
     /// nothing to ask a model.
     client: OnceCell<Client>,
     is_loopback: bool,
+    /// The proxy that requests go through, if there is one.
+    proxy: Option<Proxy>,
     /// Time limit of a whole reply; of each silence in a streamed one.
     reply_timeout: Duration,
     /// Time limit of a whole streamed reply.
@@ -103,6 +106,7 @@ impl Transport {
         Self {
             client: OnceCell::new(),
             is_loopback: is_loopback(address),
+            proxy: Proxy::on_the_way(address).filter(|_| !is_loopback(address)),
             reply_timeout,
             whole_timeout,
             secrets,
@@ -117,6 +121,7 @@ impl Transport {
         Self {
             client: OnceCell::new(),
             is_loopback: self.is_loopback,
+            proxy: None,
             reply_timeout: self.reply_timeout,
             whole_timeout: self.whole_timeout,
             secrets: self.secrets.clone(),
@@ -322,10 +327,12 @@ impl Transport {
         if status.is_success() {
             return Ok(body);
         }
+        let body = self.without_secrets(&String::from_utf8_lossy(&body));
         Err(AttemptFailure::Answered(ErrorResponse {
             status,
             retry_after,
-            body: self.without_secrets(&String::from_utf8_lossy(&body)),
+            proxy: self.proxy.clone().filter(|_| is_page(&body)),
+            body,
         }))
     }
 
@@ -336,7 +343,12 @@ impl Transport {
         if error.is_timeout() && !error.is_connect() {
             return AttemptFailure::TooSlow(limit);
         }
-        AttemptFailure::Broken(reason(error))
+        let why = reason(error);
+        AttemptFailure::Broken(match &self.proxy {
+            // An answer that breaks off has begun, so the server was reached.
+            Some(proxy) if !error.is_body() && !error.is_decode() => proxy.told(&why),
+            Some(_) | None => why,
+        })
     }
 
     fn without_secrets(&self, text: &str) -> String {

@@ -146,6 +146,7 @@ impl Transport {
         Some(ErrorResponse {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             retry_after: None,
+            proxy: None,
             body: self.without_secrets(&event.to_string()),
         })
     }

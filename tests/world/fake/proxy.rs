@@ -2,7 +2,8 @@
 //!
 //! It knows hosts that no name server knows: every name that ends in `.test` is this machine. What
 //! reaches such a name came through here. Plain HTTP is passed on; a tunnel (`CONNECT`) is noted,
-//! and refused to port 443, since no fake speaks TLS.
+//! and refused to port 443, since no fake speaks TLS. What is asked of a name that begins with
+//! `private.` is answered with a page of its own, as for a host that only a private network knows.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -77,6 +78,14 @@ async fn serve(mut client: TcpStream, asked: Arc<Mutex<Vec<String>>>) -> io::Res
     asked.lock().unwrap().push(format!("{method} {host}"));
     let is_here = host == "127.0.0.1" || host.rsplit('.').next() == Some("test");
     assert!(is_here, "{host} is not on this machine");
+    if host.starts_with("private.") {
+        let page = "<html><h1>Access denied</h1></html>";
+        let answer = format!(
+            "HTTP/1.1 403 Forbidden\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{page}",
+            page.len()
+        );
+        return client.write_all(answer.as_bytes()).await;
+    }
     let mut origin = TcpStream::connect(("127.0.0.1", address.port().unwrap_or(80))).await?;
     let path = address.query().map_or_else(
         || address.path().to_owned(),

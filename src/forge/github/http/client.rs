@@ -38,7 +38,7 @@ use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
 use crate::forge::http::meter::{Meter, Traffic};
-use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, send};
+use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, down, send};
 use crate::forge::http::validators::Validators;
 
 /// Maximum number of redirects that are followed for one request.
@@ -373,25 +373,23 @@ impl Client {
             let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
                 match error.downcast_ref::<LengthLimitError>() {
                     Some(_) => Failure::unreadable("it is too long"),
-                    None => Failure::Down {
-                        reason: format!("the answer broke off: {}", causes(error.as_ref())),
-                    },
+                    None => down(&self.home, format!("the answer broke off: {}", causes(error.as_ref()))),
                 }
             })?;
-            let answer = Answer::whole(head, body.to_bytes());
+            let answer = Answer::whole(head, body.to_bytes()).naming_proxy(&self.home);
             self.meter.answered((method, path), &answer);
             Ok(answer)
         };
-        within(ATTEMPT_TIMEOUT, exchange).await
+        within(ATTEMPT_TIMEOUT, &self.home, exchange).await
     }
 }
 
-async fn within<T>(limit: Duration, exchange: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
-        Err(Failure::Down {
-            reason: format!("no complete answer within {} seconds", limit.as_secs()),
-        })
-    })
+async fn within<T, F>(limit: Duration, home: &Url, exchange: F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let late = || down(home, format!("no complete answer within {} seconds", limit.as_secs()));
+    tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| Err(late()))
 }
 
 #[cfg(test)]
@@ -401,7 +399,8 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_never_comes_is_not_waited_for() {
         let limit = Duration::from_millis(20);
-        let outcome = within(limit, std::future::pending::<Result<(), Failure>>()).await;
+        let home = "http://127.0.0.1".parse().unwrap();
+        let outcome = within(limit, &home, std::future::pending::<Result<(), Failure>>()).await;
         assert!(matches!(outcome, Err(Failure::Down { .. })));
     }
 }
