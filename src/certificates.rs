@@ -21,12 +21,18 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, InvalidMessage, OtherError, RootCertStore, SignatureScheme,
+};
 use sha2::{Digest, Sha256};
 
 /// The default trust, shared by all connections without certificates of their own: nothing else at
 /// a start takes as long as reading the machine's.
 static OF_THE_MACHINE: LazyLock<Trust> = LazyLock::new(|| Trust::new(Vec::new(), None));
+
+/// The complaint about a server that answers in plain text.
+const WITHOUT_TLS: &str =
+    "the server answers without TLS; write http:// in its address, or use the port on which it speaks TLS";
 
 /// Characters in a line of PEM.
 const PEM_LINE: usize = 64;
@@ -186,13 +192,17 @@ pub fn read(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(certificates)
 }
 
-/// Returns what is wrong with the server's certificate and, after a semicolon, how to fix it, if
-/// that is the reason why a connection failed.
+/// Returns what is wrong with the server's certificate, or that it answers without TLS, and after a
+/// semicolon how to fix it, if that is the reason why a connection failed.
 pub fn complaint(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(rustls::Error::InvalidCertificate(fault)) = error.downcast_ref() {
-            return Some(sentence(fault));
+        match error.downcast_ref() {
+            Some(rustls::Error::InvalidCertificate(fault)) => return Some(sentence(fault)),
+            Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+                return Some(WITHOUT_TLS.to_owned());
+            }
+            Some(_) | None => {}
         }
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             // An I/O error names the causes of what is inside it, and leaves out that itself.
@@ -210,6 +220,14 @@ fn sentence(fault: &CertificateError) -> String {
              ca_file"
                 .to_owned()
         }
+        CertificateError::NotValidForNameContext { expected, presented } if presented.is_empty() => {
+            let is_number = matches!(expected, ServerName::IpAddress(_));
+            let kind = if is_number { "IP" } else { "DNS" };
+            format!(
+                "the server's certificate is for no address (it has no subjectAltName); {}",
+                how_to_make(kind, &expected.to_str())
+            )
+        }
         CertificateError::NotValidForNameContext { presented, .. } => {
             // Each is written as `DnsName("host")`.
             let names = presented.iter().map(|name| {
@@ -217,9 +235,8 @@ fn sentence(fault: &CertificateError) -> String {
                 name.trim_matches(['"', ')'])
             });
             let names = names.collect::<Vec<_>>().join(", ");
-            let is_for = if names.is_empty() { "no address (it has no subjectAltName)" } else { &names };
             format!(
-                "the server's certificate is for {is_for}, and not for the configured address; use an address that stands in \
+                "the server's certificate is for {names}, and not for the configured address; use an address that stands in \
                  it, or give the server a certificate for this one"
             )
         }
@@ -231,11 +248,23 @@ fn sentence(fault: &CertificateError) -> String {
             let day = day(*not_before);
             format!("the server's certificate begins on {day}; set this machine's clock, or wait")
         }
+        fault if is_in(fault, &webpki::Error::UnsupportedCertVersion) => format!(
+            "the server's certificate is of an old version, which no TLS of today takes; {}",
+            how_to_make("DNS", "HOST")
+        ),
         fault if is_of_an_authority(fault) => {
             "the server's certificate signs itself and is not trusted here; name this very certificate in ca_file".to_owned()
         }
         _ => format!("the server's certificate cannot be used ({fault}); give the server another"),
     }
+}
+
+/// Returns how to make a certificate that is accepted for an address.
+fn how_to_make(kind: &str, host: &str) -> String {
+    format!(
+        "make one of version 3 with the address in it: `openssl req -x509 -newkey rsa:3072 -nodes -days 365 -keyout key.pem \
+         -out certificate.pem -subj /CN={host} -addext subjectAltName={kind}:{host}`, and name it in ca_file"
+    )
 }
 
 fn day(moment: UnixTime) -> String {
@@ -246,8 +275,12 @@ fn day(moment: UnixTime) -> String {
 }
 
 fn is_of_an_authority(fault: &CertificateError) -> bool {
-    matches!(fault, CertificateError::Other(OtherError(cause))
-        if matches!(cause.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)))
+    is_in(fault, &webpki::Error::CaUsedAsEndEntity)
+}
+
+/// Tells whether a fault of a certificate, for which rustls has no name, is this one.
+fn is_in(fault: &CertificateError, wanted: &webpki::Error) -> bool {
+    matches!(fault, CertificateError::Other(OtherError(cause)) if cause.downcast_ref::<webpki::Error>() == Some(wanted))
 }
 
 /// Judges chains as rustls does, and besides accepts a trusted certificate as the server's own.
@@ -337,4 +370,36 @@ pub fn pem(certificates: &[CertificateDer<'_>]) -> String {
         text.push_str("-----END CERTIFICATE-----\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what is said of a fault that arrives as the HTTP client hands it on.
+    fn told(fault: rustls::Error) -> String {
+        complaint(&io::Error::new(io::ErrorKind::InvalidData, fault)).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_as_old_instructions_make_it_is_told_with_the_command_that_makes_a_good_one() {
+        let of_certificate = |fault| told(rustls::Error::InvalidCertificate(fault));
+        let nameless = |host: &'static str| CertificateError::NotValidForNameContext {
+            expected: ServerName::try_from(host).unwrap(),
+            presented: Vec::new(),
+        };
+        insta::assert_snapshot!(of_certificate(nameless("lab.example")), @"the server's certificate is for no address (it has no subjectAltName); make one of version 3 with the address in it: `openssl req -x509 -newkey rsa:3072 -nodes -days 365 -keyout key.pem -out certificate.pem -subj /CN=lab.example -addext subjectAltName=DNS:lab.example`, and name it in ca_file");
+        assert!(of_certificate(nameless("10.0.0.1")).contains("subjectAltName=IP:10.0.0.1`"));
+        let old = CertificateError::Other(OtherError(Arc::new(webpki::Error::UnsupportedCertVersion)));
+        insta::assert_snapshot!(of_certificate(old), @"the server's certificate is of an old version, which no TLS of today takes; make one of version 3 with the address in it: `openssl req -x509 -newkey rsa:3072 -nodes -days 365 -keyout key.pem -out certificate.pem -subj /CN=HOST -addext subjectAltName=DNS:HOST`, and name it in ca_file");
+        let signs_itself = CertificateError::Other(OtherError(Arc::new(webpki::Error::CaUsedAsEndEntity)));
+        assert!(of_certificate(signs_itself).contains("signs itself"));
+    }
+
+    #[test]
+    fn a_server_without_tls_is_told_as_that() {
+        insta::assert_snapshot!(told(InvalidMessage::InvalidContentType.into()), @"the server answers without TLS; write http:// in its address, or use the port on which it speaks TLS");
+        let other = io::Error::other(rustls::Error::InvalidMessage(InvalidMessage::InvalidCcs));
+        assert_eq!(complaint(&other), None);
+    }
 }
