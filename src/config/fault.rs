@@ -1,5 +1,6 @@
 //! A fault in a configuration: a sentence that says what is wrong, where, and how to fix it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -14,7 +15,8 @@ pub struct Fault {
     pub origin: ConfigSource,
     /// Position in the file; `None` if there is nothing to point at.
     pub place: Option<Place>,
-    /// The key, e.g. `mcp_servers[0].command`; empty for the file as a whole.
+    /// The key, e.g. `mcp_servers[0].command`, or the variable that the value of a key came from
+    /// where there is no file; empty for the file as a whole.
     pub key: String,
     pub reason: String,
 }
@@ -73,6 +75,8 @@ pub(super) fn unreadable(error: &io::Error) -> String {
 pub(super) struct Faults {
     origin: ConfigSource,
     found: Vec<(KeyPath, Fault)>,
+    /// Keys whose values are variables that are empty, with the names of the variables.
+    empty: BTreeMap<KeyPath, String>,
 }
 
 impl Faults {
@@ -80,7 +84,25 @@ impl Faults {
         Self {
             origin: origin.clone(),
             found: Vec::new(),
+            empty: BTreeMap::new(),
         }
+    }
+
+    /// Notes that the value of a key is an empty variable. That is a fault only where the value is
+    /// needed: Docker Compose hands on as empty what nobody has set.
+    pub(super) fn note_empty(&mut self, path: KeyPath, variable: &str) {
+        self.empty.insert(path, variable.to_owned());
+    }
+
+    /// Adds the fault that a secret is missing at a path written with dots. Of one that is an empty
+    /// variable that is said instead: the key stands in the file.
+    pub(super) fn missing(&mut self, path: &str, reason: &str) {
+        let path = keys(path);
+        let reason = match self.empty.get(&path) {
+            Some(name) => format!("the environment variable {name} is empty; set it (for docker compose in ./.env)"),
+            None => reason.to_owned(),
+        };
+        self.add(path, reason);
     }
 
     /// Adds a fault, unless there is already one at `path`, above or below it: one mistake gives

@@ -210,7 +210,14 @@ impl Config {
             environment,
             &mut faults,
         );
-        faults.into_result(config)
+        faults.into_result(config).map_err(|mut found| {
+            for fault in &mut found {
+                if let Some(name) = usual_variable::of_key(&fault.key, environment) {
+                    name.clone_into(&mut fault.key);
+                }
+            }
+            found
+        })
     }
 
     /// Reads the text of a file. Relative paths in it start at `folder`.
@@ -234,7 +241,7 @@ impl Config {
         }
         // Docker Compose reads variables from there.
         secret_files.extend([folder.join(".env")].into_iter().filter(|file| file.is_file()));
-        let replaced = variable::replace(&mut value, environment, &mut faults);
+        let replaced = variable::replace(&mut value, environment, secret_file::file_key, &mut faults);
         secret_file::check_spelling(&value, &replaced, &mut faults);
         let config = Self::from_value(value, folder, &replaced, environment, &mut faults);
         let config = config.map(|config| Self { secret_files, ..config });

@@ -170,6 +170,22 @@ fn pointer(path: &[String]) -> String {
     format!("/{}", path.join("/"))
 }
 
+/// Returns the key that takes a file in the place of the secret at a path, if there is a secret.
+pub(super) fn file_key(path: &[String]) -> Option<String> {
+    let (key, section) = path.split_last()?;
+    // Of a list of hosts the place of one stands between the section and the key.
+    let section = match section.split_last() {
+        Some((place, list)) if place.parse::<usize>().is_ok() => list,
+        Some(_) | None => section,
+    };
+    let is_it = |known: &[&str]| {
+        let mut parts = known.iter().zip(section);
+        known.len() == section.len() && parts.all(|(known, part)| *known == ANY || *known == part.as_str())
+    };
+    let is_secret = SECRETS.into_iter().any(|(known, name)| name == key && is_it(known));
+    is_secret.then(|| format!("{key}{ENDING}"))
+}
+
 /// Returns the variables of each program of the operator's that is started here: tool servers,
 /// programs that answer for a model, and commands of the chat.
 fn variables_of_programs(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {

@@ -77,6 +77,14 @@ pub(super) fn as_file(environment: Variables<'_>) -> Value {
     )
 }
 
+/// Returns the variable that the value of a key was taken from, if it was.
+pub(super) fn of_key(key: &str, environment: Variables<'_>) -> Option<&'static str> {
+    let (section, key) = key.strip_prefix("llm.")?.split_once('.')?;
+    let (_, keys) = PROVIDERS.into_iter().find(|(provider, _)| *provider == section)?;
+    let (_, name) = keys.iter().find(|(known, _)| *known == key)?;
+    environment(name).is_some_and(|value| !value.trim().is_empty()).then_some(*name)
+}
+
 /// Converts `OLLAMA_HOST`, on which the server listens (host, port or both), to a URL.
 fn ollama_address(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');

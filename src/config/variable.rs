@@ -24,14 +24,25 @@ impl Replaced {
 
 /// A variable need not be set in the section of a source of tasks that is not used: the shipped
 /// example names the token of one that many people do not have. Its value is empty then.
-pub(super) fn replace(value: &mut Value, environment: Variables<'_>, faults: &mut Faults) -> Replaced {
+///
+/// `file_key` names the key that takes a file in the place of a secret: whoever lacks a secret's
+/// variable is not told to write a default, which would be a secret in the configuration.
+pub(super) fn replace(
+    value: &mut Value,
+    environment: Variables<'_>,
+    file_key: impl Fn(&[String]) -> Option<String>,
+    faults: &mut Faults,
+) -> Replaced {
     let unused = unused_sources(value);
     let mut replaced = Replaced::default();
     walk(
         value,
         &mut Vec::new(),
-        &mut |path, text| match expand(text, environment) {
+        &mut |path, text| match expand(text, environment, file_key(path).as_deref()) {
             Ok(Some(expanded)) => {
+                if let Some(name) = whole_variable(text).filter(|_| expanded.trim().is_empty()) {
+                    faults.note_empty(path.clone(), name);
+                }
                 replaced.0.insert(path.clone());
                 *text = expanded;
             }
@@ -113,8 +124,16 @@ fn walk(value: &mut Value, path: &mut KeyPath, visit: &mut dyn FnMut(&KeyPath, &
     }
 }
 
-/// Returns the text with its variables replaced, or `None` if it has none.
-fn expand(text: &str, environment: Variables<'_>) -> Result<Option<String>, String> {
+/// Returns the name of the variable of which the whole text is made.
+fn whole_variable(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix("${")?.strip_suffix('}')?;
+    let name = inside.split_once(":-").map_or(inside, |(name, _)| name);
+    is_name(name).then_some(name)
+}
+
+/// Returns the text with its variables replaced, or `None` if it has none. `file_key` is the key
+/// that takes a file in the place of the text, if it is a secret.
+fn expand(text: &str, environment: Variables<'_>, file_key: Option<&str>) -> Result<Option<String>, String> {
     let mut expanded = String::new();
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -128,7 +147,7 @@ fn expand(text: &str, environment: Variables<'_>) -> Result<Option<String>, Stri
         let Some((inside, after)) = rest[start + 2..].split_once('}') else {
             return Err("`${` has no closing `}`; write `$${` where you mean the characters themselves".to_owned());
         };
-        expanded.push_str(&value_of(inside, environment)?);
+        expanded.push_str(&value_of(inside, environment, file_key)?);
         rest = after;
     }
     if rest.len() == text.len() {
@@ -138,16 +157,12 @@ fn expand(text: &str, environment: Variables<'_>) -> Result<Option<String>, Stri
     Ok(Some(expanded))
 }
 
-fn value_of(inside: &str, environment: Variables<'_>) -> Result<String, String> {
+fn value_of(inside: &str, environment: Variables<'_>, file_key: Option<&str>) -> Result<String, String> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
-    let is_name = name
-        .chars()
-        .all(|character| character.is_ascii_alphanumeric() || character == '_')
-        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    if !is_name {
+    if !is_name(name) {
         return Err(format!(
             "`${{{inside}}}` is not a variable; write `${{NAME}}` or `${{NAME:-default}}`, or `$${{` for the characters themselves"
         ));
@@ -157,10 +172,20 @@ fn value_of(inside: &str, environment: Variables<'_>) -> Result<String, String> 
         (Some(value), None) => Ok(value),
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
-        (None, None) => Err(format!(
-            "the environment variable {name} is not set; set it, or give a default: `${{{name}:-default}}`"
-        )),
+        (None, None) => Err(match file_key {
+            Some(key) => format!(
+                "the environment variable {name} is not set; set it, or name a file that holds the secret in `{key}`"
+            ),
+            None => {
+                format!("the environment variable {name} is not set; set it, or give a default: `${{{name}:-default}}`")
+            }
+        }),
     }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    text.chars().all(is_part) && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
 #[cfg(test)]
@@ -173,7 +198,7 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        match (expand(text, &environment), expected) {
+        match (expand(text, &environment, None), expected) {
             (Ok(expanded), Ok(expected)) => assert_eq!(expanded.as_deref(), expected),
             (Err(reason), Err(expected)) => assert!(reason.contains(expected), "{reason}"),
             (result, expected) => panic!("{text} gave {result:?} and not {expected:?}"),

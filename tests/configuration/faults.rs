@@ -35,7 +35,7 @@ xyzzy: 1
     insta::assert_snapshot!(given.faults(), @r#"
     config.yaml:1:24: task_sources[1]: is named twice; leave one of them out
     config.yaml:1:32: task_sources[2]: must be one of github, gitlab, not the text 'svn'
-    config.yaml:3:3: github.token: the environment variable NO_SUCH_TOKEN is not set; set it, or give a default: `${NO_SUCH_TOKEN:-default}`
+    config.yaml:3:3: github.token: the environment variable NO_SUCH_TOKEN is not set; set it, or name a file that holds the secret in `token_file`
     config.yaml:4:3: github.repositores: unknown key; did you mean `repositories`?
     config.yaml:5:18: github.repositories[0]: 'owner' is not a repository; write owner/repo or owner/*
     config.yaml:6:12: github.labels.done: is the same label as `trigger`; each must have its own
@@ -57,6 +57,29 @@ xyzzy: 1
     config.yaml:19:1: planning: must be a section with keys, not the text 'yes please'
     config.yaml:20:1: xyzzy: unknown key; the keys here are approval, budget, ca_file, change_requests, chat, command_executor, consumers, environment, follow_up, git, github, gitlab, http, index, llm, logs, max_llm_process_num, mcp_schema_bytes, mcp_servers, planning, producer, retention, review, secret, shutdown_grace_seconds, state_dir, steering, store, task_sources, traces
     "#);
+}
+
+/// Docker Compose hands on as empty what nobody has set.
+#[test]
+fn an_empty_variable_is_named_where_its_secret_is_needed() {
+    let text = "\
+task_sources: [gitlab]
+gitlab:
+  token: ${GITLAB_TOKEN}
+  projects: [a/b]
+llm:
+  provider: openai
+  openai: {api_key: '${OPENAI_API_KEY:-}'}
+  anthropic: {api_key: '${ANTHROPIC_API_KEY}'}
+";
+    let given = Given::file(text).with("GITLAB_TOKEN", "").with("ANTHROPIC_API_KEY", "");
+    insta::assert_snapshot!(given.faults(), @"
+    config.yaml:3:3: gitlab.token: the environment variable GITLAB_TOKEN is empty; set it (for docker compose in ./.env)
+    config.yaml:7:12: llm.openai.api_key: the environment variable OPENAI_API_KEY is empty; set it (for docker compose in ./.env)
+    ");
+    let list = "task_sources: [gitlab]\ngitlab:\n  - {token: '${LAB}', projects: [a/b]}\n";
+    insta::assert_snapshot!(Given::file(list).with("LAB", " ").faults(), @"config.yaml:3:6: gitlab[0].token: the environment variable LAB is empty; set it (for docker compose in ./.env)");
+    insta::assert_snapshot!(Given::file(list).faults(), @"config.yaml:3:6: gitlab[0].token: the environment variable LAB is not set; set it, or name a file that holds the secret in `token_file`");
 }
 
 #[test]

@@ -164,7 +164,9 @@ fn without_a_file_the_environment_names_the_model() {
     let config = load(&[("LMSTUDIO_BASE_URL", "http://10.0.0.2:1234")]).unwrap();
     assert_eq!(config.llm.provider, ProviderName::Lmstudio);
 
-    insta::assert_snapshot!(load(&[("OPENAI_BASE_URL", "gpu")]).unwrap_err(), @"environment: llm.openai.base_url: is not an address (relative URL without a base); write it like https://host/path");
+    insta::assert_snapshot!(load(&[("OPENAI_BASE_URL", "gpu")]).unwrap_err(), @"environment: OPENAI_BASE_URL: is not an address; write http:// or https:// before it");
+    insta::assert_snapshot!(load(&[("LMSTUDIO_BASE_URL", "127.0.0.1:9")]).unwrap_err(), @"environment: LMSTUDIO_BASE_URL: is not an address; write http:// or https:// before it");
+    insta::assert_snapshot!(load(&[("OPENAI_BASE_URL", "https://api.openai.com/v1")]).unwrap_err(), @"environment: llm.openai.api_key: is missing; give `api_key` or `api_key_file`");
 }
 
 #[test]

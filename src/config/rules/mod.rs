@@ -107,6 +107,9 @@ fn is_open_to_others(address: &str) -> bool {
 
 fn check_address(key: &str, address: &str, faults: &mut Faults) {
     let reason = match Url::parse(address) {
+        Err(url::ParseError::RelativeUrlWithoutBase) if !address.trim().is_empty() => {
+            "is not an address; write http:// or https:// before it".to_owned()
+        }
         Err(error) => format!("is not an address ({error}); write it like https://host/path"),
         Ok(url) if !["http", "https"].contains(&url.scheme()) => "must begin with http:// or https://".to_owned(),
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {

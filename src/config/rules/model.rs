@@ -345,7 +345,7 @@ fn check_key(model: &ModelConfig, faults: &mut Faults) {
     };
     if needs_key && model.api_key.is_none() {
         let reason = "is missing; give `api_key` or `api_key_file`";
-        faults.at(&format!("{}.api_key", model.section), reason);
+        faults.missing(&format!("{}.api_key", model.section), reason);
     }
 }
 

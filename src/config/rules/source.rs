@@ -135,7 +135,7 @@ fn check_github(key: &str, github: &github::Config, folder: &Path, faults: &mut 
             }
         }
         (Some(_), Some(_)) => faults.at(&at("app"), "`token` is given too; leave one of them out"),
-        (None, None) => faults.at(
+        (None, None) => faults.missing(
             &at("token"),
             "is missing; give `token`, `token_file` or `app`, or take github out of task_sources",
         ),
@@ -163,7 +163,7 @@ fn check_gitlab(key: &str, gitlab: &gitlab::Config, faults: &mut Faults) {
     check_address(&at("api_url"), &gitlab.api_url, faults);
     match &gitlab.token {
         Some(token) => check_token(&at("token"), token, faults),
-        None => faults.at(
+        None => faults.missing(
             &at("token"),
             "is missing; give `token` or `token_file`, or take gitlab out of task_sources",
         ),
