@@ -6,6 +6,7 @@ use super::told_apart;
 use crate::config::Config;
 use crate::environment::{
     self, EXECUTOR, Engine, EngineAccess, Environment, EnvironmentError, Purpose, StartRequest, find_executor,
+    how_to_build,
 };
 use crate::finding::Finding;
 use crate::service::instance;
@@ -173,7 +174,7 @@ async fn image(engine: &Engine, name: &str, environment: &Environment, need: Nee
         Ok(false) => {
             let is_own = image.starts_with("coding-agent-executor-");
             let remedy = if is_own {
-                format!("build it in the folder of coding-agent's source: scripts/setup images {name}")
+                how_to_build(image, name)
             } else {
                 format!(
                     "pull it (docker pull {image}), or say in command_executor.environments.{name}.build how it is built"

@@ -72,13 +72,23 @@ impl EnvironmentError {
     }
 }
 
+/// Returns how to build the image of the shipped environment `name`, by each way in which the
+/// program may have been installed: no registry has it.
+pub fn how_to_build(image: &str, name: &str) -> String {
+    format!(
+        "build it: `scripts/setup images {name}` in the folder of coding-agent's source, `docker build -t {image} - \
+         <docker/Dockerfile-executor-{name}` in that of the archive or in /usr/share/coding-agent (Debian package), or \
+         `docker compose --profile executor-build build` beside the compose file"
+    )
+}
+
 /// Returns how to get an image; the shipped ones are in no registry and must be built.
 fn how_to_get(image: &str) -> String {
     let own = image
         .strip_prefix("coding-agent-executor-")
         .and_then(|rest| rest.split(':').next());
     match own {
-        Some(name) => format!("build it with `scripts/setup images {name}` in the folder of coding-agent's source"),
+        Some(name) => how_to_build(image, name),
         None => format!("bring it with `docker pull {image}`, or give the environment a `build` section"),
     }
 }
@@ -89,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_hint_fits_the_image() {
-        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it with `scripts/setup images go` in the folder of coding-agent's source");
+        insta::assert_snapshot!(how_to_get("coding-agent-executor-go:latest"), @"build it: `scripts/setup images go` in the folder of coding-agent's source, `docker build -t coding-agent-executor-go:latest - <docker/Dockerfile-executor-go` in that of the archive or in /usr/share/coding-agent (Debian package), or `docker compose --profile executor-build build` beside the compose file");
         insta::assert_snapshot!(how_to_get("rust:1"), @"bring it with `docker pull rust:1`, or give the environment a `build` section");
     }
 }

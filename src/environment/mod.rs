@@ -33,7 +33,7 @@ pub use container::{Attached, Container};
 pub use docker::EngineAccess;
 pub use driver::{KeepResult, ListedContainer, StartImages, StartRequest, WantedSetUp, WarmContainer};
 pub use engine::Engine;
-pub use error::EnvironmentError;
+pub use error::{EnvironmentError, how_to_build};
 pub use executor::{Architecture, find_executor};
 pub use processes::{EXECUTOR, ProcessExit, Streams};
 pub use rights::Rights;

@@ -265,7 +265,7 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     look  environment built               coding-agent-executor-not-built-yet:latest is not there yet
                                           -> nothing to do: it is built at the first need
     BAD   environment python              coding-agent-executor-that-never-was:latest, the default environment's image, is not there, and no registry has it
-                                          -> build it in the folder of coding-agent's source: scripts/setup images python
+                                          -> build it: `scripts/setup images python` in the folder of coding-agent's source, `docker build -t coding-agent-executor-that-never-was:latest - <docker/Dockerfile-executor-python` in that of the archive or in /usr/share/coding-agent (Debian package), or `docker compose --profile executor-build build` beside the compose file
     BAD   model                           the openai server at MODEL/v1 does not list the model 'missing-model' (it has: scripted, qwen3-coder:30b, qwen/qwen3-coder-30b, gpt-5-mini, claude-sonnet-4-5)
                                           -> choose a model the server has in llm.openai.model (MODEL/v1/models lists them)
 
