@@ -78,6 +78,7 @@ fn what_is_one_s_own_beside_the_compose_file_gets_into_no_commit_and_no_image() 
         ".env",
         "config.yaml",
         "*.pem",
+        "*-token",
         "secrets",
         "our-cluster",
         "state",
@@ -206,6 +207,8 @@ fn the_systemd_units_fit_the_program() {
     assert_eq!(of(service, "WorkingDirectory"), "/srv/coding-agent");
     let grace = of(service, "TimeoutStopSec").parse::<u64>().unwrap();
     assert!(grace >= Config::default().shutdown_grace_seconds + MARGIN, "{grace} s");
+    // With systemd's default the git and the tool servers of a run would get the signal, too.
+    assert_eq!(of(service, "KillMode"), "mixed");
     assert_eq!(of(timer, "WantedBy"), "timers.target");
 }
 

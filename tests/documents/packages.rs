@@ -88,6 +88,19 @@ fn no_configuration_file_of_the_package_is_open_to_everybody() {
     }
 }
 
+/// Of a remark behind a value systemd makes a part of the value.
+#[test]
+fn the_variables_of_the_package_are_proposed_without_remarks_behind_them() {
+    let file = read("packaging/coding-agent.default");
+    let proposed = file.lines().filter_map(|line| line.strip_prefix('#')?.split_once('='));
+    let proposed: Vec<_> = proposed.filter(|(name, _)| !name.contains(' ')).collect();
+    let names: Vec<_> = proposed.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["DOCKER_HOST", "HTTPS_PROXY", "http_proxy", "NO_PROXY"]);
+    for (name, value) in proposed {
+        assert!(!value.contains([' ', '#', '"']), "{name}={value}");
+    }
+}
+
 #[test]
 fn the_service_s_image_can_be_made_of_built_programs() {
     let dockerfile = read("docker/Dockerfile");
