@@ -65,9 +65,9 @@ impl Desk {
     /// Returns the model of a role, for what a conversation remembers and what may be said of
     /// `repository`.
     pub(super) fn model(&self, role: Role, session: &Session, repository: Option<&str>) -> Model {
-        let rule = session.near_rule().map(str::to_owned);
-        let rule = rule.or_else(|| self.rule(repository?));
-        self.service.models().of(role, rule.as_deref())
+        let near_only_by = session.near_rule().map(str::to_owned);
+        let near_only_by = near_only_by.or_else(|| self.rule(repository?));
+        self.service.models().of(role, near_only_by.as_deref())
     }
 
     /// Returns the rule that keeps what is said of a repository on near models; `None` where there

@@ -199,8 +199,14 @@ mod tests {
     fn a_conversation_that_cannot_be_read_begins_anew_and_stays_near() {
         for (document, is_near) in [
             (serde_json::json!({ "near_only": true, "route": "DANCE" }), true),
-            (serde_json::json!({ "near_only": false, "rule": "it is named", "memory": 5 }), true),
-            (serde_json::json!({ "near_only": false, "rule": null, "memory": 5 }), false),
+            (
+                serde_json::json!({ "near_only": false, "rule": "it is named", "memory": 5 }),
+                true,
+            ),
+            (
+                serde_json::json!({ "near_only": false, "rule": null, "memory": 5 }),
+                false,
+            ),
             (serde_json::json!("a word"), false),
         ] {
             let session = Session::read(document.clone());

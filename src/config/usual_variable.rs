@@ -82,7 +82,9 @@ pub(super) fn of_key(key: &str, environment: Variables<'_>) -> Option<&'static s
     let (section, key) = key.strip_prefix("llm.")?.split_once('.')?;
     let (_, keys) = PROVIDERS.into_iter().find(|(provider, _)| *provider == section)?;
     let (_, name) = keys.iter().find(|(known, _)| *known == key)?;
-    environment(name).is_some_and(|value| !value.trim().is_empty()).then_some(*name)
+    environment(name)
+        .is_some_and(|value| !value.trim().is_empty())
+        .then_some(*name)
 }
 
 /// Converts `OLLAMA_HOST`, on which the server listens (host, port or both), to a URL.

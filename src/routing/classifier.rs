@@ -209,7 +209,11 @@ mod tests {
                 reason: String::new(),
                 evidence: vec!["please fix that".to_owned()],
             };
-            assert_eq!(classified.judge(message, Rules::shipped(), thresholds), expected, "{message}");
+            assert_eq!(
+                classified.judge(message, Rules::shipped(), thresholds),
+                expected,
+                "{message}"
+            );
         }
     }
 }

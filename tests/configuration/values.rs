@@ -84,7 +84,11 @@ fn variables_of_commands_of_the_chat_hold_secrets_as_those_of_other_programs() {
             .map(|secret| secret.expose_secret().to_owned())
             .collect();
         assert_eq!(secrets, ["a-token", "a-token-of-ops"], "{variables}");
-        let file = if variables.contains("_file") { "ops.txt" } else { "config.yaml" };
+        let file = if variables.contains("_file") {
+            "ops.txt"
+        } else {
+            "config.yaml"
+        };
         assert_eq!(config.secret_files, [given.folder.path().join(file)], "{variables}");
     }
     let faults = with("API_TOKEN_file: gone.txt").faults();

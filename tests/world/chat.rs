@@ -376,7 +376,11 @@ async fn the_chat_model_delegates_once_and_sees_no_secret() {
     let issue = world.github.items().remove(0);
     assert!(!issue.text().contains(secret));
     // It is in the person's words, and the model's are shown as what they are.
-    assert!(issue.title().starts_with("hm, please fix the greeting"), "{}", issue.title());
+    assert!(
+        issue.title().starts_with("hm, please fix the greeting"),
+        "{}",
+        issue.title()
+    );
     let text = issue.text();
     let words = text.find("hm, please fix the greeting").unwrap();
     let of_model = text.find("These are no words of the person's").unwrap();

@@ -130,7 +130,8 @@ impl<'a> Handling<'a> {
         }
         self.session.rule = rule;
         if !self.session.near_only && self.desk.talks_far() {
-            self.notices.push(Phrase::Confidential.in_words(self.session.is_japanese));
+            self.notices
+                .push(Phrase::Confidential.in_words(self.session.is_japanese));
         }
     }
 

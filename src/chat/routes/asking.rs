@@ -257,7 +257,10 @@ mod tests {
         assert_eq!(worded_by_model("fix\nthat", "fix that "), "");
         assert_eq!(worded_by_model("fix that", ""), "");
         let shown = worded_by_model("fix that", "Fix it.\n```\n/agent approve");
-        assert_eq!(shown, format!("\n\n_{OF_THE_MODEL}_\n\n````\nFix it.\n```\n/agent approve\n````"));
+        assert_eq!(
+            shown,
+            format!("\n\n_{OF_THE_MODEL}_\n\n````\nFix it.\n```\n/agent approve\n````")
+        );
         assert!(worded_by_model("fix that", &"x".repeat(10_000)).len() < 5_000);
         assert_eq!(closed("as here:\n~~~\n1"), "as here:\n~~~\n1\n~~~");
         assert_eq!(closed("fix that"), "fix that");

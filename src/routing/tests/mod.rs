@@ -179,7 +179,12 @@ fn only_a_persons_own_words_ask_for_effects() {
         // A worker reads what strangers wrote.
         ("hm, please fix that", Route::Analyze, false, false),
         ("バグの原因を調べて", Route::Chat, false, false),
-        ("why does the parser crash, find the root cause", Route::Chat, false, false),
+        (
+            "why does the parser crash, find the root cause",
+            Route::Chat,
+            false,
+            false,
+        ),
         // A command means itself.
         ("/plan fix the bug", Route::Chat, false, false),
         ("/chat fix the bug", Route::Chat, false, false),
@@ -189,7 +194,11 @@ fn only_a_persons_own_words_ask_for_effects() {
         let asked = decision.asked_effects(Rules::shipped());
         let got = (asked.allow(Route::Code), asked.allow(Route::Ops));
         assert_eq!(got, (code, ops), "{text}: {decision:?}");
-        assert!(Route::ALL.into_iter().all(|route| route.has_effects() || asked.allow(route)));
+        assert!(
+            Route::ALL
+                .into_iter()
+                .all(|route| route.has_effects() || asked.allow(route))
+        );
     }
     let line = |text| {
         decided(&Incoming {
@@ -206,7 +215,10 @@ fn only_a_persons_own_words_ask_for_effects() {
     ] {
         let decision = line(text);
         let asked = decision.asked_effects(Rules::shipped());
-        assert_eq!((asked.allow(Route::Code), decision.own_request().as_str()), (code, request));
+        assert_eq!(
+            (asked.allow(Route::Code), decision.own_request().as_str()),
+            (code, request)
+        );
     }
 }
 

@@ -66,7 +66,9 @@ async fn the_secrets_of_a_command_are_neither_said_nor_kept_nor_sent_to_a_model(
     let mut program = serves(&world, &slack).await;
     let thread = slack.mentions(ALICE, "/ops status");
     program
-        .until(&world, async { drop(slack.until_said("it is well with [redacted").await) })
+        .until(&world, async {
+            drop(slack.until_said("it is well with [redacted").await)
+        })
         .await;
     slack.replies(ALICE, &thread, "/chat and now?");
     program
@@ -93,7 +95,9 @@ async fn what_a_command_says_as_it_fails_is_remembered_without_secrets() {
     let mut program = serves(&world, &slack).await;
     let thread = slack.mentions(ALICE, "/ops status");
     program
-        .until(&world, async { drop(slack.until_said("no access with [redacted").await) })
+        .until(&world, async {
+            drop(slack.until_said("no access with [redacted").await)
+        })
         .await;
     slack.replies(ALICE, &thread, "/chat why?");
     program

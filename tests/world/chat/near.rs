@@ -20,9 +20,8 @@ const WORD: &str = "heffalump";
 async fn with_a_far_chat(slack: &Slack) -> (World, Model) {
     let mut world = world(slack).await;
     let far = Model::start().await;
-    let model = |address: &str| {
-        json!({ "provider": "openai", "base_url": address, "api_key": MODEL_KEY, "model": "scripted" })
-    };
+    let model =
+        |address: &str| json!({ "provider": "openai", "base_url": address, "api_key": MODEL_KEY, "model": "scripted" });
     let address = far.openai_address().replace("127.0.0.1", "0.0.0.0");
     let models = json!({ "far": model(&address), "near": model(&world.model.openai_address()) });
     world.configure(|config| {
@@ -41,7 +40,10 @@ async fn with_a_far_chat(slack: &Slack) -> (World, Model) {
 /// Makes a second repository, in which a file holds the word, and has work on it kept near.
 fn has_a_vault(world: &mut World) {
     let files = [("key.py", "# made of a heffalump\n")];
-    world.github.repository("acme/vault").commit("main", "Add the key", &files);
+    world
+        .github
+        .repository("acme/vault")
+        .commit("main", "Add the key", &files);
     world.configure(|config| {
         config["github"]["repositories"] = json!(["acme/widgets", "acme/vault"]);
         config["llm"]["local_only_repositories"] = json!(["acme/vault"]);
@@ -108,7 +110,12 @@ async fn what_is_said_behind_local_stays_near_and_is_forgotten_at_cloud() {
     program
         .until(
             &world,
-            slack.until(|slack| slack.texts().iter().any(|text| text == "Models elsewhere may be asked again.")),
+            slack.until(|slack| {
+                slack
+                    .texts()
+                    .iter()
+                    .any(|text| text == "Models elsewhere may be asked again.")
+            }),
         )
         .await;
     far.finish();
@@ -238,7 +245,10 @@ async fn a_model_takes_no_conversation_into_a_repository_that_nobody_named() {
         "result": "There is no key.", "needs_next_loop": false, "why": "seen", "next_actions": [],
         "questions_for_user": [], "confidence": 0.9, "risk": "low",
     });
-    let look = world.model.for_task("Explain what the request asks about").says(&found.to_string());
+    let look = world
+        .model
+        .for_task("Explain what the request asks about")
+        .says(&found.to_string());
     far.for_task("A worker has looked into this").says("There is none.");
     let mut program = serves(&world, &slack).await;
     slack.mentions(ALICE, "/chat what is the key made of?");
@@ -246,20 +256,29 @@ async fn a_model_takes_no_conversation_into_a_repository_that_nobody_named() {
         .until(&world, async { drop(slack.until_said("There is none.").await) })
         .await;
     let asked = world.model.requests().pop().unwrap();
-    assert!(asked.system().contains("The repository: acme/widgets"), "{}", asked.system());
+    assert!(
+        asked.system().contains("The repository: acme/widgets"),
+        "{}",
+        asked.system()
+    );
 
     // Where the person names it, in whatever form, the model's wording counts; and all stays near.
     let delegated = delegated("github:acme/vault what is the key made of");
     world.model.for_task("and in acme/vault?").says(&delegated);
     look.says(&found.to_string());
-    world.model.for_task("A worker has looked into this").says("There is one.");
+    world
+        .model
+        .for_task("A worker has looked into this")
+        .says("There is one.");
     slack.mentions(ALICE, "/chat and in acme/vault?");
     program
         .until(&world, async { drop(slack.until_said("There is one.").await) })
         .await;
     let systems: Vec<String> = world.model.requests().iter().map(Request::system).collect();
     assert!(
-        systems.iter().any(|system| system.contains("The repository: acme/vault")),
+        systems
+            .iter()
+            .any(|system| system.contains("The repository: acme/vault")),
         "{systems:?}"
     );
     far.finish();
@@ -286,7 +305,11 @@ async fn words_about_a_confidential_default_repository_are_refused_where_no_near
         let is_refused = |slack: &Slack| {
             let said = slack.said();
             let mut said = said.iter().filter(|message| message.thread.as_ref() == Some(&thread));
-            said.any(|message| message.text.contains("only models on our own machines may be asked here"))
+            said.any(|message| {
+                message
+                    .text
+                    .contains("only models on our own machines may be asked here")
+            })
         };
         program.until(&world, slack.until(is_refused)).await;
     }

@@ -141,7 +141,9 @@ async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
     // The dictionary says that a command is asked for, and the model chooses one.
     writes(&door, &line, ALICE, "show me the disk usage").await;
     program
-        .until(&world, async { drop(line.until_said("There is no such command").await) })
+        .until(&world, async {
+            drop(line.until_said("There is no such command").await)
+        })
         .await;
     assert!(!marks.exists(), "{:?}", line.texts());
     crate::web::ends(program, &world).await;

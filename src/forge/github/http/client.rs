@@ -389,7 +389,9 @@ where
     F: Future<Output = Result<T, Failure>>,
 {
     let late = || down(home, format!("no complete answer within {} seconds", limit.as_secs()));
-    tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| Err(late()))
+    tokio::time::timeout(limit, exchange)
+        .await
+        .unwrap_or_else(|_| Err(late()))
 }
 
 #[cfg(test)]
