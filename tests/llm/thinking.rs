@@ -104,8 +104,8 @@ async fn what_was_stored_before_thoughts_were_goes_on_where_they_are_demanded() 
 
 #[tokio::test]
 async fn each_server_gets_thoughts_back_in_its_own_field() {
-    let servers: [(fn(&Model), &str); 3] = [
-        (Model::thinks_as_deepseek, "reasoning_content"),
+    let servers = [
+        (Model::thinks_as_deepseek as fn(&Model), "reasoning_content"),
         (Model::thinks_as_vllm, "reasoning"),
         (Model::thinks_as_openrouter, "reasoning_details"),
     ];

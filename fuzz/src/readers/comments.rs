@@ -1,7 +1,7 @@
 //! Whole comments, composed as the program composes them and judged as the forges render them.
 
 use coding_agent::agent::record::hold_reason::HoldReason;
-use coding_agent::agent::record::{Failure, HeldResult, KeptWork, Paused, PausedBy, Record, SavedWork};
+use coding_agent::agent::record::{Failure, HeldResult, KeptWork, Paused, PausedBy, Record, SavedWork, WorkFile};
 use coding_agent::agent::services::{ReviewSettings, Settings};
 use coding_agent::agent::settings::ChangeRequests;
 use coding_agent::agent::settings::Planning;
@@ -59,10 +59,10 @@ pub fn comments(bytes: &[u8]) {
     let done = judged(&comments::done(&record, &settings));
     done.has(&["Nothing was checked", "model turn"]);
     let failure = Failure::of_task(part(2));
-    let saved = SavedWork::Kept(KeptWork::File {
+    let saved = SavedWork::Kept(KeptWork::File(WorkFile {
         file: part(3),
         reference: part(1),
-    });
+    }));
     let failed = comments::failed(&failure, &record, &settings, &labels.trigger, Some(&saved));
     judged(&failed).has(&[
         "This could not be done",

@@ -3,6 +3,7 @@
 
 use super::{FILES, greets};
 use crate::fake::gitlab::Access;
+use crate::fake::item::Item;
 use crate::reading::{last_on_github, last_on_gitlab, told};
 use crate::world::World;
 use crate::world::scripts::{executes, plan, writes};
@@ -88,7 +89,7 @@ async fn protected_branches_of_github_get_no_commits_and_others_with_rules_do() 
         .protects("release-2.0")
         .lays_rule_on("develop", "pull_request")
         .lays_rule_on("greeting", "required_signatures");
-    let tips = [&release, &work].map(|pull| pull.commits());
+    let tips = [&release, &work].map(Item::commits);
     for pull in [&release, &work, &greeting] {
         pull.label("coding agent");
     }
@@ -105,7 +106,7 @@ async fn protected_branches_of_github_get_no_commits_and_others_with_rules_do() 
         "{ended:?}\n{}",
         world.story()
     );
-    assert_eq!([&release, &work].map(|pull| pull.commits()), tips);
+    assert_eq!([&release, &work].map(Item::commits), tips);
     for (pull, branch) in [(&release, "release-2.0"), (&work, "develop")] {
         let said = last_on_github(&world, pull);
         let why = format!("This request leads from `{branch}`, a protected branch of the repository,");

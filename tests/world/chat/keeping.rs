@@ -67,7 +67,7 @@ async fn the_secrets_of_a_command_are_neither_said_nor_kept_nor_sent_to_a_model(
     let thread = slack.mentions(ALICE, "/ops status");
     program
         .until(&world, async {
-            drop(slack.until_said("it is well with [redacted").await)
+            drop(slack.until_said("it is well with [redacted").await);
         })
         .await;
     slack.replies(ALICE, &thread, "/chat and now?");
@@ -96,7 +96,7 @@ async fn what_a_command_says_as_it_fails_is_remembered_without_secrets() {
     let thread = slack.mentions(ALICE, "/ops status");
     program
         .until(&world, async {
-            drop(slack.until_said("no access with [redacted").await)
+            drop(slack.until_said("no access with [redacted").await);
         })
         .await;
     slack.replies(ALICE, &thread, "/chat why?");

@@ -325,7 +325,8 @@ async fn words_about_a_confidential_default_repository_are_refused_where_no_near
 
 #[tokio::test]
 async fn no_issue_is_opened_under_local_whose_run_may_ask_somebody_elsewhere() {
-    let cases: [(&str, fn(&mut Value)); 4] = [
+    type Change = fn(&mut Value);
+    let cases: [(&str, Change); 4] = [
         ("/code Greet the reader", |config| {
             config["llm"]["openai"]["fallback"] = json!("cloud");
         }),

@@ -142,7 +142,7 @@ async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
     writes(&door, &line, ALICE, "show me the disk usage").await;
     program
         .until(&world, async {
-            drop(line.until_said("There is no such command").await)
+            drop(line.until_said("There is no such command").await);
         })
         .await;
     assert!(!marks.exists(), "{:?}", line.texts());
