@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::setting::{LONGEST_REPLY, Setting, said};
+use crate::setting::{Setting, said};
 
 const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 /// A file of gigabytes is read.
@@ -88,7 +88,7 @@ impl Server {
         )?;
         let model = said("OPENAI_MODEL").context("OPENAI_MODEL is not set: it names the model of OPENAI_BASE_URL")?;
         let key = said("OPENAI_API_KEY").unwrap_or_else(|| NO_KEY.to_owned());
-        let provider = json!({ "provider": "openai", "openai": { "base_url": base, "api_key": key, "model": model, "max_tokens": LONGEST_REPLY } });
+        let provider = json!({ "provider": "openai", "openai": { "base_url": base, "api_key": key, "model": model } });
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self::new(model, base, key, provider, None))
     }
@@ -129,7 +129,7 @@ impl Server {
             "function_calling": false,
             "constrained_replies": true,
             "openai": {
-                "base_url": base, "api_key": NO_KEY, "model": model, "context_length": window, "max_tokens": LONGEST_REPLY,
+                "base_url": base, "api_key": NO_KEY, "model": model, "context_length": window,
                 "temperature": 0, "seed": SEED,
             },
         });
@@ -153,6 +153,9 @@ impl Server {
         let reply = setting.limits.reply().as_secs();
         section["timeout_seconds"] = json!(reply);
         section["reply_seconds"] = json!(reply);
+        if let Some(openai) = section.get_mut("openai") {
+            openai["max_tokens"] = json!(setting.limits.longest_reply());
+        }
         if let Some(edits) = setting.edits {
             section["edits"] = json!(edits.name());
         }
@@ -199,11 +202,12 @@ impl Server {
         )
     }
 
-    /// Asks one question, with nothing around it. The error is a sentence about this one reply.
-    pub async fn ask(&self, question: &str, patience: Duration) -> Result<Reply, String> {
+    /// Asks one question, with nothing around it, for a reply of at most `longest` tokens. The error
+    /// is a sentence about this one reply.
+    pub async fn ask(&self, question: &str, longest: u64, patience: Duration) -> Result<Reply, String> {
         let begun = Instant::now();
         let body = json!({
-            "model": self.model, "temperature": 0, "max_tokens": LONGEST_REPLY,
+            "model": self.model, "temperature": 0, "max_tokens": longest,
             "messages": [{ "role": "user", "content": question }],
         });
         let url = format!("{}/chat/completions", self.base);

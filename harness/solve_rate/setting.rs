@@ -13,8 +13,6 @@ use sha2::{Digest, Sha256};
 const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Everything that the program is made of.
 const PROGRAM: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", "system_prompt.txt"];
-/// The longest reply of the model in tokens, for the program, the floor and the peer.
-pub const LONGEST_REPLY: u64 = 2_048;
 /// The window that a file is loaded with, unless `WINDOW` says another.
 const WINDOW: u64 = 8_192;
 /// The time that a worker has beyond its limit and its last reply: for set-up, checks and delivery.
@@ -89,6 +87,13 @@ pub fn said(name: &str) -> Option<String> {
 }
 
 impl Limits {
+    /// Returns the longest reply of the model in tokens, for the program, the floor and the peer. In
+    /// the short form, whose tasks have files of less than 200 tokens, a model that writes without an
+    /// end comes to it within seconds, and not to the limit of its task.
+    pub fn longest_reply(self) -> u64 {
+        if self.minutes < 10 { 512 } else { 2_048 }
+    }
+
     /// Returns the longest time of one reply.
     pub fn reply(self) -> Duration {
         Duration::from_mins(self.minutes.min(10).into())

@@ -14,7 +14,11 @@ use crate::workers::judged::judged;
 pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow::Result<Outcome> {
     let task = job.task;
     let begun = Instant::now();
-    let reply = match job.server.ask(&question(task), job.reply()).await {
+    let reply = match job
+        .server
+        .ask(&question(task), job.limits.longest_reply(), job.reply())
+        .await
+    {
         Ok(reply) => reply,
         Err(reason) => {
             let failed = Outcome::failed(task, Worker::Floor, setting, &reason);

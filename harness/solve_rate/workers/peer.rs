@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 
 use crate::bench::Bench;
 use crate::outcome::{End, Facts, Outcome, Worker, in_a_line};
-use crate::setting::{LONGEST_REPLY, Setting};
+use crate::setting::Setting;
 use crate::task::Files;
 use crate::workers::judged::judged;
 use crate::workers::{Job, containers};
@@ -111,7 +111,7 @@ fn given(label: &str, job: &Job<'_>) -> Value {
         .collect();
     json!({
         "base": server.base(), "key": server.key(), "model": server.model, "native": server.takes_native_calls(),
-        "temperature": server.temperature(), "max_tokens": LONGEST_REPLY, "reply_seconds": job.reply().as_secs(),
+        "temperature": server.temperature(), "max_tokens": job.limits.longest_reply(), "reply_seconds": job.reply().as_secs(),
         "image": format!("coding-agent-executor-{}:latest", task.language.environment()),
         "task": format!("{}\n\n{}", task.title, task.body), "files": files,
         "run_args": ["--rm", "--init", "--entrypoint=", "--network=none", "--memory=4g", "--pids-limit=512", "--label", label],
