@@ -18,7 +18,7 @@ pub enum ForgeError {
     #[error("{what}: it does not exist any more")]
     Gone { what: String },
     /// The request may be repeated at `until`.
-    #[error("{what}: rate limit reached until {until}")]
+    #[error("{what}: rate limit reached until {}", .until.format("%Y-%m-%d %H:%M:%S UTC"))]
     RateLimited { what: String, until: DateTime<Utc> },
     /// The request may be repeated later: the forge did not answer, or only with 5xx, after all
     /// retries.

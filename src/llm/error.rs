@@ -39,7 +39,7 @@ pub enum LlmError {
     #[error("the model does not take native tool calls: {0}")]
     ToolsUnsupported(String),
     /// The call may be repeated at `until`.
-    #[error("the model's rate limit is reached until {until}")]
+    #[error("the model's rate limit is reached until {}", .until.format("%Y-%m-%d %H:%M:%S UTC"))]
     RateLimited { until: DateTime<Utc> },
     /// The call may be repeated later: there was no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
@@ -79,5 +79,21 @@ impl LlmError {
             | Self::TimedOut { .. }
             | Self::Cancelled => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_rate_limit_has_no_fraction_of_a_second() {
+        let until = DateTime::UNIX_EPOCH + TimeDelta::milliseconds(90_681);
+        assert_eq!(
+            LlmError::RateLimited { until }.to_string(),
+            "the model's rate limit is reached until 1970-01-01 00:01:30 UTC"
+        );
     }
 }

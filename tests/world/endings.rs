@@ -79,7 +79,7 @@ fn steady(text: &str) -> String {
         (r" · (\d+ min )?\d+ (s|min)\b", " · <time>"),
         (r"\d+ ms\b", "<time>"),
         (r"127\.0\.0\.1:\d+", "<address>"),
-        (r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}(:\d{2}(\.\d+)?)?( UTC)?", "<time>"),
+        (r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}(:\d{2})?( UTC)?", "<time>"),
     ];
     patterns.iter().fold(text.to_owned(), |text, (pattern, replacement)| {
         Regex::new(pattern)

@@ -18,7 +18,7 @@ pub enum Failure {
     #[error("the answer was {status}: {message}")]
     Answered { status: StatusCode, message: String },
     /// The forge refused for now, and a request may be repeated at `until`.
-    #[error("rate limit reached until {until}")]
+    #[error("rate limit reached until {}", .until.format("%Y-%m-%d %H:%M:%S UTC"))]
     Limited { until: DateTime<Utc> },
     /// There was no answer, or a 5xx. A write may have been carried out or not.
     #[error("{reason}")]
@@ -151,6 +151,8 @@ pub(crate) fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
 
     fn attempt() -> Attempt<'static> {
@@ -181,6 +183,17 @@ mod tests {
                 "reading owner/repo#1: it does not exist any more",
                 "reading owner/repo#1: GitHub answered 422 Unprocessable Entity: No",
             ]
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_rate_limit_has_no_fraction_of_a_second() {
+        let until = DateTime::UNIX_EPOCH + TimeDelta::milliseconds(90_681);
+        let end = "rate limit reached until 1970-01-01 00:01:30 UTC";
+        assert_eq!(Failure::Limited { until }.to_string(), end);
+        assert_eq!(
+            attempt().failed(Failure::Limited { until }).to_string(),
+            format!("reading owner/repo#1: {end}")
         );
     }
 
