@@ -115,7 +115,7 @@ async fn excerpt(
 pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beginning>) -> (bool, Page) {
     // A run that an earlier version paused has no question yet; it resumes to be asked properly.
     let Some(question) = open_question(claim).cloned() else {
-        return (true, replies::approved(order.has_words()));
+        return (true, replies::RESUMED.into());
     };
     if claim.record.delivered.approval.is_some() {
         // The one before is the one that counts.

@@ -23,6 +23,8 @@ const LONGEST_OBJECTION: usize = 2000;
 pub const NOT_PAUSED: &str = "It is already running.";
 /// Reply to `resume` of a paused run.
 pub const RESUMED: &str = "▶️ It resumes where it was.";
+/// Reply to `approve` of a result.
+const APPROVED: &str = "▶️ Approved: it is delivered as it was shown.";
 /// Reply to `approve` with text below it: the approved result is no longer changed.
 const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What stands below your command changes nothing of it: \
      say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
@@ -48,10 +50,10 @@ pub const NOTHING_PASSES: &str =
 /// Reply to `resume` while all runs are paused, and the end of the reply to a decision that counts.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
 
-/// Returns the reply to an `approve` that counts; it says so if text below the command changes
-/// nothing.
+/// Returns the reply to an `approve` of a result that counts; it says so if text below the command
+/// changes nothing.
 pub fn approved(has_words: bool) -> Page {
-    if has_words { APPROVED_AS_SHOWN } else { RESUMED }.into()
+    if has_words { APPROVED_AS_SHOWN } else { APPROVED }.into()
 }
 
 /// Returns the reply to `budget`.
