@@ -117,7 +117,7 @@ async fn another_host_is_refused_and_people_read_how_it_is_allowed() {
     "evil.example":8443 "evil.example is not among the hosts that containers may reach"
     "mirror.example":443 "mirror.example is not among the hosts that containers may reach"
     "#);
-    let section = "**What the container was not let out to**\n\n\
+    let section = "**Hosts that the container may not reach**\n\n\
         - `evil.example:80`: not among the hosts that containers may reach; to allow it: `command_executor.network.allow: [evil.example]`\n\
         - `evil.example:8443`: not among the hosts that containers may reach; to allow it: `command_executor.network.allow: [\"evil.example:8443\"]`\n\
         - `mirror.example:443`: not among the hosts that containers may reach; to allow it: `command_executor.network.allow: [mirror.example]`\n";

@@ -306,7 +306,7 @@ async fn after_the_last_round_one_comment_says_that_a_human_is_needed() {
     insta::assert_snapshot!(said(&world, &comments[1]), @r"
     ### 🙋 This needs a human
 
-    1 round of work on reviews did not settle it, and there are no more (`follow_up.max_review_rounds`). To have the work go on all the same, put the label `coding agent` on.
+    1 round of work on reviews did not settle it, and no more rounds are allowed (`follow_up.max_review_rounds`). To have the work go on all the same, put the label `coding agent` on.
     ");
 
     // Whoever asks anew gets what was said meanwhile, and all rounds anew.

@@ -40,7 +40,7 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
     insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
     ### 🔐 It needs your approval
 
-    The work is done, and nothing of it was pushed:
+    The work is done, and nothing of it was pushed, because:
 
     - `.github/workflows/ci.yml` is changed, which `git.protected_paths` names
 
@@ -152,7 +152,7 @@ async fn a_secret_is_found_in_every_commit_of_a_result_and_told_without_its_valu
     insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @"
     ### 🔐 It needs your approval
 
-    The work is done, and nothing of it was pushed:
+    The work is done, and nothing of it was pushed, because:
 
     - a commit message holds what looks like a secret (github-token)
     - `settings.py`, line 2, holds what looks like a secret (github-token)

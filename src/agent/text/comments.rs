@@ -349,8 +349,8 @@ pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
     let mut page = Page::default();
     page.heading("🙋 This needs a human");
     page.paragraph(Line::filled(
-        "{} of work on {} did not settle it, and there are no more ({}). To have the work go on all the same, put the \
-         label {} on.",
+        "{} of work on {} did not settle it, and no more rounds are allowed ({}). To have the work go on all the \
+         same, put the label {} on.",
         [
             Line::figures(&counted(most, "round")),
             what.into(),

@@ -17,7 +17,7 @@ pub(crate) fn list(page: &mut Page, refused: &BTreeSet<Refusal>) {
     if refused.is_empty() {
         return;
     }
-    page.own("**What the container was not let out to**");
+    page.own("**Hosts that the container may not reach**");
     let mut items: Vec<_> = refused.iter().take(MOST).map(item).collect();
     if let Some(more) = refused.len().checked_sub(MOST).filter(|more| *more > 0) {
         items.push(Line::filled(

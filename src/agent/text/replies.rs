@@ -178,9 +178,9 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
 fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Settings) {
     page.heading("🔐 It needs your approval");
     page.own(if held.is_void {
-        "The work is done, and nothing of it was pushed; what was approved before is not what would be pushed now:"
+        "The work is done, and what was approved before is not what would be pushed now. Nothing of it was pushed, because:"
     } else {
-        "The work is done, and nothing of it was pushed:"
+        "The work is done, and nothing of it was pushed, because:"
     });
     let objections = held.objections.iter().map(ToString::to_string);
     let reasons = objections.chain(held.more.said());

@@ -104,12 +104,12 @@ impl Item {
         }
     }
 
-    /// Returns why the item is not open.
+    /// Returns why the item is not open, as a clause that says what kind of item it is.
     pub fn why_closed(&self) -> &'static str {
-        if self.is_merged {
-            "it was merged"
-        } else {
-            "it was closed"
+        match (self.is_merged, &self.change) {
+            (true, _) => "this request was merged",
+            (false, Some(_)) => "this request was closed",
+            (false, None) => "this issue was closed",
         }
     }
 }

@@ -51,7 +51,7 @@ async fn an_item_that_was_closed_is_not_worked_on() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. To start a new one, set the label `coding agent` again.
+    The run was ended because this issue was closed. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -258,7 +258,7 @@ async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because it was closed. To start a new one, set the label `coding agent` again.
+    The run was ended because this issue was closed. To start a new one, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");

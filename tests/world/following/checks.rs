@@ -72,7 +72,7 @@ async fn a_failing_check_is_mended_from_the_end_of_its_log() {
     insta::assert_snapshot!(said(&world, &comments[1]), @r"
     ### 🙋 This needs a human
 
-    1 round of work on failing checks did not settle it, and there are no more (`follow_up.max_ci_rounds`). To have the work go on all the same, put the label `coding agent` on.
+    1 round of work on failing checks did not settle it, and no more rounds are allowed (`follow_up.max_ci_rounds`). To have the work go on all the same, put the label `coding agent` on.
     ");
     world.finish().await;
 }
