@@ -214,11 +214,12 @@ pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
 
 /// Shows people that the run waits, and for what. Idempotent.
 pub(crate) async fn show_set_aside(run: &mut Run) {
-    let ReportTarget::Item { .. } = &run.reporter.destination else {
+    let ReportTarget::Item { labels, .. } = &run.reporter.destination else {
         return;
     };
+    let trigger = labels.trigger.clone();
     let told = async {
-        if let Some(text) = replies::set_aside(&run.claim.record, &run.claim.services.settings) {
+        if let Some(text) = replies::set_aside(&run.claim.record, &run.claim.services.settings, &trigger) {
             let name = run.claim.record.waiting.comment();
             run.reporter.say(&mut run.claim, &name, &text).await?;
         }

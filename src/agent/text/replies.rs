@@ -30,8 +30,9 @@ const APPROVED_AS_SHOWN: &str = "▶️ It is delivered as it was shown. What st
      say it on the change request, or write `/agent deny` first where it must not be delivered like this.";
 /// Reply to `pause` of a run that waits.
 pub const ALREADY_PAUSED: &str = "It waits already. `/agent resume` resumes it.";
-/// Reply to `resume` of a run whose budget is used up.
-pub const NEEDS_BUDGET: &str = "Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and resumes it.";
+/// Reply to `resume` of a run that has reached a limit.
+pub const NEEDS_BUDGET: &str = "A limit is reached: `/agent budget 500k` lets it go on with at most 500,000 more \
+     tokens, the trigger label with the limits as they are. Either way all limits count anew.";
 /// Reply to `resume` of a run that waits for approval.
 pub const NEEDS_APPROVAL: &str = "It waits for a decision: `/agent approve` or `/agent deny <reason>`.";
 /// Reply to `approve` of a plan. What stands below the command is read by the model.
@@ -133,7 +134,7 @@ pub fn not_denied(refusal: Refusal) -> Page {
 }
 
 /// Returns the comment on a run that waits for people; `None` if the progress comment suffices.
-pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
+pub fn set_aside(record: &Record, settings: &Settings, trigger: &str) -> Option<Page> {
     let paused = record.waiting.paused.as_ref()?;
     let mut page = Page::default();
     match &paused.by {
@@ -148,7 +149,11 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
         PausedBy::Limit(limit) => {
             page.heading("⏸️ Paused: a limit is reached");
             page.said(&sentence(limit));
-            page.own("`/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.");
+            page.paragraph(Line::filled(
+                "`/agent budget 500k` lets it go on with at most 500,000 more tokens, the label {} with the limits as \
+                 they are; either way all limits count anew. `/agent stop` ends it.",
+                [Line::code(trigger)],
+            ));
         }
         PausedBy::Question(question) => {
             page.heading("❓ A question");
@@ -178,7 +183,8 @@ pub fn set_aside(record: &Record, settings: &Settings) -> Option<Page> {
 fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Settings) {
     page.heading("🔐 It needs your approval");
     page.own(if held.is_void {
-        "The work is done, and what was approved before is not what would be pushed now. Nothing of it was pushed, because:"
+        "The work is done, and what was approved before is not what would be pushed now. Nothing of it was pushed, \
+         because:"
     } else {
         "The work is done, and nothing of it was pushed, because:"
     });

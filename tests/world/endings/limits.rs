@@ -36,7 +36,7 @@ async fn after_the_last_turn_the_work_so_far_is_pushed() {
 
     The limit of 3 model turns is reached before the task was done (max_llm_process_num).
 
-    `/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.
+    `/agent budget 500k` lets it go on with at most 500,000 more tokens, the label `coding agent` with the limits as they are; either way all limits count anew. `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
@@ -93,7 +93,7 @@ async fn a_used_up_budget_pauses_the_run_and_the_work_so_far_is_pushed() {
 
     The budget of 20000 tokens is used up (<n> used; budget.tokens).
 
-    `/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.
+    `/agent budget 500k` lets it go on with at most 500,000 more tokens, the label `coding agent` with the limits as they are; either way all limits count anew. `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
@@ -133,7 +133,7 @@ async fn a_limit_before_any_work_leaves_no_branch() {
 
     The limit of 1 model turn is reached before the task was done (max_llm_process_num).
 
-    `/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.
+    `/agent budget 500k` lets it go on with at most 500,000 more tokens, the label `coding agent` with the limits as they are; either way all limits count anew. `/agent stop` ends it.
 
     <sub>1 model turn · <tokens> · <time></sub>
 

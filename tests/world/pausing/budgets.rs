@@ -30,7 +30,7 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
 
     The budget of 1000 tokens is used up (1282 used; budget.tokens).
 
-    `/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.
+    `/agent budget 500k` lets it go on with at most 500,000 more tokens, the label `coding agent` with the limits as they are; either way all limits count anew. `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-paint-it`.
 
@@ -41,7 +41,7 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
     issue.comment("alice", "/agent resume");
     assert_eq!(world.run().await.stdout, "");
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
-    Its budget is used up: `/agent budget 500k` allows 500,000 more tokens and resumes it.
+    A limit is reached: `/agent budget 500k` lets it go on with at most 500,000 more tokens, the trigger label with the limits as they are. Either way all limits count anew.
 
     <!-- coding-agent:RUN:reply-comment-N -->
     ");
@@ -98,7 +98,7 @@ async fn a_used_up_budget_of_dollars_pauses_the_run_and_says_what_it_cost() {
 
     The budget of `$1.50` is used up (`$1.65` spent; budget.cost_usd).
 
-    `/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.
+    `/agent budget 500k` lets it go on with at most 500,000 more tokens, the label `coding agent` with the limits as they are; either way all limits count anew. `/agent stop` ends it.
 
     The work so far is on the branch `coding-agent/1-paint-it`.
 
@@ -145,7 +145,7 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
 
     The budget of 30 minutes is used up (budget.minutes).
 
-    `/agent budget 500k` allows 500,000 more tokens and resumes it, `/agent stop` ends it.
+    `/agent budget 500k` lets it go on with at most 500,000 more tokens, the label `coding agent` with the limits as they are; either way all limits count anew. `/agent stop` ends it.
 
     <sub>1 model turn · TOKENS · TIME</sub>
 
