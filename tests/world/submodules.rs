@@ -109,7 +109,7 @@ async fn another_commit_of_one_is_refused_however_often_it_is_offered() {
     );
     let told = world.model.requests()[3].last_user_message();
     assert!(
-        told.contains("vendor/lib: submodules may not be added or changed"),
+        told.contains("`vendor/lib`: submodules may not be added or changed"),
         "{told}"
     );
     let said = issue.comments_of(world.github.bot()).join("\n");

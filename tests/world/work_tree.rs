@@ -20,19 +20,19 @@ const SLIPS: [(&str, &str, &str, &str); 5] = [
     (
         "Clone it",
         "git clone -q . tools/widgets",
-        "tools/widgets: submodules may not be added or changed",
+        "`tools/widgets`: submodules may not be added or changed",
         "rm -rf tools",
     ),
     (
         "Install it",
         "mkdir -p venv/bin && ln -s /usr/bin/python3 venv/bin/python3",
-        "venv/bin/python3: the link points to an absolute path",
+        "`venv/bin/python3`: the link points to an absolute path",
         "echo venv/ > .gitignore",
     ),
     (
         "Build it",
         "head -c 21000000 /dev/zero > built.bin",
-        "built.bin has 21000000 bytes",
+        "`built.bin` has 21000000 bytes",
         "rm built.bin",
     ),
     (
@@ -139,7 +139,7 @@ async fn what_is_never_mended_ends_the_run_and_what_was_kept_is_shown() {
             link,
             "Link it",
             "coding-agent/2-link-it",
-            "outside: the link points to an absolute path",
+            "`outside`: the link points to an absolute path",
         ),
     ] {
         assert_eq!(told_of_slips(&world, title).len(), 2, "{title}");

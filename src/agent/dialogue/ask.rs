@@ -20,6 +20,7 @@ use crate::journal::fact::reply::Repeated;
 use crate::llm::chat::{Chat, PaidReply};
 use crate::llm::config::role::Role;
 use crate::llm::error::LlmError;
+use crate::task::state::State;
 
 /// Time after which a reply is long.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
@@ -90,7 +91,7 @@ async fn read_reply<T>(
             return Err(Interruption::unreadable(format!(
                 "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}{}",
                 unreadable.what,
-                remedy(&reply)
+                remedy(&reply, claim.state)
             )));
         }
         let quoted = take_out_if_long(claim, chat, reply.cut);
@@ -99,14 +100,17 @@ async fn read_reply<T>(
     }
 }
 
-/// Returns what the operator can do about replies of which the model's thoughts leave no room for a
-/// word; nothing about others.
-fn remedy(reply: &Reply) -> &'static str {
+/// Returns what the operator can do about replies that cannot be read.
+fn remedy(reply: &Reply, state: State) -> &'static str {
     if reply.cut && reply.is_only_thought() {
-        " (the model thinks until its replies are cut: raise its max_tokens or context_length, or lower its \
-         reasoning_effort)"
+        return " (the model thinks until its replies are cut: raise its max_tokens or context_length, or lower its \
+                reasoning_effort)";
+    }
+    if state == State::Planning {
+        "; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true), or \
+         work without a plan (planning.enabled: false)"
     } else {
-        ""
+        "; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true)"
     }
 }
 

@@ -50,7 +50,8 @@ pub(crate) async fn help(
             replanning::revise_plan(claim, chat, stuck.reason()).await
         }
         Verdict::Enough => Err(Interruption::failed(
-            "the model went round in circles and was told so, in vain",
+            "the model went round in circles and was told so, in vain; a larger model may do better, or a task that \
+             names the files to change",
         )),
     }
 }

@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use crate::repository::commit::rewrite::{CommitWriter, NewCommit};
 use crate::repository::commit::signing::SigningKey;
 use crate::repository::git::limits::Effort;
-use crate::repository::incoming::judge::{ChangedPath, MAX_LINK, PathKind, changes, judge_link, or_nothing, shown};
+use crate::repository::incoming::judge::{
+    ChangedPath, MAX_LINK, PathKind, changes, judge_link, or_nothing, quoted, shown,
+};
 use crate::repository::incoming::receiving::Incoming;
 use crate::repository::mirror::{accepted_ref, wip_ref};
 use crate::repository::{CommitId, RepositoryError};
@@ -231,7 +233,7 @@ impl Incoming {
             .await?;
         let max_file_bytes = self.mirror.config().max_file_bytes;
         for (change, line) in changes.iter().zip(sizes.lines()) {
-            let path = shown(&change.path);
+            let path = quoted(&change.path);
             let size = line.strip_prefix("blob ").and_then(|size| size.parse::<u64>().ok());
             let Some(size) = size else {
                 return Err(RepositoryError::Unacceptable(format!("{path}: its content is missing")));
@@ -253,7 +255,7 @@ impl Incoming {
                 .bytes()
                 .await?;
             judge_link(&change.path, &target)
-                .map_err(|reason| RepositoryError::Unacceptable(format!("{}: {reason}", shown(&change.path))))?;
+                .map_err(|reason| RepositoryError::Unacceptable(format!("{}: {reason}", quoted(&change.path))))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! The rules protect every machine that will check the commit out, not only this one: names that
 //! are harmless here are `.git` on a Mac or on Windows.
 
+use crate::markdown::code::code;
 use crate::repository::CommitId;
 
 pub const MAX_DEPTH: usize = 100;
@@ -49,8 +50,8 @@ pub fn changes(raw: &[u8]) -> Result<(Vec<ChangedPath>, usize), String> {
         if status.starts_with('D') {
             continue;
         }
-        let kind = kind(mode).map_err(|reason| format!("{}: {reason}", shown(path)))?;
-        judge_path(path).map_err(|reason| format!("{}: {reason}", shown(path)))?;
+        let kind = kind(mode).map_err(|reason| format!("{}: {reason}", quoted(path)))?;
+        judge_path(path).map_err(|reason| format!("{}: {reason}", quoted(path)))?;
         changes.push(ChangedPath {
             path: path.to_owned(),
             kind,
@@ -92,7 +93,7 @@ pub fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
         return Err("the link's target is empty or too long");
     }
     if matches!(target, [b'/' | b'\\', ..] | [_, b':', ..]) {
-        return Err("the link points to an absolute path");
+        return Err("the link points to an absolute path; let it point to a file of the project, or do without it");
     }
     // The folders above a link are real, so it may go up once per folder. Going up after a name
     // would start from wherever that name leads.
@@ -102,7 +103,11 @@ pub fn judge_link(path: &[u8], target: &[u8]) -> Result<(), &'static str> {
         match name {
             b"" | b"." => {}
             b".." if went_down => return Err("the link goes up again after it went down"),
-            b".." => folders = folders.checked_sub(1).ok_or("the link points out of the repository")?,
+            b".." => {
+                folders = folders.checked_sub(1).ok_or(
+                    "the link points out of the repository; let it point to a file of the project, or do without it",
+                )?;
+            }
             name => {
                 judge_name(name)?;
                 went_down = true;
@@ -148,6 +153,11 @@ pub fn shown(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let short: String = text.chars().take(200).collect();
     short.escape_debug().to_string()
+}
+
+/// Returns a path as [`shown`], in a code span.
+pub fn quoted(path: &[u8]) -> String {
+    code(&shown(path))
 }
 
 /// Returns the commit to compare with: `commit`, or the empty tree.

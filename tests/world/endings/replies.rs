@@ -73,7 +73,7 @@ async fn replies_that_stay_unreadable_fail_the_task_after_five_re_asks() {
     -----
     ### ❌ This could not be done
 
-    The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no plan.
+    The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no plan; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true), or work without a plan (planning.enabled: false).
 
     To start a new run, set the label `coding agent` again.
 
@@ -153,7 +153,7 @@ async fn replies_that_become_unreadable_lose_nothing_that_was_done() {
     -----
     ### ❌ This could not be done
 
-    The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no JSON object.
+    The model's replies could not be read, 5 re-asks included; the last error was: The reply holds no JSON object; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true).
 
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 

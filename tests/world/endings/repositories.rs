@@ -172,7 +172,7 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
     -----
     ### ❌ This could not be done
 
-    The commits from the container were refused: outside: the link points to an absolute path.
+    The commits from the container were refused: `outside`: the link points to an absolute path; let it point to a file of the project, or do without it.
 
     To start a new run, set the label `coding agent` again.
 
@@ -207,7 +207,7 @@ async fn what_is_refused_in_a_commit_is_taken_out_of_it() {
     assert_eq!(issue.labels(), ["coding agent done"]);
     let told = world.model.requests()[4].last_user_message();
     assert!(
-        told.contains("outside: the link points to an absolute path") && told.contains("git reset --soft"),
+        told.contains("`outside`: the link points to an absolute path") && told.contains("git reset --soft"),
         "{told}"
     );
     let pull = &world.github.pulls()[0];
