@@ -14,6 +14,8 @@ const LONGEST_TAIL: usize = 4_000;
 pub struct Ended {
     /// `None` if the command did not come to an end.
     pub exit_code: Option<i64>,
+    /// The limit in seconds at which the command was ended, if it was.
+    pub reached_limit: Option<u64>,
     pub output: String,
     pub failures: Vec<Failure>,
 }
@@ -24,6 +26,7 @@ impl Ended {
         let failures = failures::read(&output, root);
         Self {
             exit_code,
+            reached_limit: None,
             output,
             failures,
         }
@@ -57,6 +60,9 @@ pub struct Checked {
     pub expected: i64,
     /// `None` if the command did not come to an end.
     pub exit_code: Option<i64>,
+    /// The limit in seconds at which the command was ended, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached_limit: Option<u64>,
     /// The first failures that the output names; after [`Checked::weigh`] only new ones.
     pub failures: Vec<Failure>,
     /// Number of further failures that the output names.
@@ -96,6 +102,7 @@ impl Checked {
             command: command.to_owned(),
             expected,
             exit_code: ended.exit_code,
+            reached_limit: ended.reached_limit,
             failures: ended.failures.iter().take(MOST_SHOWN).cloned().collect(),
             more: ended.failures.len().saturating_sub(MOST_SHOWN),
             old: 0,

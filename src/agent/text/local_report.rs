@@ -44,7 +44,8 @@ pub fn local(
             text.push_str("No check was run.\n");
         }
         for check in &record.verified.checks {
-            let _ = writeln!(text, "Check `{}` {}.", check.command, verification::outcome(check));
+            let (outcome, limit) = (verification::outcome(check), verification::limit(check));
+            let _ = writeln!(text, "Check `{}` {outcome}{limit}.", check.command);
         }
     }
     let reviewed = [("plan", &record.reviewed.plan), ("result", &record.reviewed.result)];

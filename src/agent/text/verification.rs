@@ -43,7 +43,8 @@ pub(crate) fn verification(page: &mut Page, record: &Record, settings: &Verifica
             (false, true) => "❌ ",
         };
         let outcome = Line::figures(&outcome(check));
-        Line::from(mark).and(Line::code(&check.command)).and(" ").and(outcome)
+        let line = Line::from(mark).and(Line::code(&check.command)).and(" ").and(outcome);
+        line.and(limit(check))
     };
     page.items(record.verified.checks.iter().map(item).collect());
     place(page, record, settings);
@@ -149,7 +150,7 @@ pub(crate) fn outcome(check: &Checked) -> String {
     match (check.exit_code, check.excuse) {
         _ if check.passed() => "passed".to_owned(),
         (code, _) if check.passes_only_at_work => {
-            let there = code.map_or("did not come to an end".to_owned(), |code| format!("ended with {code}"));
+            let there = code.map_or_else(|| without_end(check), |code| format!("ended with {code}"));
             format!("passed only in the container of the work; in a new one it {there}")
         }
         (Some(code), Some(Excuse::FailedBefore)) => {
@@ -159,7 +160,23 @@ pub(crate) fn outcome(check: &Checked) -> String {
             format!("could not be started here (it ended with {code}), so it tested nothing")
         }
         (Some(code), None) => format!("ended with {code} instead of {}", check.expected),
-        (None, _) => "did not come to an end".to_owned(),
+        (None, _) => without_end(check),
+    }
+}
+
+/// Returns what became of a check that did not end by itself.
+fn without_end(check: &Checked) -> String {
+    match check.reached_limit {
+        Some(seconds) => format!("was ended after {seconds} s"),
+        None => "did not come to an end".to_owned(),
+    }
+}
+
+/// Returns the name of the limit that ended a check, to stand behind its [`outcome`].
+pub(crate) fn limit(check: &Checked) -> &'static str {
+    match check.reached_limit {
+        Some(_) => " (`command_executor.timeout_seconds`)",
+        None => "",
     }
 }
 

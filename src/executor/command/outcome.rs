@@ -40,6 +40,14 @@ impl Outcome {
         matches!(self.how, How::TimedOut(_))
     }
 
+    /// Returns the limit in seconds at which the command was ended.
+    fn reached_limit(&self) -> Option<u64> {
+        match &self.how {
+            How::TimedOut(limit) => Some(limit.as_secs()),
+            How::Exited(_) | How::Signalled(_) | How::NotStarted(_) | How::Cancelled => None,
+        }
+    }
+
     /// Returns the output and, below it in brackets, what the output does not show.
     pub(in crate::executor) fn text(&self) -> String {
         // Models act on a long wait and on no other, and read each word in every later request.
@@ -76,6 +84,7 @@ impl Outcome {
             "duration_ms": u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
             "cut_bytes": self.cut_bytes,
             "timed_out": self.timed_out(),
+            "reached_limit_s": self.reached_limit(),
             "out_of_memory": self.memory_ran_out,
         })
     }
@@ -154,8 +163,10 @@ mod tests {
             outcome(How::Signalled(9)).fields(),
             json!({
                 "exit_code": 137, "signal": 9, "duration_ms": 12, "cut_bytes": 0,
-                "timed_out": false, "out_of_memory": false
+                "timed_out": false, "reached_limit_s": null, "out_of_memory": false
             })
         );
+        let fields = outcome(How::TimedOut(Duration::from_secs(5))).fields();
+        assert_eq!((&fields["exit_code"], &fields["reached_limit_s"]), (&json!(null), &json!(5)));
     }
 }

@@ -318,10 +318,12 @@ async fn run_at_work(run: &mut Run, command: &str) -> Result<Ended, Interruption
 }
 
 fn ended(output: ToolOutput) -> Ended {
+    let fields = output.structured.as_ref();
     // Without an exit code the command did not end by itself, which is never a pass.
-    let exit_code = output
-        .structured
-        .as_ref()
-        .and_then(|fields| fields["exit_code"].as_i64());
-    Ended::new(exit_code, output.text, PROJECT)
+    let exit_code = fields.and_then(|fields| fields["exit_code"].as_i64());
+    let reached_limit = fields.and_then(|fields| fields["reached_limit_s"].as_u64());
+    Ended {
+        reached_limit,
+        ..Ended::new(exit_code, output.text, PROJECT)
+    }
 }
