@@ -35,6 +35,7 @@ use crate::repository::commit::signing::SigningKey;
 use crate::secret::Redactor;
 use crate::service::Host;
 use crate::service::forges::Forges;
+use crate::tool::connect::INSTALL;
 use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolServer};
 
@@ -169,11 +170,18 @@ async fn tool_servers(config: &Config, program: &Path) -> Vec<Finding> {
                 | ToolError::Lost { reason, .. }
                 | ToolError::Forbidden { reason, .. }
                 | ToolError::TellModel(reason),
-            ) => Finding::bad(
-                subject,
-                reason,
-                "run its command by hand: it should wait for input and print nothing",
-            ),
+            ) => match reason.strip_suffix(INSTALL) {
+                Some(what) => Finding::bad(
+                    subject,
+                    what.trim_end_matches("; "),
+                    format!("{INSTALL} in mcp_servers[].command"),
+                ),
+                None => Finding::bad(
+                    subject,
+                    &reason,
+                    "run its command by hand: it should wait for input and print nothing",
+                ),
+            },
         });
         server.close().await;
     }

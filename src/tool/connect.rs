@@ -4,6 +4,9 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+/// What helps where the program of a server cannot be started.
+pub const INSTALL: &str = "install it, or name it with its whole path";
+
 /// Opens the stream to a server: lazily, and once more after it was lost.
 #[async_trait]
 pub trait Connect: Send + Sync {
@@ -13,6 +16,12 @@ pub trait Connect: Send + Sync {
     /// Describes the other end and what it said last, for errors.
     fn description(&self) -> String {
         "the server".to_owned()
+    }
+
+    /// Returns why the server's program could not be started the last time, with [`INSTALL`] behind
+    /// it; `None` if it could, or there is none.
+    fn not_started(&self) -> Option<String> {
+        None
     }
 }
 

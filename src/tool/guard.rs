@@ -102,7 +102,7 @@ fn exit_code(status: ExitStatus) -> ExitCode {
 }
 
 fn fail(reason: &str) -> ExitCode {
-    // The guard's stderr is the server's, which the worker writes to its log.
-    let _ = writeln!(io::stderr(), "mcp-guard: {reason}");
+    // The guard's stderr is the server's, which the worker writes to its log and tells people.
+    let _ = writeln!(io::stderr(), "{reason}");
     ExitCode::from(127)
 }

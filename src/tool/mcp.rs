@@ -246,6 +246,9 @@ impl McpServer {
             Err(_) => format!("no answer within {} s", OPENING_TIME.as_secs()),
         };
         (connection.end)().await;
+        if let Some(reason) = self.connect.not_started() {
+            anyhow::bail!(reason);
+        }
         anyhow::bail!("{} failed the handshake: {reason}", self.connect.description())
     }
 

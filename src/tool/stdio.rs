@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::McpServerConfig;
-use super::connect::{Connect, Connection};
+use super::connect::{Connect, Connection, INSTALL};
 use super::guard::{GRACE, LEAVING_TIME};
 use crate::private::mask_of_user;
 use crate::process::ending::end_descendants;
@@ -136,6 +136,15 @@ impl Connect for StdioServer {
             return format!("`{command}`");
         }
         format!("`{command}` (which said last: {})", said.last())
+    }
+
+    fn not_started(&self) -> Option<String> {
+        let program = self.command.first()?;
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let reason = said.last_lines.back()?.strip_prefix(program.as_str())?;
+        // In the words of the guard, which ends then.
+        let reason = reason.strip_prefix(" cannot be started: ")?;
+        Some(format!("`{program}` cannot be started: {reason}; {INSTALL}"))
     }
 }
 

@@ -228,8 +228,8 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
                                           -> `make build` or `make install` puts a static one beside the program, and so does `cargo install` with RUSTFLAGS='-C target-feature=+crt-static' and --target; or set command_executor.executor_path
     BAD   Docker                          the engine at tcp://ADDRESS cannot be used: Connection refused (os error 111)
                                           -> start it, let this user into the group docker (counts from the next login), or set DOCKER_HOST
-    BAD   MCP server gone                 `/nowhere/server` (which said last: mcp-guard: /nowhere/server cannot be started: No such file or directory (os error 2)) failed the handshake: connection closed: initialize response
-                                          -> run its command by hand: it should wait for input and print nothing
+    BAD   MCP server gone                 `/nowhere/server` cannot be started: No such file or directory (os error 2)
+                                          -> install it, or name it with its whole path in mcp_servers[].command
     BAD   MCP server silent               `true` failed the handshake: connection closed: initialize response
                                           -> run its command by hand: it should wait for input and print nothing
     BAD   model                           the model at http://ADDRESS/v1 cannot be reached: Connection refused (os error 111)
