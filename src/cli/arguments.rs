@@ -54,6 +54,8 @@ No configuration file is needed for that: the model is taken from OPENAI_API_KEY
 OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY, the first that is set. A config.yaml in the folder \
 that is worked on counts only if --config names it.";
 
+const PAUSE_HELP: &str = "After `pause --all` no new task is begun either, until `resume --all`.";
+
 const INDEX_HELP: &str = "\
 Bring the code index of a folder up to date.
 
@@ -103,6 +105,7 @@ pub enum Command {
         listen: Option<SocketAddr>,
     },
     /// Set a task aside at its next safe point, or with --all every task
+    #[command(after_help = PAUSE_HELP)]
     Pause(Which),
     /// Let a paused task go on, or with --all every task that --all paused
     Resume(Which),
@@ -237,7 +240,7 @@ pub struct Which {
     #[arg(help = TASK_HELP)]
     pub task: Option<String>,
 
-    /// All tasks: no new one is begun either, until `resume --all`
+    /// All tasks
     #[arg(long)]
     pub all: bool,
 }
@@ -449,6 +452,13 @@ mod tests {
           78  wrong configuration
          130  ended by a second signal, or at the end of the grace period; `run --task` by the first signal
         "#);
+    }
+
+    #[test]
+    fn the_help_of_pause_alone_says_that_no_new_task_is_begun() {
+        let words = "no new task is begun";
+        assert!(help("pause").contains(words), "{}", help("pause"));
+        assert!(!help("resume").contains(words), "{}", help("resume"));
     }
 
     #[test]
