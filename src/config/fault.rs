@@ -142,6 +142,11 @@ impl Faults {
         }
     }
 
+    /// Tells whether there is no file.
+    pub(super) fn are_of_environment(&self) -> bool {
+        self.origin == ConfigSource::Environment
+    }
+
     /// Returns the configuration if there is no fault, else the faults in the order of the file.
     pub(super) fn into_result<T>(self, config: Option<T>) -> Result<T, Vec<Fault>> {
         match config {

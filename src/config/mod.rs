@@ -270,6 +270,7 @@ impl Config {
         config.name_trigger_labels();
         config.llm.masks_personal_data = config.secret.pii == PersonalData::Mask;
         config.llm.embeddings = config.index.embedder().map(str::to_owned);
+        config.llm.is_without_file = faults.are_of_environment();
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
         config.chat.persona = rules::persona(&config, folder, faults);

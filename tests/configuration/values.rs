@@ -153,6 +153,8 @@ fn without_a_file_the_environment_names_the_model() {
     let config = load(&[("HOME", "/home/me")]).unwrap();
     assert_eq!(config.llm.provider, ProviderName::Ollama);
     assert_eq!(config.state_dir, Path::new("/home/me/.local/state/coding-agent/state"));
+    let hint = config.llm.own_model().start_hint();
+    assert!(hint.starts_with("start its server, or set OPENAI_API_KEY, "), "{hint}");
 
     let config = load(&[("OLLAMA_HOST", "gpu"), ("OLLAMA_MODEL", "m"), ("OPENAI_API_KEY", " ")]).unwrap();
     assert_eq!(config.llm.provider, ProviderName::Ollama);

@@ -152,7 +152,9 @@ async fn nobody_at_the_address_is_unreachable() {
     let mut chat = chat(&model_of(&config).unwrap(), true);
     let error = chat.get_response().await.unwrap_err().to_string();
     assert!(
-        error.starts_with("the model at http://127.0.0.1:1 cannot be reached: ") && error.contains("refused"),
+        error.starts_with("the model at http://127.0.0.1:1 cannot be reached: ")
+            && error.contains("refused")
+            && error.ends_with(" (tried four times); start its server, or check llm.ollama.endpoint"),
         "{error}"
     );
 }

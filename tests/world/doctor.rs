@@ -233,7 +233,7 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     BAD   MCP server silent               `true` failed the handshake: connection closed: initialize response
                                           -> run its command by hand: it should wait for input and print nothing
     BAD   model                           the model at http://ADDRESS/v1 cannot be reached: Connection refused (os error 111)
-                                          -> start the model's server, or fix the section llm of the configuration
+                                          -> start its server, or check llm.openai.base_url
 
     5 to fix.
     ");

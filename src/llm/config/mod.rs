@@ -53,6 +53,9 @@ pub struct Config {
     /// The one of `models` that turns texts into vectors: `index.embeddings`.
     #[serde(skip)]
     pub embeddings: Option<String>,
+    /// Whether there is no file, and usual variables name the model.
+    #[serde(skip)]
+    pub is_without_file: bool,
     /// How servers of local models are kept ready; they are not looked after when empty.
     pub health: Option<Health>,
     pub ollama: Ollama,
@@ -330,6 +333,7 @@ impl Default for Config {
             local_endpoints: Vec::new(),
             masks_personal_data: false,
             embeddings: None,
+            is_without_file: false,
             health: None,
             ollama: Ollama::default(),
             lmstudio: LmStudio::default(),

@@ -28,6 +28,8 @@ pub struct ModelConfig {
     pub parallel_requests: Option<usize>,
     pub timeout: Duration,
     pub options: ModelOptions,
+    /// Whether variables named it, because there is no configuration file.
+    pub is_without_file: bool,
 }
 
 /// A program that answers in the place of a model.
@@ -53,6 +55,15 @@ impl ModelConfig {
             ProviderName::Lmstudio | ProviderName::Openai | ProviderName::Anthropic => "base_url",
         };
         format!("{}.{key}", self.section)
+    }
+
+    /// Returns what helps where nobody answers at the address.
+    pub fn start_hint(&self) -> String {
+        if self.is_without_file {
+            "start its server, or set OPENAI_API_KEY, OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY".to_owned()
+        } else {
+            format!("start its server, or check {}", self.address_key())
+        }
     }
 }
 
@@ -193,6 +204,7 @@ impl Config {
             parallel_requests,
             timeout: self.timeout(options),
             options: options.clone(),
+            is_without_file: self.is_without_file,
         }
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, AnthropicServer), Llm
             headers,
             key_hint: format!("check {section}.api_key and what the key may do"),
             address_hint: format!("check {section}.base_url ({address})"),
+            start_hint: config.start_hint(),
             model_hint: format!("choose a model of your account in {section}.model ({address}/v1/models lists them)"),
             window_hint: format!("lower {section}.context_length to the model's window"),
             address,

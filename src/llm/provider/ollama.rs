@@ -35,6 +35,7 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, OllamaServer), LlmErr
             headers: endpoint::headers(config)?,
             key_hint: "this server wants a key; reach Ollama directly, or configure it as provider `openai`".to_owned(),
             address_hint: format!("check {section}.endpoint ({address}): it is the address without /api or /v1"),
+            start_hint: config.start_hint(),
             model_hint: format!("run `ollama pull {model}`, or choose another model in {section}.model"),
             window_hint: format!(
                 "lower {section}.context_length to what the model and the memory allow, or raise the limit on \

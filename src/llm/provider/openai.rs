@@ -58,6 +58,7 @@ pub(crate) fn openai(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmErr
             headers,
             key_hint: format!("check {section}.api_key and what the key may do"),
             address_hint: format!("check {section}.base_url ({address}); most servers want /v1 at its end"),
+            start_hint: config.start_hint(),
             model_hint: format!("choose a model the server has in {section}.model ({address}/models lists them)"),
             window_hint: format!(
                 "start the server with a larger window, or lower {section}.context_length to the one it has"
@@ -89,6 +90,7 @@ pub(crate) fn lmstudio(config: &ModelConfig) -> Result<(Url, OpenAiServer), LlmE
             headers: endpoint::headers(config)?,
             key_hint: "this server wants a key; configure it as provider `openai`".to_owned(),
             address_hint: format!("check {section}.base_url ({address}) and that LM Studio's server is started"),
+            start_hint: config.start_hint(),
             model_hint: format!("load the model in LM Studio, or run `lms get {model}`"),
             window_hint: format!(
                 "load the model in LM Studio with a context length of {}, or lower {section}.context_length",

@@ -44,6 +44,17 @@ impl AttemptFailure {
             failure => failure,
         }
     }
+
+    /// Returns the failure with what helps where nobody answers, unless its reason says already
+    /// what does.
+    pub(super) fn of_connecting(self, is_connect: bool, info: &ServerInfo) -> Self {
+        match self {
+            Self::Broken(reason) if is_connect && !reason.contains("; ") => {
+                Self::Broken(format!("{reason}; {}", info.start_hint))
+            }
+            failure => failure,
+        }
+    }
 }
 
 /// Decides whether a call that failed is made again, and when. `was_cut_off` keeps whether a reply

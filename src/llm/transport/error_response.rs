@@ -261,6 +261,7 @@ mod tests {
             headers: HeaderMap::new(),
             key_hint: "check the key".to_owned(),
             address_hint: "check the address".to_owned(),
+            start_hint: "start the server".to_owned(),
             model_hint: "check the model".to_owned(),
             window_hint: "enlarge the window".to_owned(),
         }

@@ -307,7 +307,10 @@ impl Transport {
             let refused = |found: PublicAddress| AttemptFailure::NotLocal(not_local(info, network, &found));
             network.check(request.url()).map_err(refused)?;
         }
-        client.execute(request).await.map_err(failure)
+        client.execute(request).await.map_err(|error| {
+            let is_connect = error.is_connect();
+            failure(error).of_connecting(is_connect, info)
+        })
     }
 
     /// Reads the whole of an answer; one that is no success is a failure.

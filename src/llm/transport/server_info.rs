@@ -20,6 +20,8 @@ pub(crate) struct ServerInfo {
     pub(crate) key_hint: String,
     /// The remedy if nothing, or something else, answers at the address.
     pub(crate) address_hint: String,
+    /// The remedy if nobody answers at the address.
+    pub(crate) start_hint: String,
     /// The remedy if the server does not have the model.
     pub(crate) model_hint: String,
     /// The remedy if the server cuts the prompt.

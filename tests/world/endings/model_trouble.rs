@@ -136,7 +136,7 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
     -----
     ### ⏳ Waiting until <time>
 
-    The model at `http://<address>/v1` cannot be reached: Connection refused (os error 111) (tried four times).
+    The model at `http://<address>/v1` cannot be reached: Connection refused (os error 111) (tried four times); start its server, or check llm.openai.base_url.
 
     Then it goes on by itself, and reads what was written here meanwhile. Put the label `coding agent` on to have it go on at once.
 
