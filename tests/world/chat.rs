@@ -98,7 +98,8 @@ fn looks_at_the_readme(world: &World) {
 async fn a_message_becomes_an_issue_and_comes_back_with_the_pull_request() {
     let slack = Slack::start().await;
     let world = world(&slack).await;
-    greets(world.model.for_task("Greet the reader").plans(plan()));
+    let plan = plan().verified_by("grep -q Hello README.md");
+    greets(world.model.for_task("Greet the reader").plans(plan));
     let mut program = serves(&world, &slack).await;
 
     let asked = slack.mentions(ALICE, "/code Greet the reader\nin the README");
@@ -315,7 +316,7 @@ async fn a_plan_is_approved_by_the_button_of_somebody_who_may_and_by_no_other() 
         .until(&world, async { drop(slack.until_said("Nothing waits").await) })
         .await;
     program
-        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
     slack.presses(ALICE, &question, 1);
     program
@@ -364,7 +365,7 @@ async fn the_chat_model_delegates_once_and_sees_no_secret() {
 
     slack.mentions(ALICE, &format!("hm, please fix the greeting, my token is {secret}"));
     program
-        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
     let ended = facts(&world, "final_route");
     assert_eq!(

@@ -148,7 +148,7 @@ async fn a_dry_run_shows_a_patch_and_leaves_a_repository_byte_identical() {
     );
     assert!(!seen.contains(".env"), "{seen}");
     insta::assert_snapshot!(report(&ended, &folder), @"
-    coding-agent: Done: 1 file would change; FOLDER is as it was.
+    coding-agent: Done, unchecked: 1 file would change; FOLDER is as it was.
       changed  a.txt
 
     Went on.

@@ -346,11 +346,11 @@ async fn rules_that_cannot_be_read_are_named_and_the_run_goes_on_without_them() 
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     insta::assert_snapshot!(told(&world, issue.comments_of(world.github.bot()).last().unwrap()), @r#"
-    ### ✅ Done: GITHUB/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: GITHUB/acme/widgets/pull/2
 
     Greeted.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     > ⚠️ `.coding-agent-rules.md` is not used, because there is also `.coding-agent-rules.yaml`; join the two.
 

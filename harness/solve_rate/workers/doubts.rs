@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_was_not_checked_is_a_doubt() {
         for result in [
-            "Nothing was checked: there was no plan, and the project names no command for it.\n\nCloses #1",
+            "Nothing was checked: there was no plan, and the project names no command for it; name one in `planning.verification.test_command`.\n\nCloses #1",
             "**How it was verified**\n\n- ✅ `true` passed\n- ❌ `make test` ended with 2 instead of 0",
             "**How it was verified**\n\n- ⚠️ `make test` ended with 2, as it did before the change",
             "**Not finished**\n\n- the second part\n\n**How it was verified**\n\n- ✅ `true` passed",

@@ -28,7 +28,7 @@ use crate::agent::record::usage::{ModelUsage, PriceList};
 use crate::approval::Question;
 use crate::approval::extent::Extent;
 use crate::approval::proposal::HeldPlan;
-use crate::evidence::check::Checked;
+use crate::evidence::check::{Checked, Excuse};
 use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
 use crate::secret::Redactor;
@@ -74,6 +74,12 @@ impl Record {
     /// Returns true if every check passed, or failed for a reason outside the work.
     pub fn passes_checks(&self) -> bool {
         !self.verified.checks.iter().any(Checked::is_open)
+    }
+
+    /// Returns true if a check was run. One that could not be started tested nothing.
+    pub fn is_checked(&self) -> bool {
+        let did_run = |check: &Checked| check.excuse != Some(Excuse::DidNotStart);
+        self.verified.checks.iter().any(did_run)
     }
 
     /// Returns true if tests were deleted or are no longer run.

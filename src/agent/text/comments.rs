@@ -225,15 +225,20 @@ pub fn done(record: &Record, settings: &Settings) -> Page {
                 .map_or("", |base| base.head_branch.as_str()),
         )
     };
+    let done = if record.is_checked() {
+        "✅ Done: "
+    } else {
+        "☑️ Done, unchecked: "
+    };
     let mut page = Page::default();
     page.heading(
         match (&record.delivered.change, record.has_changes(), record.is_verified()) {
-            (Some(change), _, true) => Line::filled("✅ Done: {}", [Line::address(&change.url)]),
+            (Some(change), _, true) => Line::from(done).and(Line::address(&change.url)),
             (Some(change), _, false) => Line::filled(
                 "⚠️ Done, but {}: {} is a draft",
                 [what_is_wrong(record).into(), Line::address(&change.url)],
             ),
-            (None, true, true) => Line::filled("✅ Done: pushed to {}", [branch()]),
+            (None, true, true) => Line::from(done).and("pushed to ").and(branch()),
             (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
             (None, false, true) => "✅ Done: no changes were needed".into(),
             (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),

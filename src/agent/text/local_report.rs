@@ -76,6 +76,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
         1 => "1 file".to_owned(),
         count => format!("{count} files"),
     };
+    let done = if record.is_checked() { "Done" } else { "Done, unchecked" };
     match ending {
         RunOutcome::Done { .. } if changed.is_empty() => format!("Done: no changes were needed in {folder}.\n"),
         RunOutcome::Done { is_verified: false } if local.dry_run => {
@@ -84,14 +85,14 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
                 verification::what_is_wrong(record)
             )
         }
-        RunOutcome::Done { .. } if local.dry_run => format!("Done: {files} would change; {folder} is as it was.\n"),
+        RunOutcome::Done { .. } if local.dry_run => format!("{done}: {files} would change; {folder} is as it was.\n"),
         RunOutcome::Done { is_verified: false } => {
             format!(
                 "{files} changed in {folder}, but {}:\n",
                 verification::what_is_wrong(record)
             )
         }
-        RunOutcome::Done { is_verified: true } => format!("Done: {files} changed in {folder}:\n"),
+        RunOutcome::Done { is_verified: true } => format!("{done}: {files} changed in {folder}:\n"),
         RunOutcome::Interrupted => format!("Stopped; {folder} is as it was.\n"),
         RunOutcome::Failed(_) => {
             let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());

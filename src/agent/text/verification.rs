@@ -133,9 +133,10 @@ fn why_nothing_was_checked(record: &Record, settings: &Verification) -> &'static
     } else if settings.test_command.trim() == "none" {
         "the plan names no command for it, and the project's tests are switched off (`planning.verification.test_command`)"
     } else if record.planned.plan.is_none() {
-        "there was no plan, and the project names no command for it"
+        "there was no plan, and the project names no command for it; name one in `planning.verification.test_command`"
     } else {
-        "neither the plan nor the project names a command for it"
+        "neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or \
+         in `AGENTS.md` for the planner"
     }
 }
 

@@ -249,6 +249,13 @@ fn ending(desk: &Desk, run: &Run, record: &Record, watched: &Watched) -> String 
                 "✅ Done; nothing had to be changed"
             }
         }
+        (State::Done, true) if !record.is_checked() => {
+            if ja {
+                "☑️ 完了しましたが、検証するものがありませんでした"
+            } else {
+                "☑️ Done, and nothing was checked"
+            }
+        }
         (State::Done, true) => {
             if ja {
                 "✅ 完了し、検証に通りました"

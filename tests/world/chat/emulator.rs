@@ -194,7 +194,7 @@ async fn a_request_is_carried_to_its_pull_request_in_a_slack_that_others_wrote()
             slack.until_said("may not write").await;
             slack.presses(ALICE, &question, 0).await;
             slack.until_said("Approved").await;
-            slack.until_said("Done and verified").await;
+            slack.until_said("nothing was checked").await;
         })
         .await;
     let said = slack.said().await;

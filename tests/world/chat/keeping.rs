@@ -30,7 +30,7 @@ async fn a_conversation_is_forgotten_with_the_task_that_it_asked_for() {
     let mut program = serves(&world, &slack).await;
     slack.mentions(ALICE, &format!("/code Greet the {WORD}"));
     program
-        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
     world
         .github

@@ -220,7 +220,7 @@ async fn of_a_confidential_conversation_only_the_persons_words_go_into_an_issue_
         "{told}"
     );
     program
-        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
     let issue = world.github.items().remove(0);
     assert_eq!(issue.title(), "hm, please fix that");

@@ -34,11 +34,11 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/2
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
@@ -51,7 +51,7 @@ async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
     -----
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     > ⚠️ The plan selected the environment `cobol`, which is not configured (there are: python); the default `python` is used.
 
@@ -93,11 +93,11 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/3
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/3
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     > ⚠️ The plan selected no environment; the default `python` is used.
 
@@ -123,11 +123,11 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/4
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/4
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     > ⚠️ The plan's `selected_environment` could not be read (it is not an object); the default environment `python` is used.
 
@@ -211,11 +211,11 @@ async fn a_set_up_command_that_fails_is_told_to_the_model_and_noted() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/2
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     > ⚠️ The set-up command `echo no such package >&2; exit 7` failed; the work went on without it.
 
@@ -262,11 +262,11 @@ async fn without_planning_the_work_begins_at_once_in_the_default_environment() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/2
 
     The README greets its reader now.
 
-    Nothing was checked: there was no plan, and the project names no command for it.
+    Nothing was checked: there was no plan, and the project names no command for it; name one in `planning.verification.test_command`.
 
     <sub>2 model turns · <tokens> · <time></sub>
 

@@ -251,11 +251,11 @@ async fn a_rate_limit_in_the_middle_parks_the_task_and_nothing_is_done_twice() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/2
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     <sub>3 model turns · <tokens> · <time></sub>
 

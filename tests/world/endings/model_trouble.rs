@@ -35,11 +35,11 @@ async fn trouble_that_passes_is_noticed_by_nobody() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/2
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     <sub>3 model turns · <tokens> · <time></sub>
 
@@ -174,11 +174,11 @@ async fn a_server_that_is_down_keeps_the_task_waiting_until_it_is_back() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: http://<address>/acme/widgets/pull/2
+    ### ☑️ Done, unchecked: http://<address>/acme/widgets/pull/2
 
     The README greets its reader now.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     <sub>3 model turns · <tokens> · <time></sub>
 

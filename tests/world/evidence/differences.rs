@@ -35,7 +35,7 @@ async fn a_placeholder_is_named_to_the_model_which_fills_it_in() {
     assert_snapshot!(told(&world, &pull.text()), @"
     It really subtracts.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     Closes #1
 
@@ -68,7 +68,7 @@ async fn a_placeholder_that_stays_is_for_the_reviewer_to_judge() {
     assert_snapshot!(told(&world, &pull.text()), @"
     The rest is for another issue.
 
-    Nothing was checked: neither the plan nor the project names a command for it.
+    Nothing was checked: neither the plan nor the project names a command for it; name one in `planning.verification.test_command`, or in `AGENTS.md` for the planner.
 
     **What a reviewer should look at**
 
