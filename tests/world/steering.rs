@@ -326,7 +326,11 @@ async fn unassigning_the_bot_stops_the_run() {
     insta::assert_snapshot!(told(&world, issue.comments_of(bot).last().unwrap()), @"
     ### ⏹️ Stopped
 
-    The run was ended because coding-agent-bot was unassigned. To start a new one, set the label `coding agent` again.
+    The run was ended because coding-agent-bot was unassigned.
+
+    The work so far is on the branch `coding-agent/1-paint-it`.
+
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");

@@ -22,7 +22,7 @@ use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
-use last_step::{conclude, conclude_by, decide, save_or_log, show_end, until_shown};
+use last_step::{conclude, conclude_by, decide, save_or_log, show_end, shown_before, until_shown};
 
 /// Delay after the store could not be written, so that the model is not paid repeatedly for the
 /// same step.
@@ -243,12 +243,9 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         // when the forge can be written to again.
         run.claim.record.ending = Some(EndWithoutFailure::by(order, &run.claim.services.redactor));
         run.claim.record.waiting.end(Utc::now());
-        let paused = run.claim.record.waiting.paused.as_ref();
-        let shown_before = paused.and_then(|paused| paused.saved.clone());
-        let saved = match shown_before {
-            // Nobody has worked on it since.
-            Some(saved @ SavedWork::Branch(_)) if run.claim.state.is_set_aside() => Some(saved),
-            _ => match rescue::rescue(run).await {
+        let saved = match shown_before(run) {
+            Some(saved) => Some(saved),
+            None => match rescue::rescue(run).await {
                 Ok(saved) => saved,
                 Err(wait) => return park(run, wait).await,
             },
@@ -276,18 +273,23 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     conclude_by(run, order, Signal::StopAsked, RunOutcome::Stopped).await
 }
 
-/// Ends a run whose item was closed, deleted or withdrawn, or whose wait expired. Nothing is
-/// pushed, and only work on a fork is written to a file.
+/// Ends a run whose item was closed, deleted or withdrawn, or whose wait expired. Its work is
+/// pushed to a branch if the item is still open: whoever takes a label off asks for no more than
+/// whoever writes `/agent stop`.
 async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome {
     let end = EndWithoutFailure::Withdrawn {
         reason: reason.to_owned(),
     };
-    if let Err(wait) = decide(run, end, reason).await {
-        save_or_log(run).await;
-        return RunOutcome::Postponed(wait.until);
-    }
+    let saved = match decide(run, end, reason).await {
+        Ok(saved) => saved.or_else(|| run.claim.record.delivered.pushed()),
+        Err(wait) => {
+            save_or_log(run).await;
+            return RunOutcome::Postponed(wait.until);
+        }
+    };
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
-        let text = comments::withdrawn(reason, &labels.trigger);
+        let (state, record) = (run.claim.state, &run.claim.record);
+        let text = replies::withdrawn(reason, state, saved.as_ref(), record, &labels.trigger);
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
             && let Some(until) = until_shown(run, &interruption)
         {

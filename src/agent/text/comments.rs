@@ -322,17 +322,6 @@ fn in_file(WorkFile { file, reference }: &WorkFile) -> Line {
     )
 }
 
-/// Returns the final comment of a run that is no longer wanted.
-pub fn withdrawn(reason: &str, trigger: &str) -> Page {
-    let mut page = Page::default();
-    page.heading("⏹️ Stopped");
-    page.paragraph(Line::filled(
-        "The run was ended because {}. To start a new one, set the label {} again.",
-        [Line::said(reason, LONGEST_REASON), Line::code(trigger)],
-    ));
-    page
-}
-
 /// Returns the final comment of a run whose item another installation has ended its work on.
 pub fn finished_elsewhere() -> Page {
     let mut page = Page::default();

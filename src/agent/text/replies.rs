@@ -13,9 +13,12 @@ use crate::approval::extent::Extent;
 use crate::approval::proposal::Part;
 use crate::markdown::compose::{Line, Page};
 use crate::task::command::Command;
+use crate::task::state::{Judged, Stage, State};
 
 /// Most files that are named where an approval is void.
 const MOST_CHANGED: usize = 20;
+/// Maximum characters of a reason within a sentence.
+const LONGEST_REASON: usize = 1000;
 /// Most characters of one objection.
 const LONGEST_OBJECTION: usize = 2000;
 
@@ -299,6 +302,36 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
         page.small(vec![Line::figures(&spent(record, settings))]);
     }
     page
+}
+
+/// Returns the final comment of a run that is no longer wanted, which was in this state.
+pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: &Record, trigger: &str) -> Page {
+    let mut page = Page::default();
+    page.heading("⏹️ Stopped");
+    page.paragraph(Line::filled(
+        "The run was ended because {}.",
+        [Line::said(reason, LONGEST_REASON)],
+    ));
+    if let Some(told) = unsaved_work(state, record).filter(|_| saved.is_none()) {
+        page.own(told);
+    }
+    work_so_far(&mut page, saved, reason);
+    page.paragraph(new_run(trigger));
+    page
+}
+
+/// Returns what is said of the work that a run in this state has, where none of it was saved.
+fn unsaved_work(state: State, record: &Record) -> Option<&'static str> {
+    let has_work = match state {
+        State::Working | State::AwaitingAnswer | State::Verifying => true,
+        State::Reviewing(judged) | State::AwaitingApproval(judged) => judged == Judged::Result,
+        State::Paused(stage) => !matches!(stage, Stage::Planning | Stage::Reviewing(Judged::Plan) | Stage::Preparing),
+        // A push is noted only when people have the request.
+        State::Delivering if record.is_handed_over() => false,
+        State::Delivering => return Some("What of it was not pushed by then is on no branch."),
+        State::Queued | State::Planning | State::Preparing | State::Done | State::Stopped | State::Failed => false,
+    };
+    has_work.then_some("Nothing of it was pushed.")
 }
 
 /// Returns true if the run ended with the denial of its plan.

@@ -475,8 +475,8 @@ async fn a_withdrawal_is_shown_when_the_forge_takes_comments_again_and_the_work_
     );
     assert!(world.github.pulls().is_empty());
 
-    // Whoever asked for the work before that was shown asked for another run.
-    greets(world.model.plans(plan()));
+    // Whoever asked for the work before that was shown asked for another run, which goes on from the work.
+    writes(world.model.plans(plan()), "README.md", "Hello, you\n").done("The README greets its reader now.");
     let ended = world.run().await;
     assert_eq!(
         ended.stdout,

@@ -22,8 +22,12 @@ async fn while_working(world: &mut World, deed: impl FnOnce(&Item)) -> (Ended, I
 }
 
 async fn nothing_was_delivered(world: World) {
-    assert!(world.github.pulls().is_empty());
     assert_eq!(world.github.default_repository().branches(), ["main"]);
+    no_request_was_opened(world).await;
+}
+
+async fn no_request_was_opened(world: World) {
+    assert!(world.github.pulls().is_empty());
     let status = world.command(&["status", "--json"]).await.stdout;
     assert!(status.contains("\"state\":\"stopped\""), "{status}");
     world.finish().await;
@@ -51,7 +55,11 @@ async fn an_item_that_was_closed_is_not_worked_on() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because this issue was closed. To start a new one, set the label `coding agent` again.
+    The run was ended because this issue was closed.
+
+    What of it was not pushed by then is on no branch.
+
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -71,7 +79,7 @@ async fn an_item_that_was_deleted_is_left_in_peace() {
 }
 
 #[tokio::test]
-async fn taking_the_processing_label_off_stops_the_run() {
+async fn taking_the_processing_label_off_stops_the_run_and_keeps_its_work_on_a_branch() {
     let mut world = World::start().await;
     let (ended, issue) = while_working(&mut world, |issue| _ = issue.unlabel("coding agent processing")).await;
     assert_snapshot!(told(&ended, &issue), @"
@@ -92,11 +100,18 @@ async fn taking_the_processing_label_off_stops_the_run() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because the label `coding agent processing` was taken off. To start a new one, set the label `coding agent` again.
+    The run was ended because the label `coding agent processing` was taken off.
+
+    The work so far is on the branch `coding-agent/1-greet-the-reader`.
+
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
-    nothing_was_delivered(world).await;
+    let repository = world.github.default_repository();
+    let saved = repository.file("coding-agent/1-greet-the-reader", "README.md");
+    assert_eq!(saved.as_deref(), Some("Hello\n"));
+    no_request_was_opened(world).await;
 }
 
 #[tokio::test]
@@ -258,7 +273,9 @@ async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
     -----
     ### ⏹️ Stopped
 
-    The run was ended because this issue was closed. To start a new one, set the label `coding agent` again.
+    The run was ended because this issue was closed.
+
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");

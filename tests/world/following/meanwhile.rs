@@ -125,7 +125,11 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
     ### ⏹️ Stopped
 
-    The run was ended because this request was merged. To start a new one, set the label `coding agent` again.
+    The run was ended because this request was merged.
+
+    Nothing of it was pushed.
+
+    To start a new run, set the label `coding agent` again.
     ");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     world.finish().await;
@@ -151,7 +155,11 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
     ### ⏹️ Stopped
 
-    The run was ended because this request was closed. To start a new one, set the label `coding agent` again.
+    The run was ended because this request was closed.
+
+    Nothing of it was pushed.
+
+    To start a new run, set the label `coding agent` again.
     ");
     world.finish().await;
 }
@@ -182,7 +190,11 @@ async fn a_paused_run_whose_merge_request_was_merged_ends() {
     insta::assert_snapshot!(said(&world, &last), @"
     ### ⏹️ Stopped
 
-    The run was ended because this request was merged. To start a new one, set the label `coding agent` again.
+    The run was ended because this request was merged.
+
+    The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
+
+    To start a new run, set the label `coding agent` again.
     ");
     world.model.release();
     world.finish().await;

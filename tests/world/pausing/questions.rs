@@ -160,7 +160,11 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏹️ Stopped
 
-    The run was ended because nobody let it go on for 30 days. To start a new one, set the label `coding agent` again.
+    The run was ended because nobody let it go on for 30 days.
+
+    Nothing of it was pushed.
+
+    To start a new run, set the label `coding agent` again.
 
     <!-- coding-agent:RUN:final -->
     ");

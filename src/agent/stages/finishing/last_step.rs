@@ -7,7 +7,7 @@ use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{EndWithoutFailure, Parked};
+use crate::agent::record::{EndWithoutFailure, Parked, SavedWork};
 use crate::agent::reporter::Carried;
 use crate::agent::run::Run;
 use crate::agent::stages::rescue;
@@ -45,12 +45,16 @@ pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) 
     }
 }
 
-/// Records an end that no order brought about, before anything of it is shown.
+/// Records an end that no order brought about, before anything of it is shown. Returns where the
+/// work is: on a branch if the item is still open and no other installation has finished it, and
+/// that on a fork in a file.
 ///
 /// # Errors
-/// If the work on a fork cannot be put into a file now: the end has to wait for it.
-pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) -> Result<(), Parked> {
+/// If the work cannot be brought there now: the end has to wait for it.
+pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) -> Result<Option<SavedWork>, Parked> {
     run.claim.record.waiting.end(Utc::now());
+    // What another installation finished is there already, and so is what was handed over.
+    let is_wanted = matches!(end, EndWithoutFailure::Withdrawn { .. }) && !run.claim.record.is_handed_over();
     if run.claim.record.ending.as_ref() != Some(&end) {
         run.claim.note(Fact::Warned {
             text: format!("stopped: {reason}"),
@@ -60,11 +64,21 @@ pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) 
             tracing::error!(task = %run.claim.lease.task, "the end could not be saved: {interruption:?}");
         }
     }
-    if run.claim.record.planned.fork.is_some() {
-        // The fork's mirror has the only copy, and is removed with the run.
-        rescue::rescue(run).await?;
+    // The mirror of a fork has the only copy, and is removed with the run.
+    if !is_wanted && run.claim.record.planned.fork.is_none() {
+        return Ok(None);
     }
-    Ok(())
+    match shown_before(run) {
+        Some(saved) => Ok(Some(saved)),
+        None => rescue::rescue(run).await,
+    }
+}
+
+/// Returns the branch that the work of a waiting run was pushed to: nobody has worked on it since.
+pub(super) fn shown_before(run: &Run) -> Option<SavedWork> {
+    let paused = run.claim.record.waiting.paused.as_ref()?;
+    let saved = paused.saved.clone().filter(|_| run.claim.state.is_set_aside());
+    saved.filter(|saved| matches!(saved, SavedWork::Branch(_)))
 }
 
 /// Saves the run with its conversation. What cannot be saved is logged: the end of the work goes on
