@@ -104,7 +104,10 @@ async fn a_change_of_a_protected_file_waits_for_a_word_and_is_delivered_after_it
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     let answers = issue.comments_of(world.github.bot()).join("\n");
-    assert!(answers.contains("Approved: it is delivered as it was shown."), "{answers}");
+    assert!(
+        answers.contains("Approved: it is delivered as it was shown."),
+        "{answers}"
+    );
     let pull = &world.github.pulls()[0];
     assert_eq!(pull.file(".github/workflows/ci.yml").as_deref(), Some("on: push\n"));
     assert_eq!(world.model.requests().len(), 3, "nothing was worked on twice");

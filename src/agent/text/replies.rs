@@ -325,7 +325,10 @@ fn unsaved_work(state: State, record: &Record) -> Option<&'static str> {
     let has_work = match state {
         State::Working | State::AwaitingAnswer | State::Verifying => true,
         State::Reviewing(judged) | State::AwaitingApproval(judged) => judged == Judged::Result,
-        State::Paused(stage) => !matches!(stage, Stage::Planning | Stage::Reviewing(Judged::Plan) | Stage::Preparing),
+        State::Paused(stage) => !matches!(
+            stage,
+            Stage::Planning | Stage::Reviewing(Judged::Plan) | Stage::Preparing
+        ),
         // A push is noted only when people have the request.
         State::Delivering if record.is_handed_over() => false,
         State::Delivering => return Some("What of it was not pushed by then is on no branch."),

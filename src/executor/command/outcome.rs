@@ -167,6 +167,9 @@ mod tests {
             })
         );
         let fields = outcome(How::TimedOut(Duration::from_secs(5))).fields();
-        assert_eq!((&fields["exit_code"], &fields["reached_limit_s"]), (&json!(null), &json!(5)));
+        assert_eq!(
+            (&fields["exit_code"], &fields["reached_limit_s"]),
+            (&json!(null), &json!(5))
+        );
     }
 }

@@ -57,7 +57,10 @@ async fn is_done(world: &World, issue: &Item, branches: &[&str]) {
     );
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     let said = last_on_github(world, issue);
-    assert!(said.starts_with("### ☑️ Done, unchecked: GITHUB/acme/widgets/pull/2\n"), "{said}");
+    assert!(
+        said.starts_with("### ☑️ Done, unchecked: GITHUB/acme/widgets/pull/2\n"),
+        "{said}"
+    );
     assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
     assert_eq!(world.github.default_repository().branches(), branches);
 }
@@ -199,7 +202,10 @@ async fn a_run_on_a_request_that_was_merged_with_its_result_is_done() {
     );
     assert_eq!(pull.labels(), ["coding agent done"], "{}", world.story());
     let said = last_on_github(&world, &pull);
-    assert!(said.starts_with("### ☑️ Done, unchecked: pushed to `greeting`\n"), "{said}");
+    assert!(
+        said.starts_with("### ☑️ Done, unchecked: pushed to `greeting`\n"),
+        "{said}"
+    );
     assert_eq!(repository.branches(), ["main"]);
     world.finish().await;
 }
