@@ -119,7 +119,8 @@ impl<'a> Handling<'a> {
                 self.notices.push(phrase.in_words(self.session.is_japanese));
             }
         }
-        let rule = naming::near_rule(self.desk, text);
+        let has_pictures = !self.incoming.attached.is_empty();
+        let rule = naming::near_rule(self.desk, self.session, text, has_pictures);
         self.keep_near(rule);
     }
 

@@ -1,6 +1,7 @@
 //! The repository that a message is about.
 
 use crate::chat::desk::Desk;
+use crate::chat::session::Session;
 use crate::routing::{command, text};
 
 /// Most parts of a path or an address that are looked at.
@@ -18,7 +19,8 @@ pub(super) fn repository<'a>(desk: &Desk, own: &str, request: &'a str) -> (Optio
     let (by_model, rest) = at_the_beginning(desk, request);
     let (by_person, _) = at_the_beginning(desk, own);
     let said = text::own_text(own);
-    let is_named = |repository: &&str| names(&said).any(|name| name.eq_ignore_ascii_case(path_of(repository)));
+    let said = names(&said);
+    let is_named = |repository: &&str| said.iter().any(|name| name.eq_ignore_ascii_case(path_of(repository)));
     let named = by_person.or(by_model.filter(is_named)).map(str::to_owned);
     let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
     (repository, rest)
@@ -40,16 +42,23 @@ pub(super) fn path_of(repository: &str) -> &str {
 }
 
 /// Returns the rule that keeps a message on near models: that of a confidential repository which it
-/// names in any form, or of the default one unless it begins with another.
+/// or what its conversation remembers names in any form, or of the default one unless the message
+/// begins with another.
 ///
 /// It is looked for before any model reads the message, which is itself what the repository's work
-/// is about.
-pub(in crate::chat) fn near_rule(desk: &Desk, message: &str) -> Option<String> {
-    let named = names(message).find_map(|name| desk.rule(&name));
-    named.or_else(|| {
+/// is about. What is remembered may be older than the rule: the configuration may have named the
+/// repository since.
+pub(in crate::chat) fn near_rule(desk: &Desk, session: &Session, message: &str, has_pictures: bool) -> Option<String> {
+    let remembered = session.memory.iter().map(|remembered| remembered.text.as_str());
+    let mut named = std::iter::once(message).chain(remembered).flat_map(names);
+    named.find_map(|name| desk.rule(&name)).or_else(|| {
         let mut request = message.to_owned();
         for _ in 0..MOST_COMMANDS {
             request = command::read(&request).map_or(request, |command| command.rest);
+        }
+        // `/cloud` alone is about no repository: the default one would take it back at once.
+        if request.is_empty() && !has_pictures && command::nearness(message).is_some() {
+            return None;
         }
         let default = desk.service.config().chat.default_repository.as_deref();
         let default = default.filter(|_| at_the_beginning(desk, &request).0.is_none());
@@ -57,22 +66,29 @@ pub(in crate::chat) fn near_rule(desk: &Desk, message: &str) -> Option<String> {
     })
 }
 
-/// Returns all that may be the path of a repository in a text, also within an address or a longer
-/// path.
-fn names(text: &str) -> impl Iterator<Item = String> {
+/// Returns all that may be the path of a repository in a text, in small letters, also within an
+/// address or a longer path.
+fn names(said: &str) -> Vec<String> {
     let is_of_path = |sign: char| sign.is_ascii_alphanumeric() || "-_./:".contains(sign);
-    text.split(move |sign: char| !is_of_path(sign)).flat_map(|word| {
-        let parts = word.split(['/', ':']).map(|part| part.trim_end_matches('.'));
-        let parts = parts.map(|part| part.strip_suffix(".git").unwrap_or(part));
-        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).take(MOST_PARTS).collect();
-        let mut names = Vec::new();
-        for first in 0..parts.len() {
-            for behind in first + 2..=parts.len() {
-                names.push(parts[first..behind].join("/"));
+    // GitLab's API has such a slash in its addresses.
+    let said = text::folded(said).replace("%2f", "/");
+    let mut names = Vec::new();
+    for word in said.split(|sign: char| !is_of_path(sign)) {
+        // Slack writes italics between two `_`, which may be part of a name as well.
+        let bare = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
+        let bare = Some(bare).filter(|bare| *bare != word);
+        for word in std::iter::once(word).chain(bare) {
+            let parts = word.split(['/', ':']).map(|part| part.trim_end_matches('.'));
+            let parts = parts.map(|part| part.strip_suffix(".git").unwrap_or(part));
+            let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).take(MOST_PARTS).collect();
+            for first in 0..parts.len() {
+                for behind in first + 2..=parts.len() {
+                    names.push(parts[first..behind].join("/"));
+                }
             }
         }
-        names
-    })
+    }
+    names
 }
 
 #[cfg(test)]
@@ -89,14 +105,20 @@ mod tests {
             "see https://git.example/acme/vault.git, please",
             "<https://git.example/acme/vault/blob/main/src/key.rs#L3|this>",
             "of acme/vault.",
+            "of _acme/vault.git_, please",
+            "of _acme/vault_.",
+            "-acme/vault",
+            "Acme/Vault",
+            "ａｃｍｅ／ｖａｕｌｔの仕組み",
+            "https://git.example/api/v4/projects/acme%2Fvault/issues",
         ] {
-            assert!(names(text).any(|name| name == "acme/vault"), "{text}");
+            assert!(names(text).contains(&"acme/vault".to_owned()), "{text}");
         }
         for text in ["", "acme vault", "acme / vault", "a/acme/vaults", "acme/vault-2"] {
-            assert!(!names(text).any(|name| name == "acme/vault"), "{text}");
+            assert!(!names(text).contains(&"acme/vault".to_owned()), "{text}");
         }
-        assert_eq!(names("a/b/c d").collect::<Vec<_>>(), ["a/b", "a/b/c", "b/c"]);
+        assert_eq!(names("a/b/c d"), ["a/b", "a/b/c", "b/c"]);
         let long = "a/".repeat(10_000);
-        assert!(names(&long).count() < 100);
+        assert!(names(&long).len() < 200);
     }
 }

@@ -324,6 +324,57 @@ async fn words_about_a_confidential_default_repository_are_refused_where_no_near
 }
 
 #[tokio::test]
+async fn cloud_alone_counts_where_the_default_repository_is_confidential() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    has_a_vault(&mut world);
+    world.configure(|config| config["chat"]["default_repository"] = json!("github:acme/vault"));
+    world.model.says("It is.");
+    far.says("Hello.");
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, &format!("/chat is it of a {WORD}?"));
+    program
+        .until(&world, async { drop(slack.until_said("It is.").await) })
+        .await;
+    slack.replies(ALICE, &thread, "/cloud");
+    let told = slack.until_said("What was said here before is forgotten").await.text;
+    assert!(!told.contains("confidential repository"), "{told}");
+    // What is about another repository alone goes elsewhere again.
+    slack.replies(ALICE, &thread, "/chat github:acme/widgets are you there?");
+    program
+        .until(&world, async { drop(slack.until_said("Hello.").await) })
+        .await;
+    assert_eq!((world.model.requests().len(), far.requests().len()), (1, 1));
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn what_was_said_of_a_repository_stays_near_from_when_that_is_confidential() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    far.says("A good one.");
+    world.model.says("No better one.");
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/chat is acme/vault a good name?");
+    program
+        .until(&world, async { drop(slack.until_said("A good one.").await) })
+        .await;
+    program.signal("TERM");
+    assert_eq!(program.ended().await.code, Some(0));
+
+    has_a_vault(&mut world);
+    let mut program = serves(&world, &slack).await;
+    slack.replies(ALICE, &thread, "/chat is there a better one?");
+    program
+        .until(&world, async { drop(slack.until_said("No better one.").await) })
+        .await;
+    assert_eq!((world.model.requests().len(), far.requests().len()), (1, 1));
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn no_issue_is_opened_under_local_whose_run_may_ask_somebody_elsewhere() {
     type Change = fn(&mut Value);
     let cases: [(&str, Change); 4] = [
