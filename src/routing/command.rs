@@ -39,9 +39,7 @@ pub struct Commanded {
 /// itself, and is the sender's own: in a quotation or in code it is somebody else's.
 pub fn read(text: &str) -> Option<Commanded> {
     own_lines(text).into_iter().find_map(|(number, line)| {
-        let end = line.find(char::is_whitespace).unwrap_or(line.len());
-        let word = folded(&line[..end]);
-        let (name, wish) = *COMMANDS.iter().find(|(name, _)| *name == word)?;
+        let (name, wish, end) = at_the_beginning(line)?;
         let rest: Vec<&str> = text
             .lines()
             .enumerate()
@@ -61,6 +59,14 @@ pub fn read(text: &str) -> Option<Commanded> {
     })
 }
 
+/// Returns the command at the beginning of a line: its name, what it asks for, and where it ends.
+fn at_the_beginning(line: &str) -> Option<(&'static str, Wish, usize)> {
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let word = folded(&line[..end]);
+    let (name, wish) = *COMMANDS.iter().find(|(name, _)| *name == word)?;
+    Some((name, wish, end))
+}
+
 /// Returns the route that a message commands, if it does.
 pub fn commanded(text: &str) -> Option<Route> {
     match read(text)?.wish {
@@ -70,8 +76,13 @@ pub fn commanded(text: &str) -> Option<Route> {
 }
 
 /// Returns what a message says of the models of its conversation: true where only near ones are
-/// asked from now on, false where others may be again.
+/// asked from now on, false where others may be again. `/local` counts behind other commands, too:
+/// where only the first command of a message did, the message would go elsewhere all the same.
 pub fn nearness(text: &str) -> Option<bool> {
+    let mut wishes = own_lines(text).into_iter().filter_map(|(_, line)| at_the_beginning(line));
+    if wishes.any(|(_, wish, _)| wish == Wish::NearOnly) {
+        return Some(true);
+    }
     match read(text)?.wish {
         Wish::NearOnly => Some(true),
         Wish::Anywhere => Some(false),
@@ -141,6 +152,9 @@ mod tests {
             ("/local what is this", Some(true)),
             ("what is this\n/cloud", Some(false)),
             ("/code fix it\n/cloud", None),
+            ("/analyze it\n/local", Some(true)),
+            ("/cloud\n/local", Some(true)),
+            ("/analyze it\n> /local", None),
             ("> /cloud", None),
             ("what does /cloud do", None),
         ] {

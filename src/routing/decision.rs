@@ -95,11 +95,7 @@ pub enum Doubt {
 /// Decides by command and by rule.
 pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
     let commanded = command::read(incoming.text);
-    let near_only = match commanded.as_ref().map(|command| command.wish) {
-        Some(Wish::NearOnly) => true,
-        Some(Wish::Anywhere) => false,
-        _ => incoming.near_only,
-    };
+    let near_only = command::nearness(incoming.text).unwrap_or(incoming.near_only);
     let whole = incoming.text.trim().to_owned();
     let decided = |route, source, request: String| Decision {
         route,

@@ -118,8 +118,9 @@ fn heard(event: &Value) -> Option<Incoming> {
     })
 }
 
-/// Returns a text without these mentions: with the bot's name before it a command would be no
-/// command. LINE counts places and lengths in units of UTF-16.
+/// Returns a text without these mentions, and without the white space behind one that a line begins
+/// with: behind either a command would be no command. LINE counts places and lengths in units of
+/// UTF-16.
 fn without(text: &str, mentions: &[&Value]) -> String {
     if mentions.is_empty() {
         return text.to_owned();
@@ -130,13 +131,23 @@ fn without(text: &str, mentions: &[&Value]) -> String {
         let (Some(start), Some(length)) = (number("index"), number("length")) else {
             continue;
         };
-        let end = start.saturating_add(length).min(units.len());
+        let mut end = start.saturating_add(length).min(units.len());
+        let before = start.checked_sub(1).and_then(|place| units.get(place).copied());
+        if before.is_none_or(|before| before == Some(u16::from(b'\n'))) {
+            end += units.iter().skip(end).take_while(|unit| is_space(**unit)).count();
+        }
         if let Some(part) = units.get_mut(start..end) {
             part.fill(None);
         }
     }
     let kept: Vec<u16> = units.into_iter().flatten().collect();
     String::from_utf16_lossy(&kept).trim().to_owned()
+}
+
+/// Tells whether a unit of UTF-16 is white space within a line; Japanese keyboards have one of
+/// their own.
+fn is_space(unit: Option<u16>) -> bool {
+    unit.is_some_and(|unit| matches!(unit, 0x09 | 0x20 | 0x3000))
 }
 
 #[cfg(test)]
@@ -232,6 +243,8 @@ mod tests {
         // A character beyond the first 65,536 counts twice.
         assert_eq!(said("🎉@Bot /local", json!([own(2, 4)])), "🎉 /local");
         assert_eq!(said("@Bot 承認 @Bot", json!([own(0, 4), own(8, 4)])), "承認");
+        assert_eq!(said("見て\n@Bot　/local a\nb", json!([own(3, 4)])), "見て\n/local a\nb");
+        assert_eq!(said("a @Bot b", json!([own(2, 4)])), "a  b");
         let other = json!({ "index": 0, "length": 4, "type": "user", "userId": "U2", "isSelf": false });
         assert_eq!(said("@Bob /local", json!([other])), "@Bob /local");
         for strange in [

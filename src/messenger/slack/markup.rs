@@ -17,7 +17,8 @@ const MOST_BUTTONS: usize = 5;
 const LONGEST_LABEL: usize = 75;
 
 #[expect(clippy::expect_used, reason = "the expression is part of the program")]
-static ENTITY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"<([^<>\s|]+)(?:\|([^<>]*))?>").expect("it is right"));
+static ENTITY: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"<([^<>\s|]+)(?:\|([^<>]*))?>([^\S\n]*)").expect("it is right"));
 #[expect(clippy::expect_used, reason = "the expression is part of the program")]
 static BOLD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\*\*([^*\n]+)\*\*").expect("it is right"));
 #[expect(clippy::expect_used, reason = "the expression is part of the program")]
@@ -28,17 +29,25 @@ static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"https?://[^\s<>|`*]+[^\s<>|`*.,;:!?)]").expect("it is right"));
 
 /// Returns what somebody wrote, without the bot's name and with links and names as they are seen.
+/// Where a line begins with the bot's name, it begins with what follows: behind white space a
+/// command would be no command.
 pub(super) fn plain(text: &str, own: &str) -> String {
     let seen = ENTITY.replace_all(text, |found: &Captures<'_>| {
-        let (what, label) = (&found[1], found.get(2).map(|label| label.as_str()));
-        match what.split_at_checked(1) {
+        let (what, label, space) = (&found[1], found.get(2).map(|label| label.as_str()), &found[3]);
+        let begins_a_line = found.get(0).is_some_and(|all| {
+            let before = &text[..all.start()];
+            before.is_empty() || before.ends_with('\n')
+        });
+        let seen = match what.split_at_checked(1) {
+            Some(("@", user)) if user == own && begins_a_line => return String::new(),
             Some(("@", user)) if user == own => String::new(),
             Some(("@", user)) => format!("@{}", label.unwrap_or(user)),
             Some(("#", channel)) => format!("#{}", label.unwrap_or(channel)),
             Some(("!", special)) => label.unwrap_or(special).to_owned(),
             // The label may say another address than the link has.
             _ => what.to_owned(),
-        }
+        };
+        seen + space
     });
     let seen = seen.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     let lines: Vec<&str> = seen.trim().lines().collect();
@@ -110,6 +119,7 @@ mod tests {
         for (written, read) in [
             ("<@UBOT> /code fix", "/code fix"),
             ("<@UBOT>\n/code fix", "/code fix"),
+            ("see:\n<@UBOT>  /local a\nb <@UBOT> c", "see:\n/local a\nb  c"),
             ("hi <@U2|bob> in <#C1|general>", "hi @bob in #general"),
             ("<https://a.example/x|https://b.example>", "https://a.example/x"),
             ("<!channel> a &lt;b&gt; &amp;amp;", "channel a <b> &amp;"),

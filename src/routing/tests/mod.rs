@@ -140,6 +140,11 @@ fn a_session_that_asks_near_models_alone_refuses_what_is_elsewhere() {
         ..near("/local fix the bug in the parser")
     });
     assert!(decision.is_refused && decision.near_only);
+    let decision = decided(&Incoming {
+        near_only: false,
+        ..near("/code fix it\n/local")
+    });
+    assert!(decision.is_refused && decision.near_only);
 }
 
 #[test]
