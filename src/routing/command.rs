@@ -79,8 +79,9 @@ pub fn commanded(text: &str) -> Option<Route> {
 /// asked from now on, false where others may be again. `/local` counts behind other commands, too:
 /// where only the first command of a message did, the message would go elsewhere all the same.
 pub fn nearness(text: &str) -> Option<bool> {
-    let mut wishes = own_lines(text).into_iter().filter_map(|(_, line)| at_the_beginning(line));
-    if wishes.any(|(_, wish, _)| wish == Wish::NearOnly) {
+    let lines = own_lines(text).into_iter();
+    let mut commands = lines.filter_map(|(_, line)| at_the_beginning(line));
+    if commands.any(|(_, wish, _)| wish == Wish::NearOnly) {
         return Some(true);
     }
     match read(text)?.wish {

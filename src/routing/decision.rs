@@ -137,7 +137,12 @@ pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
         None => whole,
     };
     if incoming.enters_as_chat {
-        return Step::Decided(decided(Route::Chat, Source::Entry, request));
+        let command = command::read(&request).filter(|command| command.wish == Wish::Route(Route::Code));
+        let model = command.and_then(|command| command::named_model(&command.rest, incoming.models).0);
+        return Step::Decided(Decision {
+            model,
+            ..decided(Route::Chat, Source::Entry, request)
+        });
     }
     match rules.find(&text::own_words(&request)) {
         Some(hit) => Step::Decided(Decision {
@@ -171,11 +176,16 @@ impl AskedEffects {
 }
 
 impl Decision {
-    /// Returns the person's own request: the message without its command, which in a channel whose
-    /// messages enter as chat is still in what the chat model reads.
+    /// Returns the person's own request: the message without its command and the model that was
+    /// named behind it, which in a channel whose messages enter as chat are still in what the chat
+    /// model reads.
     pub fn own_request(&self) -> String {
         match self.source {
-            Source::Entry => command::read(&self.request).map_or_else(|| self.request.clone(), |command| command.rest),
+            Source::Entry => {
+                let request = command::read(&self.request).map_or_else(|| self.request.clone(), |command| command.rest);
+                let model = self.model.as_deref().unwrap_or_default();
+                request.strip_prefix(model).unwrap_or(&request).trim_start().to_owned()
+            }
             Source::Command | Source::Rule | Source::Classifier | Source::Fallback => self.request.clone(),
         }
     }

@@ -51,7 +51,8 @@ pub(super) fn path_of(repository: &str) -> &str {
 pub(in crate::chat) fn near_rule(desk: &Desk, session: &Session, message: &str, has_pictures: bool) -> Option<String> {
     let remembered = session.memory.iter().map(|remembered| remembered.text.as_str());
     let mut named = std::iter::once(message).chain(remembered).flat_map(names);
-    named.find_map(|name| desk.rule(&name)).or_else(|| {
+    let named = named.find_map(|name| desk.rule(&name));
+    named.or_else(|| {
         let mut request = message.to_owned();
         for _ in 0..MOST_COMMANDS {
             request = command::read(&request).map_or(request, |command| command.rest);

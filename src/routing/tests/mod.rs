@@ -228,6 +228,30 @@ fn only_a_persons_own_words_ask_for_effects() {
 }
 
 #[test]
+fn a_model_is_named_in_a_channel_whose_messages_enter_as_chat_as_well() {
+    let models = ["large".to_owned()];
+    for (text, model, request) in [
+        ("/code large github:a/b fix it", Some("large"), "github:a/b fix it"),
+        ("/local\n/code large fix it", Some("large"), "fix it"),
+        ("/code larger fix it", None, "larger fix it"),
+        ("/plan large fixes", None, "large fixes"),
+        ("large fixes", None, "large fixes"),
+    ] {
+        let decision = decided(&Incoming {
+            models: &models,
+            enters_as_chat: true,
+            ..incoming(text)
+        });
+        assert_eq!(decision.source, Source::Entry);
+        assert_eq!(
+            (decision.model.as_deref(), decision.own_request().as_str()),
+            (model, request),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_route_is_announced_when_it_changes() {
     for (before, now, expected) in [
         (None, Route::Chat, false),
