@@ -16,8 +16,9 @@ const FOLDER: &str = "operations";
 const LONGEST_OUTPUT: usize = 2_000;
 
 /// Runs the command that a request names; returns what the person is told. Where a model worded the
-/// request, the name stands in `own`, the person's own words, as well: a model finds it there, and
-/// chooses none. Once begun for a message, a command is not run again for it, whatever came of it.
+/// request, the name stands in `own`, the person's own words, as well, also between backticks, as
+/// people write names: a model finds it there, and chooses none. Once begun for a message, a
+/// command is not run again for it, whatever came of it.
 pub(in crate::chat) async fn operate(
     desk: &Desk,
     incoming: &Incoming,
@@ -37,7 +38,8 @@ pub(in crate::chat) async fn operate(
     };
     // A name with anything behind it is no name: arguments are never taken.
     let command = commands.get(name).filter(|_| words.next().is_none());
-    let command = command.filter(|_| text::holds(&text::own_words(own), name));
+    let own = text::folded(&text::own_text(own));
+    let command = command.filter(|_| text::holds(&own, name));
     let Some(command) = command else {
         return Ok(Phrase::OpsUnknown(&list).in_words(is_japanese));
     };

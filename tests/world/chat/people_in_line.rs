@@ -126,13 +126,15 @@ async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
         config["chat"]["ops"] = json!({
             "status": { "command": ["sh", "-c", "echo all is well"] },
             "erase": { "command": ["sh", "-c", script] },
+            "space": { "command": ["sh", "-c", "echo much is free"] },
         });
     });
     let delegated = |task: &str| {
         let args = json!({ "route": "OPS", "task": task });
         json!({ "comment": "c", "command": { "tool": "chat/delegate", "args": args } }).to_string()
     };
-    world.model.says(&delegated("status")).says(&delegated("erase"));
+    let script = world.model.says(&delegated("status"));
+    script.says(&delegated("erase")).says(&delegated("space"));
     let (mut program, door) = opened(&world, &["serve"]).await;
     writes(&door, &line, ALICE, "/ops status").await;
     program
@@ -144,6 +146,10 @@ async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
         .until(&world, async {
             drop(line.until_said("There is no such command").await);
         })
+        .await;
+    writes(&door, &line, ALICE, "show me the disk usage, by `space`").await;
+    program
+        .until(&world, async { drop(line.until_said("much is free").await) })
         .await;
     assert!(!marks.exists(), "{:?}", line.texts());
     crate::web::ends(program, &world).await;
