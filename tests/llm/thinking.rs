@@ -180,6 +180,23 @@ async fn a_server_that_demands_thoughts_gets_an_empty_one_with_replies_that_had_
 }
 
 #[tokio::test]
+async fn a_demand_for_thoughts_that_were_all_sent_is_told_in_the_words_of_the_server() {
+    let model = Model::start().await;
+    let called = json!({ "id": "a", "type": "function", "function": { "name": "write_file", "arguments": "{}" } });
+    let details = json!([{ "type": "reasoning.text", "text": "Thought." }]);
+    let message = json!({ "role": "assistant", "content": "", "reasoning_details": details, "tool_calls": [called] });
+    let body = json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+    let words = "The `reasoning_content` in the thinking mode must be passed back to the API.";
+    model.script().sends(&body.to_string()).refuses(words);
+    let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+    call(&mut chat).await.unwrap();
+    let error = chat.get_response().await.unwrap_err().to_string();
+    assert!(error.contains(words), "{error}");
+    assert_eq!(model.requests().len(), 2);
+    model.finish();
+}
+
+#[tokio::test]
 async fn ollama_gets_no_thoughts_from_before_the_last_words_of_the_user() {
     let model = Model::start().await;
     model.thinks();

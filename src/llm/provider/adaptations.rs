@@ -63,7 +63,7 @@ impl Adaptations {
             self.max_completion_tokens.store(false, Relaxed);
         } else if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
             self.max_completion_tokens.store(true, Relaxed);
-        } else if carried::are_thoughts_demanded(&words) {
+        } else if carried::are_thoughts_demanded(&words, body) {
             self.no_thoughts.store(false, Relaxed);
             self.all_thoughts.store(true, Relaxed);
         } else if carried::are_thoughts_refused(&words, body) {

@@ -120,10 +120,15 @@ pub(super) fn write_signatures(written: &mut [Value], messages: &[Message]) {
     }
 }
 
-/// Tells whether `words`, in lower case, demand thoughts that a request did not send back.
-pub(super) fn are_thoughts_demanded(words: &str) -> bool {
+/// Tells whether `words`, in lower case, demand thoughts that `body` does not send back. Where each
+/// of its replies has some, another request would be refused in the same way.
+pub(super) fn are_thoughts_demanded(words: &str, body: &Value) -> bool {
     let demands = ["must be passed back", "is missing", "missing field"];
-    words.contains(DEMANDED) && demands.iter().any(|demand| words.contains(demand))
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let mut replies = messages.filter(|message| message["role"] == "assistant");
+    words.contains(DEMANDED)
+        && demands.iter().any(|demand| words.contains(demand))
+        && replies.any(|reply| THOUGHTS.iter().all(|field| reply.get(*field).is_none()))
 }
 
 /// Tells whether `words`, in lower case, refuse the thoughts that `body` sends back.
@@ -280,6 +285,7 @@ mod tests {
     #[test]
     fn a_refusal_of_thoughts_is_told_from_a_demand_for_them() {
         let sending = |field: &str| json!({ "messages": [{ "role": "assistant", field: "Hm." }] });
+        let without = json!({ "messages": [{ "role": "assistant", "content": "x" }] });
         for (field, words) in [
             (
                 "reasoning_content",
@@ -297,7 +303,7 @@ mod tests {
         ] {
             assert!(are_thoughts_refused(words, &sending(field)), "{words}");
             assert!(!are_thoughts_refused(words, &json!({ "messages": [] })), "{words}");
-            assert!(!are_thoughts_demanded(words), "{words}");
+            assert!(!are_thoughts_demanded(words, &without), "{words}");
         }
         for words in [
             "unsupported value: 'reasoning_effort' does not support 'low' with this model",
@@ -309,7 +315,10 @@ mod tests {
             "the `reasoning_content` in the thinking mode must be passed back to the api.",
             "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
         ] {
-            assert!(are_thoughts_demanded(words), "{words}");
+            assert!(are_thoughts_demanded(words, &without), "{words}");
+            for field in THOUGHTS {
+                assert!(!are_thoughts_demanded(words, &sending(field)), "{words}");
+            }
             assert!(!are_thoughts_refused(words, &sending("reasoning_content")), "{words}");
         }
     }
