@@ -74,10 +74,22 @@ pub(super) fn written_on(answer: &mut Value) -> Option<&mut String> {
     text(message.get_mut(field)?)
 }
 
-/// Ends an answer as the server does at the length limit.
+/// Ends an answer as the server does at the length limit. Thoughts behind which nothing came stay
+/// as the text that was cut down: a list of the same would have all that was repeated.
 pub(super) fn end_at_limit(answer: &mut Value) {
-    if let Some(choice) = answer.pointer_mut("/choices/0") {
-        *field(choice, "finish_reason") = json!("length");
+    let Some(choice) = answer.pointer_mut("/choices/0") else {
+        return;
+    };
+    *field(choice, "finish_reason") = json!("length");
+    let Some(Value::Object(message)) = choice.get_mut("message") else {
+        return;
+    };
+    let has_text = |field: &str| message.get(field).is_some_and(|text| !text_of(text).is_empty());
+    let calls = message.get("tool_calls").and_then(Value::as_array);
+    let has_calls = calls.is_some_and(|calls| !calls.is_empty());
+    let is_cut_thought = has_text("reasoning") && !has_text("content") && !has_calls;
+    if is_cut_thought {
+        message.remove("reasoning_details");
     }
 }
 
@@ -413,6 +425,25 @@ mod tests {
         }
         assert_eq!(written(&[said, called]), (Some("{\"x\":".to_owned()), true));
         assert_eq!(written(&[]), (None, false));
+    }
+
+    #[test]
+    fn thoughts_that_were_cut_down_are_in_no_list_as_a_whole() {
+        let thought = delta(&json!({
+            "content": "", "reasoning": "Hm", "reasoning_details": [{ "type": "reasoning.text", "text": "Hm", "index": 0 }],
+        }));
+        let keeps_list = |chunks: &[Value]| {
+            let (mut answer, _) = whole(chunks);
+            end_at_limit(&mut answer);
+            let message = &answer["choices"][0]["message"];
+            assert_eq!(message["reasoning"], "Hm");
+            message.get("reasoning_details").is_some()
+        };
+        assert!(!keeps_list(std::slice::from_ref(&thought)));
+        let called = piece(&json!(0), &json!("a"), &json!("f"), "{\"x\":");
+        for last in [delta(&json!({ "content": "He" })), called] {
+            assert!(keeps_list(&[thought.clone(), last]));
+        }
     }
 
     #[test]
