@@ -31,11 +31,11 @@ async fn a_pause_that_a_server_asks_for_holds_for_all_conversations() {
     let llm = llm(&model, ProviderName::Openai);
     let mut one = chat(&llm, true);
     one.give_up_after(Duration::from_secs(1));
+    let begun = Instant::now();
     let error = one.get_response().await.unwrap_err();
     assert!(matches!(error, LlmError::TimedOut { .. }), "{error}");
-    let begun = Instant::now();
     chat(&llm, true).get_response().await.unwrap();
-    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
     assert_eq!(model.requests().len(), 2);
     model.finish();
 }

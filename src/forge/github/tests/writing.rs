@@ -74,11 +74,11 @@ async fn a_pause_that_github_asks_for_holds_for_whoever_comments() {
     .await;
     let github = github(&server).await;
     // Whoever was refused has given up, and the next one does not ask before the time.
+    let begun = Instant::now();
     let first = tokio::time::timeout(Duration::from_secs(1), post(&github, "Done.", false)).await;
     assert!(first.is_err(), "{first:?}");
-    let begun = Instant::now();
     assert_eq!(post(&github, "Done.", false).await.unwrap(), CommentId(3));
-    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
     assert_eq!(server.count("POST /api/v3/repos/o/r/issues/1/comments"), 2);
 }
 
