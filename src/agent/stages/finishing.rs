@@ -281,7 +281,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
         reason: reason.to_owned(),
     };
     let saved = match decide(run, end, reason).await {
-        Ok(saved) => saved.or_else(|| run.claim.record.delivered.pushed()),
+        Ok(saved) => saved,
         Err(wait) => {
             save_or_log(run).await;
             return RunOutcome::Postponed(wait.until);

@@ -304,18 +304,24 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
     page
 }
 
-/// Returns the final comment of a run that is no longer wanted, which was in this state.
+/// Returns the final comment of a run that is no longer wanted, which was in this state. Where its
+/// work was brought nowhere now, it names the branch that it was pushed to when the run had to wait.
 pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: &Record, trigger: &str) -> Page {
+    let before = record.delivered.pushed().filter(|_| saved.is_none());
+    let unsaved = unsaved_work(state, record).filter(|_| saved.is_none());
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
     page.paragraph(Line::filled(
         "The run was ended because {}.",
         [Line::said(reason, LONGEST_REASON)],
     ));
-    if let Some(told) = unsaved_work(state, record).filter(|_| saved.is_none()) {
+    if let Some(told) = unsaved.filter(|_| before.is_none()) {
         page.own(told);
     }
-    work_so_far(&mut page, saved, reason);
+    work_so_far(&mut page, saved.or(before.as_ref()), reason);
+    if unsaved.is_some() && before.is_some() && !state.is_set_aside() {
+        page.own("What was done after it was pushed there is on no branch.");
+    }
     page.paragraph(new_run(trigger));
     page
 }
@@ -331,10 +337,10 @@ fn unsaved_work(state: State, record: &Record) -> Option<&'static str> {
         ),
         // A push is noted only when people have the request.
         State::Delivering if record.is_handed_over() => false,
-        State::Delivering => return Some("What of it was not pushed by then is on no branch."),
+        State::Delivering => return Some("What of its work was not pushed by then is on no branch."),
         State::Queued | State::Planning | State::Preparing | State::Done | State::Stopped | State::Failed => false,
     };
-    has_work.then_some("Nothing of it was pushed.")
+    has_work.then_some("Nothing of its work was pushed.")
 }
 
 /// Returns true if the run ended with the denial of its plan.
@@ -367,7 +373,27 @@ fn person(by: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repository::CommitId;
     use crate::secret::Redactor;
+
+    #[test]
+    fn of_work_that_was_pushed_before_the_run_went_on_the_rest_is_named() {
+        let said = |state: State, record: &Record| {
+            let page = withdrawn("this issue was closed", state, None, record, "coding agent");
+            page.written(&Redactor::default()).as_str().to_owned()
+        };
+        let mut record = Record::default();
+        let nothing = said(State::Working, &record);
+        assert!(nothing.contains("Nothing of its work was pushed."), "{nothing}");
+        let (branch, commits) = ("mine".to_owned(), vec![CommitId::nothing()]);
+        record.delivered.unfinished.insert(branch, commits);
+        let pushed = "The work so far is on the branch `mine`.";
+        let rest = "What was done after it was pushed there is on no branch.";
+        let worked = said(State::Working, &record);
+        assert!(worked.contains(pushed) && worked.contains(rest), "{worked}");
+        let waited = said(State::AwaitingAnswer, &record);
+        assert!(waited.contains(pushed) && !waited.contains(rest), "{waited}");
+    }
 
     #[test]
     fn a_void_approval_says_what_changed_since() {

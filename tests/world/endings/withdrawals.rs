@@ -57,7 +57,7 @@ async fn an_item_that_was_closed_is_not_worked_on() {
 
     The run was ended because this issue was closed.
 
-    What of it was not pushed by then is on no branch.
+    What of its work was not pushed by then is on no branch.
 
     To start a new run, set the label `coding agent` again.
 

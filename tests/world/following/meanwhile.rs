@@ -127,7 +127,7 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
 
     The run was ended because this request was merged.
 
-    Nothing of it was pushed.
+    Nothing of its work was pushed.
 
     To start a new run, set the label `coding agent` again.
     ");
@@ -157,7 +157,7 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
 
     The run was ended because this request was closed.
 
-    Nothing of it was pushed.
+    Nothing of its work was pushed.
 
     To start a new run, set the label `coding agent` again.
     ");

@@ -162,7 +162,7 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
 
     The run was ended because nobody let it go on for 30 days.
 
-    Nothing of it was pushed.
+    Nothing of its work was pushed.
 
     To start a new run, set the label `coding agent` again.
 
