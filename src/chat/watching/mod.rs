@@ -251,7 +251,7 @@ fn ending(desk: &Desk, run: &Run, record: &Record, watched: &Watched) -> String 
         }
         (State::Done, true) if !record.is_checked() => {
             if ja {
-                "☑️ 完了しましたが、検証するものがありませんでした"
+                "☑️ 完了しましたが、検証は何も行われていません"
             } else {
                 "☑️ Done, and nothing was checked"
             }

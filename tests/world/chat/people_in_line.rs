@@ -70,7 +70,7 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     writes(&door, &line, ALICE, digest).await;
     program
         .until(&world, async {
-            drop(line.until_said("検証するものがありませんでした").await);
+            drop(line.until_said("検証は何も行われていません").await);
         })
         .await;
     assert_eq!(count(&world, "approval_granted"), 1);
