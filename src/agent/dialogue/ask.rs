@@ -102,7 +102,8 @@ async fn read_reply<T>(
 
 /// Returns what the operator can do about replies that cannot be read.
 fn remedy(reply: &Reply, state: State) -> &'static str {
-    if reply.cut && reply.is_only_thought() {
+    // One that was ended because it repeats itself would only repeat itself for longer.
+    if reply.cut && reply.is_only_thought() && reply.repetition.is_none() {
         return " (the model thinks until its replies are cut: raise its max_tokens or context_length, or lower its \
                 reasoning_effort)";
     }
@@ -254,5 +255,30 @@ pub(crate) async fn check_limits(claim: &Claim) -> Result<(), Interruption> {
             reason,
         }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_room_is_advised_for_thoughts_that_are_cut_and_not_for_those_that_repeat_themselves() {
+        let cut = Reply {
+            cut: true,
+            thought: true,
+            ..Reply::default()
+        };
+        let room = "raise its max_tokens or context_length";
+        assert!(remedy(&cut, State::Working).contains(room));
+        let repetition = Repetition {
+            piece: "Wait.\n".to_owned(),
+            times: 200,
+        };
+        let repeating = Reply {
+            repetition: Some(repetition),
+            ..cut
+        };
+        assert!(!remedy(&repeating, State::Working).contains(room));
     }
 }
