@@ -34,7 +34,7 @@ use crate::forge::{github, gitlab};
 use crate::journal::LogConfig;
 use crate::llm;
 use crate::llm::config::Prices;
-use crate::llm::config::model_config::OWN;
+use crate::llm::config::model_config::{NamedBy, OWN};
 use crate::store::{self, retention::Retention};
 use crate::tool::{self, McpServerConfig};
 use crate::{approval, environment, index, repository, reviewer, traces};
@@ -270,7 +270,9 @@ impl Config {
         config.name_trigger_labels();
         config.llm.masks_personal_data = config.secret.pii == PersonalData::Mask;
         config.llm.embeddings = config.index.embedder().map(str::to_owned);
-        config.llm.is_without_file = faults.are_of_environment();
+        if faults.are_of_environment() {
+            config.llm.named_by = NamedBy::Variables;
+        }
         rules::check(&config, folder, faults);
         config.system_prompt = rules::system_prompt(&config, folder, faults);
         config.chat.persona = rules::persona(&config, folder, faults);

@@ -73,7 +73,9 @@ pub fn comments(bytes: &[u8]) {
     denied.delivered.denial = Some(part(2));
     let stopped = replies::stopped(&part(0), Some(&saved), &denied, &settings, &part(1));
     judged(&stopped).has(&["The result was not approved", "To start a new run"]);
-    judged(&comments::withdrawn(&part(1), &part(0)));
+    for saved in [None, Some(&saved)] {
+        judged(&replies::withdrawn(&part(1), State::Stopped, saved, &record, &part(0)));
+    }
     judged(&comments::turned_away(Some(&part(0)), &part(1)));
     judged(&change_request::about(&record));
     judged(&change_request::thread_answer(&record));
@@ -84,10 +86,10 @@ pub fn comments(bytes: &[u8]) {
     for page in template::pages(&part(3)) {
         judged(&page);
     }
-    if let Some(question) = replies::set_aside(&record, &settings) {
+    if let Some(question) = replies::set_aside(&record, &settings, &part(0)) {
         judged(&question).has(&["resumes it", "model turn"]);
     }
-    if let Some(question) = replies::set_aside(&held_back(&record, &part), &settings) {
+    if let Some(question) = replies::set_aside(&held_back(&record, &part), &settings, &part(0)) {
         judged(&question).has(&[
             "It needs your approval",
             "An approval pushes",

@@ -331,8 +331,8 @@ fn unsaved_work(state: State, record: &Record) -> Option<&'static str> {
     let has_work = match state {
         State::Working | State::AwaitingAnswer | State::Verifying => true,
         State::Reviewing(judged) | State::AwaitingApproval(judged) => judged == Judged::Result,
-        State::Paused(stage) => !matches!(
-            stage,
+        State::Paused(before) => !matches!(
+            before,
             Stage::Planning | Stage::Reviewing(Judged::Plan) | Stage::Preparing
         ),
         // A push is noted only when people have the request.

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::certificates::Trust;
 use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::health::Health;
+use crate::llm::config::model_config::NamedBy;
 use crate::llm::config::role::Role;
 
 pub use prices::Prices;
@@ -53,9 +54,9 @@ pub struct Config {
     /// The one of `models` that turns texts into vectors: `index.embeddings`.
     #[serde(skip)]
     pub embeddings: Option<String>,
-    /// Whether there is no file, and usual variables name the model.
+    /// Where the model is named: in a file, or by usual variables where there is none.
     #[serde(skip)]
-    pub is_without_file: bool,
+    pub named_by: NamedBy,
     /// How servers of local models are kept ready; they are not looked after when empty.
     pub health: Option<Health>,
     pub ollama: Ollama,
@@ -333,7 +334,7 @@ impl Default for Config {
             local_endpoints: Vec::new(),
             masks_personal_data: false,
             embeddings: None,
-            is_without_file: false,
+            named_by: NamedBy::File,
             health: None,
             ollama: Ollama::default(),
             lmstudio: LmStudio::default(),

@@ -11,6 +11,15 @@ use crate::llm::config::{Config, ModelOptions, ProviderName};
 /// The name by which the model of the provider's own section is counted.
 pub const OWN: &str = "llm";
 
+/// Where a model is named, which decides what a person is told to set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NamedBy {
+    #[default]
+    File,
+    /// Usual variables, because there is no configuration file.
+    Variables,
+}
+
 /// One model with all of its settings: that of the provider's section, or one of `llm.models`.
 #[derive(Debug, Clone)]
 pub struct ModelConfig {
@@ -28,8 +37,7 @@ pub struct ModelConfig {
     pub parallel_requests: Option<usize>,
     pub timeout: Duration,
     pub options: ModelOptions,
-    /// Whether variables named it, because there is no configuration file.
-    pub is_without_file: bool,
+    pub named_by: NamedBy,
 }
 
 /// A program that answers in the place of a model.
@@ -59,7 +67,7 @@ impl ModelConfig {
 
     /// Returns what helps where nobody answers at the address.
     pub fn start_hint(&self) -> String {
-        if self.is_without_file {
+        if self.named_by == NamedBy::Variables {
             "start its server, or set OPENAI_API_KEY, OLLAMA_HOST, LMSTUDIO_BASE_URL or ANTHROPIC_API_KEY".to_owned()
         } else {
             format!("start its server, or check {}", self.address_key())
@@ -204,7 +212,7 @@ impl Config {
             parallel_requests,
             timeout: self.timeout(options),
             options: options.clone(),
-            is_without_file: self.is_without_file,
+            named_by: self.named_by,
         }
     }
 }
