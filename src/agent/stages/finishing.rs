@@ -262,11 +262,9 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
             &trigger,
         );
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
-            && let Some(until) = until_shown(run, &interruption)
+            && let Some(until) = until_shown(run, &interruption).await
         {
-            // The next claim pushes what this one has taken out, and tells people: the comment may
-            // be posted, and the label not yet set.
-            save_or_log(run).await;
+            // The next claim tells people: the comment may be posted, and the label not yet set.
             return RunOutcome::Postponed(until);
         }
     }
@@ -291,7 +289,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
         let (state, record) = (run.claim.state, &run.claim.record);
         let text = replies::withdrawn(reason, state, saved.as_ref(), record, &labels.trigger);
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
-            && let Some(until) = until_shown(run, &interruption)
+            && let Some(until) = until_shown(run, &interruption).await
         {
             return RunOutcome::Postponed(until);
         }
@@ -330,7 +328,7 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
             run.reporter.say(&mut run.claim, "final", &text).await
         };
         if let Err(interruption) = told.await
-            && let Some(until) = until_shown(run, &interruption)
+            && let Some(until) = until_shown(run, &interruption).await
         {
             return RunOutcome::Postponed(until);
         }
@@ -362,13 +360,11 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     } else {
         None
     };
-    if let Err(interruption) = show_failure(run, &failure, saved.as_ref()).await {
-        if let Interruption::Postponed { until, reason } = interruption {
-            // The failure is in the record, so the next claim only has to report it.
-            tracing::warn!(task = %run.claim.lease.task, "the failure could not be shown yet: {reason}");
-            return RunOutcome::Postponed(until);
-        }
-        tracing::error!(task = %run.claim.lease.task, "the failure could not be shown on the item: {interruption:?}");
+    if let Err(interruption) = show_failure(run, &failure, saved.as_ref()).await
+        && let Some(until) = until_shown(run, &interruption).await
+    {
+        // The failure is in the record, so the next claim only has to report it.
+        return RunOutcome::Postponed(until);
     }
     conclude(run, Signal::Broke, RunOutcome::Failed(failure.kind)).await
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -25,6 +26,103 @@ async fn a_refused_token_is_said_and_leaves_the_item_as_it_is() {
     ");
     assert_snapshot!(steady(&ended.stderr), @r#"coding-agent: searching acme/widgets for labelled items: GitHub answered 401; it says "Bad credentials": the token is wrong, expired or revoked; make a new one and set github.token (for an App: check github.app)"#);
     world.finish().await;
+}
+
+#[tokio::test]
+async fn runs_at_work_and_in_the_queue_wait_for_a_good_token() {
+    let mut world = World::start().await;
+    world.configure(|config| config["consumers"] = json!(1));
+    greets(world.model.for_task("Greet the reader").plans(plan())).holds();
+    greets(world.model.for_task("Greet the writer").plans(plan()));
+    let at_work = greeting(&world);
+    let queued = world.github.open_issue("Greet the writer").label("coding agent");
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world.github.revokes_tokens();
+    world.model.release();
+
+    let ended = running.ended().await;
+
+    let put_back = ended.stdout.matches("put back until").count();
+    assert_eq!((ended.code, put_back), (Some(1), 2), "{ended:?}\n{}", world.story());
+    world.github.takes_the_token_again();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\ngithub:acme/widgets#2: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    for issue in [at_work, queued] {
+        assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    }
+    assert_eq!(world.github.pulls().len(), 2);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_waits_for_a_good_token() {
+    let world = World::start().await;
+    let script = writes(world.model.plans(plan()), "README.md", "Hello\n");
+    script.refuses("the account is closed").holds();
+    let (issue, running) = held(&world).await;
+    world.github.revokes_tokens();
+    world.model.release();
+    let ended = running.ended().await;
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+
+    world.github.takes_the_token_again();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    expect_the_work_on_a_branch(&world, &issue);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_end_that_the_forge_refuses_to_show_waits_for_a_day_at_most() {
+    for is_taken_later in [true, false] {
+        let world = World::start().await.attentive();
+        never_says_that_it_is_done(&world);
+        let (issue, running) = held(&world).await;
+        let refused = Disturbance::of("POST /repos/*/*/issues/*/labels", Fault::Fails(403));
+        world.github.disturb(refused.always());
+        issue.comment("alice", "/agent stop");
+        let ended = running.ended().await;
+        assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+        assert_eq!(issue.labels(), ["coding agent processing"], "{}", world.story());
+
+        if is_taken_later {
+            world.github.is_well_again();
+        } else {
+            let yesterday = Utc::now() - TimeDelta::hours(24);
+            world
+                .rewrite_records(|record| record["waiting"]["ended_at"] = json!(yesterday))
+                .await;
+        }
+        world.make_everything_due().await;
+        let ended = world.run().await;
+
+        assert_eq!(
+            ended.stdout,
+            "github:acme/widgets#1: stopped\n",
+            "{ended:?}\n{}",
+            world.story()
+        );
+        let shown = if is_taken_later { "stopped" } else { "processing" };
+        assert_eq!(issue.labels(), [format!("coding agent {shown}")], "{}", world.story());
+        expect_the_work_on_a_branch(&world, &issue);
+        world.model.release();
+        world.finish().await;
+    }
 }
 
 #[tokio::test]

@@ -169,10 +169,11 @@ async fn bring(run: &mut Run, forge: &Arc<dyn Forge>, change: &Item, wanted: Wan
 }
 
 /// Returns what the forge did. Where it refuses, people are told so, and the work is delivered all
-/// the same.
+/// the same. Where it refuses the token, it refuses all that is left to do: that is done later.
 pub(super) fn unless_refused<T>(run: &mut Run, done: Result<T, ForgeError>) -> Result<Option<T>, Interruption> {
     match done {
         Ok(done) => Ok(Some(done)),
+        Err(error @ ForgeError::Refused { status: 401, .. }) => Err(error.into()),
         Err(error @ (ForgeError::Refused { .. } | ForgeError::Unexpected { .. })) => {
             run.claim.warn(error.to_string());
             Ok(None)

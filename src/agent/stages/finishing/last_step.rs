@@ -1,6 +1,6 @@
 //! The last step of a run in this process, and what is saved before it.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::commands;
 use crate::agent::dialogue;
@@ -101,12 +101,34 @@ pub(super) async fn show_end(run: &mut Run, state: State, text: &Page) -> Result
     run.reporter.show_label(&mut run.claim, state, Carried::Unread).await
 }
 
-/// Logs why the end could not be shown. Returns the time to show it at if the forge only has to be
-/// waited for.
-pub(super) fn until_shown(run: &Run, interruption: &Interruption) -> Option<DateTime<Utc>> {
+/// Logs why the end could not be shown, and returns when that is tried again; `None` if the run
+/// ends without it. The attempts come ever later, and are saved with the record.
+///
+/// A forge that refuses may take the same later: with another token or right, or after a
+/// conversation that was locked is open again. One that does not answer or accept the token is
+/// waited for longer: the work was waited for just as long, and only the end that is shown names
+/// the file that has it.
+pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> Option<DateTime<Utc>> {
     tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
-    match interruption {
-        Interruption::Postponed { until, .. } => Some(*until),
-        _ => None,
+    if run.claim.record.request.local.is_some() {
+        return None;
     }
+    let now = Utc::now();
+    let steering = &run.claim.services.settings.steering;
+    let hours = TimeDelta::hours(i64::from(steering.give_up_hours));
+    let (until, longest) = match interruption {
+        Interruption::Postponed { until, .. } => (*until, hours + TimeDelta::days(i64::from(steering.expire_days))),
+        // The item is gone, another worker has the run, or the store is away.
+        Interruption::Withdrawn { .. } | Interruption::Disowned(_) | Interruption::Unsaved(_) => return None,
+        _ => (now, hours),
+    };
+    let waiting = &mut run.claim.record.waiting;
+    let since = *waiting.ended_at.get_or_insert(now);
+    if now - since >= longest {
+        tracing::error!(task = %run.claim.lease.task, "the run ends without that its end is shown on the item");
+        return None;
+    }
+    let next = waiting.postpone(now).max(until);
+    save_or_log(run).await;
+    Some(next)
 }

@@ -293,6 +293,11 @@ impl GitHub {
         self.forge.change(|state| state.tokens.clear());
     }
 
+    /// Takes the bot's token again, as if the operator had put a new one in.
+    pub fn takes_the_token_again(&self) {
+        self.forge.change(|state| state.tokens.insert(TOKEN.to_owned(), bots_token()));
+    }
+
     /// Returns a repository such as `acme/widgets`, which is made if it is not there.
     pub fn repository(&self, full_name: &str) -> Repository {
         Repository::at(&self.forge, full_name)
@@ -414,18 +419,21 @@ impl GitHub {
 }
 
 fn new_state(folder: &Path) -> State {
-    let bot = Token {
-        login: BOT.to_owned(),
-        scopes: Some("repo".to_owned()),
-        installation: None,
-    };
     State {
         folder: folder.to_owned(),
         people: [BOT, HUMAN].map(str::to_owned).into(),
         organizations: ["acme".to_owned()].into(),
-        tokens: BTreeMap::from([(TOKEN.to_owned(), bot)]),
+        tokens: BTreeMap::from([(TOKEN.to_owned(), bots_token())]),
         tokens_end: Some(now().date_naive() + chrono::Duration::days(365)),
         last_id: 1000,
         ..State::default()
+    }
+}
+
+fn bots_token() -> Token {
+    Token {
+        login: BOT.to_owned(),
+        scopes: Some("repo".to_owned()),
+        installation: None,
     }
 }
