@@ -347,7 +347,8 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
         run.claim.note(Fact::Failed {
             reason: failure.text.clone(),
         });
-        shown_before = run.claim.record.delivered.pushed();
+        let record = &run.claim.record;
+        shown_before = record.delivered.pushed().filter(|_| !record.is_handed_over());
     }
     run.claim.record.failure = Some(failure.clone());
     run.claim.record.waiting.end(Utc::now());

@@ -104,12 +104,16 @@ async fn copy_work(run: &mut Run) {
 
 /// Brings the work so far to a branch of the program's own, so that an end before delivery loses
 /// nothing. Work on a fork is written to a file instead. Returns `None` if there is none, or none
-/// that may be shown.
+/// that may be shown; and if people have the result: they may have merged it and deleted its
+/// branch, which a push would make anew.
 ///
 /// # Errors
 /// If it cannot be done now: the end has to wait for it, since nobody is told of work that comes
 /// after the end. That lasts for `steering.give_up_hours`; then people are told which file has it.
 pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
+    if run.claim.record.is_handed_over() {
+        return Ok(None);
+    }
     if let Some(saved) = &run.claim.record.delivered.rescued {
         return Ok(Some(saved.clone()));
     }

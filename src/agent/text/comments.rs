@@ -265,6 +265,7 @@ pub fn failed(
     let mut page = Page::default();
     page.heading("❌ This could not be done");
     page.said(&sentence(&failure.text));
+    handed_over(&mut page, record);
     work_so_far(&mut page, saved, &failure.text);
     reviews::reviews(&mut page, record, settings);
     notes(&mut page, &record.thread.notes);
@@ -278,6 +279,13 @@ pub fn failed(
 
 pub(crate) fn new_run(trigger: &str) -> Line {
     Line::filled("To start a new run, set the label {} again.", [Line::code(trigger)])
+}
+
+/// Writes where the result of a run is that ended although people have it.
+pub(crate) fn handed_over(page: &mut Page, record: &Record) {
+    if let Some(change) = record.delivered.change.as_ref().filter(|_| record.is_handed_over()) {
+        page.paragraph(Line::filled("The result is in {}", [Line::address(&change.url)]));
+    }
 }
 
 /// Writes where the undelivered work is. A reason that stands in `told` already is not repeated.

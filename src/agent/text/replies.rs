@@ -3,7 +3,7 @@
 
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
-use crate::agent::text::comments::{new_run, sentence, work_so_far};
+use crate::agent::text::comments::{handed_over, new_run, sentence, work_so_far};
 use crate::agent::text::plan_question;
 use crate::agent::text::reviews;
 use crate::agent::text::usage::{grouped, spent};
@@ -296,6 +296,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
             [Line::said(&sentence(&denial.reason), LONGEST_OBJECTION)],
         ));
     }
+    handed_over(&mut page, record);
     work_so_far(&mut page, saved, "");
     page.paragraph(new_run(trigger));
     if record.worked.turns > 0 {

@@ -86,6 +86,29 @@ async fn the_branch_of_a_request_that_was_merged_is_not_made_again() {
 }
 
 #[tokio::test]
+async fn the_branch_of_a_merged_request_is_not_made_again_by_a_run_that_fails() {
+    let world = World::start().await;
+    let issue = delivers_without_a_word(&world).await;
+    is_merged(&world);
+    world.github.fails_next("POST /repos/*/*/issues/1/comments", 403, 1);
+    world.make_everything_due().await;
+
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: failed\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    assert_eq!(world.github.default_repository().branches(), ["main"]);
+    let said = last_on_github(&world, &issue);
+    assert!(said.contains("The result is in GITHUB/acme/widgets/pull/2\n"), "{said}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn commits_that_people_added_to_a_result_are_no_trouble() {
     let world = World::start().await;
     let issue = delivers_without_a_word(&world).await;
