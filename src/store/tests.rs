@@ -297,6 +297,8 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
         parked.not_before.map(|due| due.timestamp_micros()),
         Some(due.timestamp_micros())
     );
+    let make_due = async || store.make_due(run).await.unwrap();
+    assert_eq!([make_due().await, make_due().await], [true, false]);
 
     let (lease, parked) = store.claim_run(run, TTL).await.unwrap().unwrap();
     assert_eq!(
@@ -304,6 +306,7 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
         (State::Working, true),
         "as it was"
     );
+    assert!(!make_due().await, "held");
     store
         .release(&lease, Some(Utc::now() - TimeDelta::seconds(1)))
         .await

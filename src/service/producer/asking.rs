@@ -363,7 +363,7 @@ async fn assignment(
 /// of this machine's clock, and an assignment is one of the forge's. Unlike for mentions a
 /// tolerance of minutes is no help, since what was assigned shortly before the end was known to the
 /// run.
-fn by_its_clock(time: DateTime<Utc>, now: DateTime<Utc>, forge_now: DateTime<Utc>) -> DateTime<Utc> {
+pub(super) fn by_its_clock(time: DateTime<Utc>, now: DateTime<Utc>, forge_now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = now - forge_now;
     if ahead.abs() < CLOCKS_AGREE {
         return time;

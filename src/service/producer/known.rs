@@ -1,10 +1,16 @@
 //! A run that there is already when somebody asks for work on its item: it goes on if it waits, and
-//! if it has ended another one was asked for.
+//! if it has ended another one was asked for. If only its end is not shown yet, that is tried.
+
+use chrono::{DateTime, SubsecRound, Utc};
 
 use super::AdmitError;
+use super::asking::by_its_clock;
+use crate::agent::record::interruption::Interruption;
 use crate::agent::record::{PausedBy, Record};
+use crate::forge::FoundItem;
 use crate::service::Service;
-use crate::store::{Admission, Request, StoreError};
+use crate::service::forges::Connected;
+use crate::store::{Admission, Request, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
@@ -46,6 +52,45 @@ impl Service {
         }
         Ok(true)
     }
+
+    /// Returns the unfinished run of an item if its end was decided, and could not be shown yet.
+    pub(super) async fn ending_of(&self, task: &TaskId) -> Result<Option<Run>, AdmitError> {
+        let Some(run) = self.services.store.unfinished_of(task).await? else {
+            return Ok(None);
+        };
+        let has_ended = Interruption::of_decided_end(&Record::read(&run)?).is_some();
+        Ok(has_ended.then_some(run))
+    }
+
+    /// Has the end of a run be shown at once that is to be shown later, if somebody who may have
+    /// the program work has put the label on since that was tried. The label stays on the item, so
+    /// that by itself it would have each search try again, whatever time the forge named.
+    pub(super) async fn show_end_at_once(
+        &self,
+        connected: &Connected,
+        item: &FoundItem,
+        ending: &Run,
+    ) -> Result<(), AdmitError> {
+        let now = Utc::now();
+        if ending.not_before.is_none_or(|due| due <= now) {
+            return Ok(());
+        }
+        let Some(asked) = self.let_in(connected, item).await? else {
+            return Ok(());
+        };
+        let forge_now = connected.forge.now(&item.task).await?;
+        let tried = by_its_clock(ending.updated_at, Utc::now(), forge_now);
+        if came_after(asked.at, tried) && self.services.store.make_due(ending.id).await? {
+            self.wake_ups.wake_one();
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if somebody asked after an attempt; within one second, which is all that forges
+/// tell, they count as having done so.
+fn came_after(asked: DateTime<Utc>, tried: DateTime<Utc>) -> bool {
+    asked >= tried.trunc_subsecs(0)
 }
 
 /// Returns true if the newest of the requests is this command. An older one does not count: what
@@ -56,9 +101,17 @@ fn ends_with(requests: &[Request], command: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn a_label_has_an_end_tried_again_once() {
+        let at = |milliseconds| DateTime::UNIX_EPOCH + TimeDelta::milliseconds(milliseconds);
+        let tried = [9_900, 10_900, 11_100].map(|tried| came_after(at(10_000), at(tried)));
+        assert_eq!(tried, [true, true, false]);
+    }
 
     #[test]
     fn what_was_asked_before_a_pause_is_asked_again_after_it() {

@@ -21,7 +21,6 @@ use super::{Broken, Service, isolated};
 use crate::agent::claim::on_forge::ClaimError;
 use crate::agent::record::Record;
 use crate::agent::record::follow_up::Notes;
-use crate::agent::record::interruption::Interruption;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord, WrittenClaim};
 use crate::agent::record::vouched::VouchedItem;
@@ -198,7 +197,13 @@ impl Service {
     /// Admits a labelled item, if whoever put the label on may have the program work.
     async fn admit(&self, connected: &Connected, item: &FoundItem) -> Result<Option<RunId>, AdmitError> {
         let item = &self.as_known(connected, item).await?;
-        if self.is_left_over(connected, item).await? || self.is_ending(&item.task).await? {
+        if self.is_left_over(connected, item).await? {
+            return Ok(None);
+        }
+        // What is asked for now is another run: the trigger stays until a search after the end of
+        // that one admits it.
+        if let Some(ending) = self.ending_of(&item.task).await? {
+            self.show_end_at_once(connected, item, &ending).await?;
             return Ok(None);
         }
         let Some(trigger) = self.let_in(connected, item).await? else {
@@ -320,14 +325,6 @@ impl Service {
         let notes = followed.and_then(|followed| serde_json::from_value::<Notes>(followed.notes).ok());
         heard.extend(notes.map(|notes| notes.heard).unwrap_or_default());
         Ok(heard)
-    }
-
-    /// Returns true if the item's run has an end that could not be shown yet. What is asked for now
-    /// is another run: the trigger stays until a search after that end admits it.
-    async fn is_ending(&self, task: &TaskId) -> Result<bool, AdmitError> {
-        let unfinished = self.services.store.unfinished_of(task).await?;
-        let record = unfinished.map(|run| Record::read(&run)).transpose()?;
-        Ok(record.is_some_and(|record| Interruption::of_decided_end(&record).is_some()))
     }
 
     /// Returns true if the item is no longer open or labelled. Lists may be older than the labels,

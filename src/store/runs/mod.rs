@@ -178,6 +178,21 @@ impl Store {
         self.fetch(query.with(now)).await?.iter().map(Run::read).collect()
     }
 
+    /// Makes a run due that was postponed until later, and that nobody works on; returns false if it
+    /// is none of these.
+    pub async fn make_due(&self, run: RunId) -> Result<bool, StoreError> {
+        let update = Statement::new(
+            "UPDATE runs SET not_before = $2
+             WHERE id = $1 AND finished_at IS NULL AND lease_token IS NULL AND not_before > $2",
+        );
+        let now = self.engine.now().await?;
+        let is_due = self.execute(update.with(run).with(now)).await? == 1;
+        if is_due {
+            self.engine.ring().await;
+        }
+        Ok(is_due)
+    }
+
     /// Returns the newest unfinished run of a task.
     pub async fn unfinished_of(&self, task: &TaskId) -> Result<Option<Run>, StoreError> {
         let query = Statement::new(select_runs!("WHERE task = $1 AND finished_at IS NULL")).with(task);
