@@ -111,23 +111,25 @@ impl Service {
             Run::new(services, lease, stored, thread.clone(), &self.stop)
         };
         // Boxed: its large future is rarely needed, but would be part of every caller's.
-        let attending = isolated(Box::pin(waiting::attend(claimed(&stored), stored.not_before)));
+        let visiting = Box::pin(async {
+            let visited = isolated(Box::pin(waiting::attend(claimed(&stored), stored.not_before))).await;
+            match visited {
+                Ok(visited) => visited,
+                Err(broken) => {
+                    tracing::error!(task = %stored.task, "a run that waits could not be looked after: {broken}");
+                    let saved = self.services.store.run(run).await.ok().flatten();
+                    Box::pin(waiting::end_broken(claimed(saved.as_ref().unwrap_or(&stored)))).await
+                }
+            }
+        });
         let attended = tokio::select! {
             // First, since the lease ends with the visit.
             biased;
-            attended = attending => attended,
+            attended = visiting => attended,
             // The visit is dropped where it is: another worker may hold the run by now.
             ending = beat(&self.services.store, &lease) => {
                 tracing::error!(%task, "the lease was lost; the run that waits is {ending}");
                 return Ok(Some((task, Visited::Ended(ending))));
-            }
-        };
-        let attended = match attended {
-            Ok(attended) => attended,
-            Err(broken) => {
-                tracing::error!(task = %stored.task, "a run that waits could not be looked after: {broken}");
-                let saved = self.services.store.run(run).await.ok().flatten().unwrap_or(stored);
-                Box::pin(waiting::end_broken(claimed(&saved))).await
             }
         };
         if attended == Visited::GoesOn {
