@@ -196,7 +196,7 @@ async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
     tracing::warn!(task = %run.claim.lease.task, "the work so far could not be brought to the forge: {reason}");
     let putting = async {
         let mirror = mirror_at_hand(run).await;
-        file::put(&run.claim, mirror.as_ref()).await
+        file::put(run, mirror.as_ref()).await
     };
     let file = match tokio::time::timeout(RESCUE_TIME, putting).await {
         Ok(Ok(None)) if run.claim.record.delivered.head.is_none() => return None,
@@ -321,7 +321,7 @@ async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, I
     {
         tracing::warn!(task = %run.claim.lease.task, "the work left in a container could not be taken out: {interruption:?}");
     }
-    match file::put(&run.claim, mirror.as_ref()).await {
+    match file::put(run, mirror.as_ref()).await {
         Ok(file) => Ok(file.map(|file| SavedWork::Kept(KeptWork::File(file)))),
         Err(error) => Err(Interruption::postponed(2, format!("{error:#}"))),
     }

@@ -1,7 +1,7 @@
 //! The work of a run that ends at a moment at which it cannot be brought to the forge, or that nobody
 //! works on: people find it on a branch later, or are told where it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::{TimeDelta, Utc};
@@ -163,6 +163,49 @@ async fn another_machine_that_cannot_fetch_has_the_work_in_a_file_too() {
     );
     assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
     expect_the_work_in_a_file(&world, &issue);
+    world.finish().await;
+}
+
+/// Returns the mirror of the repository.
+fn mirror(world: &World) -> PathBuf {
+    let mut find = Command::new("find");
+    find.arg(world.state_dir().join("mirrors"))
+        .args(["-path", "*/info/id"]);
+    let found = String::from_utf8(find.output().unwrap().stdout).unwrap();
+    assert_eq!(found.lines().count(), 1, "{found}");
+    Path::new(found.trim()).ancestors().nth(2).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_machine_that_has_earlier_work_alone_puts_that_of_the_store_into_the_file() {
+    let world = World::start().await.attentive();
+    let issue = stopped_while_git_is_down(&world).await;
+    // As on a machine that had the run before another one.
+    let mirror = mirror(&world);
+    std::fs::write(mirror.join("info").join("id"), "another").unwrap();
+    let names = git(&mirror, &["for-each-ref", "--format=%(refname)", "refs/coding-agent/"]);
+    let is_work = |name: &&str| name.ends_with("/accepted") || name.ends_with("/wip");
+    let work: Vec<_> = names.lines().filter(is_work).collect();
+    let accepted = work.iter().find(|name| name.ends_with("/accepted")).unwrap();
+    let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+    let (tree, parent) = (format!("{accepted}^^{{tree}}"), format!("{accepted}^"));
+    let commit = ["commit-tree", tree.as_str(), "-p", parent.as_str(), "-m", "Earlier"];
+    let earlier = git(&mirror, &[&who[..], &commit[..]].concat());
+    for name in work {
+        git(&mirror, &["update-ref", name, earlier.trim()]);
+    }
+
+    a_day_passes(&world).await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    expect_the_work_in_a_file(&world, &issue);
+    world.model.release();
     world.finish().await;
 }
 

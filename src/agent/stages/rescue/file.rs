@@ -1,7 +1,7 @@
 //! Puts the work of a run that ends into a file among its outputs.
 
-use crate::agent::claim::Claim;
 use crate::agent::record::WorkFile;
+use crate::agent::run::Run;
 use crate::agent::workspace::unfinished_work;
 use crate::journal::fact::Fact;
 use crate::repository::mirror::Mirror;
@@ -11,26 +11,39 @@ use crate::repository::{CommitId, RepositoryError};
 const BUNDLE: &str = "work.bundle";
 
 /// Writes the accepted commits of a run, or else its work in progress, to a file: out of `mirror`,
-/// or out of the store where that does not have them. Returns `None` if there are none.
-pub(super) async fn put(claim: &Claim, mirror: Option<&Mirror>) -> anyhow::Result<Option<WorkFile>> {
+/// or out of the store where another machine has left other work since. Returns `None` if there is
+/// none.
+pub(super) async fn put(run: &Run, mirror: Option<&Mirror>) -> anyhow::Result<Option<WorkFile>> {
+    let claim = &run.claim;
     let Some(base) = &claim.record.planned.base else {
         return Ok(None);
     };
-    let run = claim.lease.run.to_string();
-    let name = match mirror {
-        Some(mirror) => name_in(mirror, &run, &base.commit).await?,
+    // What this process has opened it has brought up to date, and may have worked in.
+    let is_newest = run.workspace.mirror.is_some();
+    let id = claim.lease.run.to_string();
+    let own = match mirror {
+        Some(mirror) => name_in(mirror, &id, &base.commit).await?.zip(Some(mirror)),
         None => None,
     };
-    let (file, name) = match (mirror, name) {
-        (Some(mirror), Some(name)) => {
+    let copied = if own.is_none() || (!is_newest && unfinished_work::has_more_than(claim, mirror).await) {
+        match unfinished_work::put_into_bundle(claim, BUNDLE).await {
+            Err(error) if own.is_some() => {
+                tracing::warn!(task = %claim.lease.task, "the file has the work that this machine knows: {error:#}");
+                None
+            }
+            copied => copied?,
+        }
+    } else {
+        None
+    };
+    let (file, name) = match (copied, own) {
+        (Some(copied), _) => copied,
+        (None, Some((name, mirror))) => {
             let file = claim.outputs.place(BUNDLE).await?;
-            mirror.bundle(&run, &base.commit, &file).await?;
+            mirror.bundle(&id, &base.commit, &file).await?;
             (file, name)
         }
-        _ => match unfinished_work::put_into_bundle(claim, BUNDLE).await? {
-            Some(written) => written,
-            None => return Ok(None),
-        },
+        (None, None) => return Ok(None),
     };
     claim.note(Fact::WorkKept {
         place: file.display().to_string(),
@@ -39,8 +52,8 @@ pub(super) async fn put(claim: &Claim, mirror: Option<&Mirror>) -> anyhow::Resul
     let folder = claim.services.settings.outputs_dir.file_name();
     let folder = folder.unwrap_or_default().display();
     Ok(Some(WorkFile {
-        file: format!("{folder}/{run}/{BUNDLE}"),
-        reference: format!("refs/coding-agent/{run}/{name}"),
+        file: format!("{folder}/{id}/{BUNDLE}"),
+        reference: format!("refs/coding-agent/{id}/{name}"),
     }))
 }
 
