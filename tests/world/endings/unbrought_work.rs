@@ -169,8 +169,7 @@ async fn another_machine_that_cannot_fetch_has_the_work_in_a_file_too() {
 /// Returns the mirror of the repository.
 fn mirror(world: &World) -> PathBuf {
     let mut find = Command::new("find");
-    find.arg(world.state_dir().join("mirrors"))
-        .args(["-path", "*/info/id"]);
+    find.arg(world.state_dir().join("mirrors")).args(["-path", "*/info/id"]);
     let found = String::from_utf8(find.output().unwrap().stdout).unwrap();
     assert_eq!(found.lines().count(), 1, "{found}");
     Path::new(found.trim()).ancestors().nth(2).unwrap().to_owned()

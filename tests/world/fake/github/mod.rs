@@ -295,7 +295,8 @@ impl GitHub {
 
     /// Takes the bot's token again, as if the operator had put a new one in.
     pub fn takes_the_token_again(&self) {
-        self.forge.change(|state| state.tokens.insert(TOKEN.to_owned(), bots_token()));
+        self.forge
+            .change(|state| state.tokens.insert(TOKEN.to_owned(), bots_token()));
     }
 
     /// Returns a repository such as `acme/widgets`, which is made if it is not there.
