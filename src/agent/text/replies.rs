@@ -308,7 +308,8 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
 /// Returns the final comment of a run that is no longer wanted, which was in this state. Where its
 /// work was brought nowhere now, it names the branch that it was pushed to when the run had to wait.
 pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: &Record, trigger: &str) -> Page {
-    let before = record.delivered.pushed().filter(|_| saved.is_none());
+    let before = record.delivered.pushed();
+    let before = before.filter(|_| saved.is_none() && !record.is_handed_over());
     let unsaved = unsaved_work(state, record).filter(|_| saved.is_none());
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
@@ -316,6 +317,7 @@ pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: 
         "The run was ended because {}.",
         [Line::said(reason, LONGEST_REASON)],
     ));
+    handed_over(&mut page, record);
     if let Some(told) = unsaved.filter(|_| before.is_none()) {
         page.own(told);
     }
