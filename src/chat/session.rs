@@ -23,7 +23,8 @@ pub(super) struct Session {
     /// Whether the people in it want only models on this machine or in a private network asked.
     pub(super) near_only: bool,
     /// The rule that demands the same because a confidential repository was talked about. It stays
-    /// when other things are: what is remembered, and what people copy of it, is of that repository.
+    /// when other things are: what is remembered, and what people copy of it, is of that
+    /// repository.
     pub(super) rule: Option<String>,
     /// The route of the last message.
     pub(super) route: Option<Route>,
@@ -62,8 +63,8 @@ impl Session {
     }
 
     /// Lets models elsewhere be asked again. Where they were not asked, what the conversation
-    /// remembers was said in confidence, so it is forgotten, but for `attached`, the pictures of the
-    /// message that says so. Returns whether anything was forgotten.
+    /// remembers was said in confidence, so it is forgotten, but for `attached`, the pictures of
+    /// the message that says so. Returns whether anything was forgotten.
     pub(super) fn open(&mut self, attached: &[Attached]) -> bool {
         if self.near_rule().is_none() {
             return false;

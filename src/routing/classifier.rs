@@ -109,8 +109,8 @@ pub fn percent(share: f64) -> Option<u8> {
 
 impl Classified {
     /// Tells whether the answer is followed for `message`. Evidence for CODE must stand in the
-    /// message word for word, and not in what that only quotes: what a model claims, or somebody else
-    /// wants, is none.
+    /// message word for word, and not in what that only quotes: what a model claims, or somebody
+    /// else wants, is none.
     pub fn judge(&self, message: &str, rules: &Rules, thresholds: Thresholds) -> Result<(), Weak> {
         let least = match self.route {
             Route::Code => thresholds.least_for_code,

@@ -441,7 +441,7 @@ async fn a_persons_pause_outlasts_a_pause_of_all_runs() {
 
     world
         .model
-        .calls(COMMAND, json!({ "command": "true" }))
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
         .done("It is dry.");
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
@@ -468,7 +468,7 @@ async fn a_run_that_a_person_resumes_during_a_pause_of_all_runs_goes_on_with_the
     assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
     world
         .model
-        .calls(COMMAND, json!({ "command": "true" }))
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
         .done("It is dry.");
     let ended = world.run().await;
 

@@ -126,8 +126,8 @@ impl From<ForgeError> for Interruption {
                 until,
                 reason: error.to_string(),
             },
-            // A token that has expired, or was taken back, says nothing of the run. With the next one
-            // it goes on, or its end is shown.
+            // A token that has expired, or was taken back, says nothing of the run. With the next
+            // one it goes on, or its end is shown.
             ForgeError::Unavailable { .. } | ForgeError::Refused { status: 401, .. } => {
                 Self::postponed(2, error.to_string())
             }

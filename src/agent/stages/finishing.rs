@@ -239,8 +239,8 @@ pub(crate) async fn show_set_aside(run: &mut Run) {
 /// Ends a run that a person stopped; its work is pushed to a branch.
 async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
     if run.claim.record.request.local.is_none() {
-        // Saved before anything is shown: the order may be gone after a crash, or when the forge can
-        // be written to again.
+        // Saved before anything is shown: the order may be gone after a crash, or when the forge
+        // can be written to again.
         run.claim.record.ending = Some(EndWithoutFailure::by(order, &run.claim.services.redactor));
         run.claim.record.waiting.end(Utc::now());
         save_or_log(run).await;

@@ -306,7 +306,8 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
 }
 
 /// Returns the final comment of a run that is no longer wanted, which was in this state. Where its
-/// work was brought nowhere now, it names the branch that it was pushed to when the run had to wait.
+/// work was brought nowhere now, it names the branch that it was pushed to when the run had to
+/// wait.
 pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: &Record, trigger: &str) -> Page {
     let before = record.delivered.pushed();
     let before = before.filter(|_| saved.is_none() && !record.is_handed_over());

@@ -80,9 +80,9 @@ pub(in crate::chat) async fn order(
 /// person is told.
 ///
 /// The issue is in the person's own words. The chat model's `wording` of them is shown apart, as
-/// what it is: it may be what somebody planted in what the model had read. Where the conversation is
-/// about a confidential repository, and the issue in another one, the person's words are all that
-/// goes there: the wording and earlier pictures are of what models elsewhere may not read.
+/// what it is: it may be what somebody planted in what the model had read. Where the conversation
+/// is about a confidential repository, and the issue in another one, the person's words are all
+/// that goes there: the wording and earlier pictures are of what models elsewhere may not read.
 pub(in crate::chat) async fn open(
     desk: &Desk,
     incoming: &Incoming,
@@ -180,7 +180,8 @@ async fn attach(desk: &Desk, repository: &str, handed: &mut Handed) -> Vec<Strin
     attached
 }
 
-/// Returns a text whose last fence of code is closed, so that what follows does not stand within it.
+/// Returns a text whose last fence of code is closed, so that what follows does not stand within
+/// it.
 fn closed(text: &str) -> String {
     match Fence::open_at_the_end_of(text) {
         Some(fence) => format!("{text}\n{}", fence.signs()),

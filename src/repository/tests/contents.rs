@@ -1,11 +1,13 @@
-//! Contents of Git LFS on this machine.
+//! What is read of a commit: contents of Git LFS on this machine, and lines that are searched for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
 use crate::lfs::Pointer;
 use crate::repository::reading::contents::ContentError;
 use crate::repository::reading::large_files::LargeFile;
+use crate::repository::reading::search::Pattern;
 use sha2::{Digest, Sha256};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -113,4 +115,21 @@ async fn a_pointer_that_stands_first_where_no_attribute_names_it_is_added_all_th
     );
     let accepted = incoming.accept(&acceptance).await.unwrap();
     assert_eq!(mirror.new_large_files(&accepted.head).await.unwrap(), [logo]);
+}
+
+#[tokio::test]
+async fn of_a_secret_where_a_matching_line_is_cut_nothing_is_shown() {
+    let world = World::with_a_commit();
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    world.upstream_commit("long.txt", &format!("needle {} {token}\n", "word ".repeat(77)));
+    let mirror = world.mirror().await;
+    let commit = mirror.branch("main").await.unwrap().unwrap();
+    let pattern = Pattern::read("needle").unwrap();
+    let found = mirror.search(&commit, &pattern, |_| true, 9, &Arc::default()).await;
+    let lines = found.unwrap().lines;
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].ends_with("word  [redact") && !lines[0].contains("ghp_"),
+        "{lines:?}"
+    );
 }

@@ -11,7 +11,6 @@ mod mirroring;
 mod fetching;
 mod old_histories;
 mod pruning;
-mod searching;
 mod unfinished;
 
 use std::path::{Path, PathBuf};

@@ -178,8 +178,8 @@ impl Store {
         self.fetch(query.with(now)).await?.iter().map(Run::read).collect()
     }
 
-    /// Makes a run due that was postponed until later, and that nobody works on; returns false if it
-    /// is none of these.
+    /// Makes a run due that was postponed until later, and that nobody works on; returns false if
+    /// it is none of these.
     pub async fn make_due(&self, run: RunId) -> Result<bool, StoreError> {
         let update = Statement::new(
             "UPDATE runs SET not_before = $2

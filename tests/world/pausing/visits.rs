@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{COMMAND, paused, plan, world};
+use super::{COMMAND, HALF_OF_THE_WORK, paused, plan, world};
 use crate::reading::count;
 use crate::world::World;
 
@@ -48,7 +48,7 @@ async fn what_is_said_to_a_paused_run_is_noted_once_and_read_when_it_goes_on() {
 
     world
         .model
-        .calls(COMMAND, json!({ "command": "true" }))
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
         .done("It is dry.");
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
