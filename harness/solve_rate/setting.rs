@@ -15,7 +15,8 @@ const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const PROGRAM: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", "system_prompt.txt"];
 /// The window that a file is loaded with, unless `WINDOW` says another.
 const WINDOW: u64 = 8_192;
-/// The time that a worker has beyond its limit and its last reply: for set-up, checks and delivery.
+/// The time that a worker has at most beyond its limit and its last reply: for set-up, checks and
+/// delivery. In the short form it is as long as the limit.
 const GRACE: Duration = Duration::from_mins(3);
 
 /// The most that one task may take, of the program and of the peer.
@@ -101,7 +102,8 @@ impl Limits {
 
     /// Returns the time after which a worker that has not ended by itself is ended.
     pub fn patience(self) -> Duration {
-        Duration::from_mins(self.minutes.into()) + self.reply() + GRACE
+        let limit = Duration::from_mins(self.minutes.into());
+        limit + self.reply() + GRACE.min(limit)
     }
 }
 
@@ -278,9 +280,13 @@ mod tests {
     #[test]
     fn no_worker_takes_longer_than_the_short_form_has_for_it() {
         let short = Size::Short.limits(None);
-        assert_eq!(short.reply(), Duration::from_mins(2));
-        assert_eq!(short.patience(), Duration::from_mins(7));
-        assert_eq!(Size::Usual.limits(None).reply(), Duration::from_mins(10));
+        assert_eq!(short.reply(), Duration::from_mins(1));
+        assert_eq!(short.patience(), Duration::from_mins(3));
+        assert_eq!(short.longest_reply(), 512);
+        let usual = Size::Usual.limits(None);
+        assert_eq!(usual.reply(), Duration::from_mins(10));
+        assert_eq!(usual.patience(), Duration::from_mins(33));
+        assert_eq!(usual.longest_reply(), 2_048);
     }
 
     #[test]
