@@ -16,7 +16,7 @@ pub struct Merged {
 
 /// Returns `whole` with the definitions that `piece` holds in the place of their namesakes. `None`
 /// if `piece` is more than definitions of that file, or leaves none of them out: then it is the
-/// whole file.
+/// whole file. `None`, too, if two of its definitions belong into the same lines.
 ///
 /// Written over the file instead, such a piece would lose all else in it.
 pub fn merge(path: &str, whole: &str, piece: &str) -> Option<Merged> {
@@ -42,13 +42,18 @@ pub fn merge(path: &str, whole: &str, piece: &str) -> Option<Merged> {
     if replacements.is_empty() || all.iter().all(replaced) {
         return None;
     }
+    replacements.sort_by_key(|(known, _)| std::cmp::Reverse(known.first));
+    // Two of them in the same lines: what is put there first moves the lines that the other one is
+    // to replace, and what stands behind them would be lost.
+    if replacements.windows(2).any(|pair| pair[1].0.last >= pair[0].0.first) {
+        return None;
+    }
     let (lines, pieces): (Vec<&str>, Vec<&str>) = (whole.lines().collect(), piece.lines().collect());
     if !is_known_around(&lines, &pieces, &outermost) {
         return None;
     }
     let mut names = Vec::new();
     let mut text: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-    replacements.sort_by_key(|(known, _)| std::cmp::Reverse(known.first));
     for (known, definition) in replacements {
         let new = indented(pieces.get(definition.first..=definition.last)?, lines.get(known.first)?);
         text.get(known.first..=known.last)?;
@@ -161,6 +166,24 @@ mod tests {
             assert_eq!(merged("a.py", PYTHON, piece), None, "{piece}");
         }
         assert_eq!(merged("a.txt", "def a(): 1\ndef b(): 2\n", "def a(): 3\n"), None);
+    }
+
+    #[test]
+    fn a_macro_alone_leaves_the_line_behind_it() {
+        let whole = "#define TWICE(a) ((a) + (a))\nint one(void) { return 1; }\n\nint two(void) { return 2; }\n";
+        assert_eq!(
+            merged("a.c", whole, "#define TWICE(a) (2 * (a))\n"),
+            Some(whole.replace("((a) + (a))", "(2 * (a))"))
+        );
+    }
+
+    #[test]
+    fn two_definitions_for_the_same_lines_are_no_piece() {
+        let with_method = "class Shop:\n    def open(self):\n        return 3\n\n\ndef shut(self):\n    return 4\n";
+        let twice = "def net(a):\n    b = a\n    return b\n\n\ndef net(a):\n    return a\n";
+        for piece in [with_method, twice] {
+            assert_eq!(merged("a.py", PYTHON, piece), None, "{piece}");
+        }
     }
 
     proptest! {

@@ -48,6 +48,17 @@ fn functions_methods_and_classes_are_places_with_the_comments_above_them() {
 }
 
 #[test]
+fn a_macro_ends_with_its_own_line() {
+    assert_eq!(
+        places("a.c", "#define MAX(a) a\nint b;\n"),
+        [
+            ("MAX".to_owned(), Kind::Macro, 1, 1),
+            (String::new(), Kind::Lines, 2, 2),
+        ]
+    );
+}
+
+#[test]
 fn every_grammar_fits_and_names_what_it_defines() {
     let cases = [
         (

@@ -120,6 +120,10 @@ impl<'t> Found<'t> {
             Kind::Function if is_member => Kind::Method,
             kind => kind,
         };
+        // A macro of C ends with its line break, which is the beginning of the next line.
+        let (begin, end) = (node.start_position(), node.end_position());
+        let is_before = end.column == 0 && end.row > begin.row;
+        let last = if is_before { end.row - 1 } else { end.row };
         // What is defined within a function is part of it.
         if !is_inner && self.definitions.len() < MOST_DEFINITIONS {
             self.definitions.push(Definition {
@@ -130,8 +134,8 @@ impl<'t> Found<'t> {
                     .unwrap_or_default()
                     .to_owned(),
                 kind,
-                first: node.start_position().row,
-                last: node.end_position().row,
+                first: begin.row,
+                last,
             });
         }
         self.around.push(Around {
