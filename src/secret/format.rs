@@ -15,11 +15,46 @@ struct Format {
     pattern: &'static str,
 }
 
-const FORMATS: [Format; 23] = [
+/// What stands between the lines of a key where a text shows them in its own way: as a quote, a
+/// comment, a difference or strings of a program, with numbers, or with the name of the file.
+macro_rules! between {
+    () => {
+        r#"(?:[\s"'`>|#*,:+/-]|\\+[nrt"']|[0-9]+[\s:|]|[A-Za-z0-9_./-]+[:-][0-9]+[:-])*"#
+    };
+}
+
+const FORMATS: [Format; 24] = [
     Format {
         kind: "private-key",
         cues: &["-----BEGIN "],
-        pattern: r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\[nr])+)*[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
+        pattern: concat!(
+            r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\+[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\+[nr])+)*",
+            r"[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?",
+            // Lines with something before them. The first is long, or any words would be a key.
+            r"|-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:",
+            between!(),
+            r"[A-Za-z0-9+/=]{40,})+(?:",
+            between!(),
+            r"[A-Za-z0-9+/=]+)?(?:(?:",
+            between!(),
+            r"[A-Za-z0-9+/=]+)?",
+            between!(),
+            r"-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
+        ),
+    },
+    // The end of a key whose beginning was cut off.
+    Format {
+        kind: "private-key",
+        cues: &["-----END "],
+        pattern: concat!(
+            r"([A-Za-z0-9+/=]{60,}(?:",
+            between!(),
+            r"[A-Za-z0-9+/=]{60,})*(?:",
+            between!(),
+            r"[A-Za-z0-9+/=]+){0,2}",
+            between!(),
+            r"-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)",
+        ),
     },
     Format {
         kind: "github-token",
@@ -295,6 +330,36 @@ mod tests {
         );
         let public = key("PUBLIC KEY");
         check(&public, &public);
+        let in_file = serde_json::json!({ "private_key": key("PRIVATE KEY") }).to_string();
+        check(
+            &serde_json::json!({ "text": in_file }).to_string(),
+            r#"{"text":"{\"private_key\":\"[redacted:private-key]\"}"}"#,
+        );
+    }
+
+    #[test]
+    fn private_keys_go_however_a_text_shows_their_lines() {
+        let (first, last) = ("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----");
+        let (full, short) = (token("MII", 61), token("", 22));
+        let lines = [first, &full, &token("", 64), &short, last];
+        for frame in ["-#", "+#", "> #", "# #", "// #", " * #", "     2\t#", "2: #", "keys/a.pem:2:#", "a.pem-2-#"] {
+            let (prefix, _) = frame.rsplit_once('#').unwrap();
+            let shown: Vec<String> = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
+            check(&shown.concat(), &format!("{prefix}[redacted:private-key]\n"));
+        }
+        check(
+            &format!("k = \"{}\\n\";", lines.join("\\n\" +\n  \"")),
+            "k = \"[redacted:private-key]\\n\";",
+        );
+        // What a tool shows may begin within the key, or end there.
+        check(&format!("{}\nx", lines[2..].join("\n")), "[redacted:private-key]\nx");
+        check(&format!("> {first}\n> {full}\n> {short}\n"), "> [redacted:private-key]\n");
+        for text in [
+            "if line == \"-----END PRIVATE KEY-----\" {",
+            "const FIRST: &str = \"-----BEGIN PRIVATE KEY-----\";\nconst LAST: &str = \"-----END PRIVATE KEY-----\";",
+        ] {
+            check(text, text);
+        }
     }
 
     #[test]

@@ -336,6 +336,8 @@ mod tests {
             "ordinary output 3f786850e387550fdab836ed7e6dc881de23001b -----BEGIN PRIVATE KEY-----\n",
             "eyJ-AKIAIOSFODNN7EXAMPLE-",
             "a: ghp_0123456789abcdefghij -----BEGIN PRIVATE KEY-----\n",
+            "-----BEGIN PRIVATE KEY-----\n> 1: a.pem-2-",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n1: x -----END PRIVATE KEY-----",
             "http://u:p@",
             "a",
             "hunter2 ",
