@@ -61,6 +61,9 @@ const LEAST_ENTROPY: f64 = 3.5;
 const LEAST_ENTROPY_OF_HEX: f64 = 3.0;
 /// Most blanks between a name and its value.
 const BLANKS: usize = 8;
+/// Most quotation marks and what escapes them behind a name, or before a value: JSON within JSON
+/// within JSON has eight.
+const QUOTES: usize = 9;
 /// Longest type or function between a name and its value.
 const LONGEST_WORD: usize = 40;
 
@@ -123,7 +126,7 @@ impl<'text> Cursor<'text> {
 
     /// Returns the range of the value, if there is one.
     fn value(mut self, is_option: bool) -> Option<Range<usize>> {
-        self.skip(3, |byte| b"\\\"'`]".contains(&byte));
+        self.skip(QUOTES, |byte| b"\\\"'`]".contains(&byte));
         let blanks = self.skip(BLANKS, |byte| b" \t".contains(&byte));
         let is_assigned = self.separator() || is_option && blanks > 0;
         if !is_assigned {
@@ -199,7 +202,7 @@ impl<'text> Cursor<'text> {
         let begun = self.at;
         // b"...", r'...', @"...".
         self.skip(1, |byte| byte.is_ascii_alphabetic() || byte == b'@');
-        self.take(b"\\");
+        self.skip(QUOTES, |byte| byte == b'\\');
         let quote = self.bytes.get(self.at).copied().filter(|byte| b"\"'`".contains(byte));
         self.at = if quote.is_some() { self.at + 1 } else { begun };
         quote
@@ -211,8 +214,9 @@ impl<'text> Cursor<'text> {
         let length = rest
             .iter()
             .position(|byte| *byte == quote || !byte.is_ascii_graphic())?;
-        let is_escaped = length > 0 && rest[length - 1] == b'\\';
-        (rest[length] == quote).then_some(self.at..self.at + length - usize::from(is_escaped))
+        // Those that escape the quote, which are several in JSON within JSON.
+        let escapes = rest[..length].iter().rev().take_while(|byte| **byte == b'\\');
+        (rest[length] == quote).then_some(self.at..self.at + length - escapes.count())
     }
 
     fn bare(&self) -> Option<Range<usize>> {
@@ -338,6 +342,7 @@ mod tests {
             "password: #\nuser: x",
             "\"clientSecret\": \"#\",",
             r##"{"body":"{\"api_key\": \"#\"}"}"##,
+            r##"{"text":"{\"body\":\"{\\\"api_key\\\": \\\"#\\\"}\"}"}"##,
             "secret_key = \"#\" // production",
             "deploy --token # --force",
             "deploy --registry-token=#",

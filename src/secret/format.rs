@@ -87,7 +87,7 @@ const FORMATS: [Format; 24] = [
     Format {
         kind: "aws-secret-key",
         cues: &["aws"],
-        pattern: r#"(?i-u:aws_?secret_?(?:access_?)?key)\\?["']?\s*[:=]\s*\\?["']?([A-Za-z0-9/+]{40})"#,
+        pattern: r#"(?i-u:aws_?secret_?(?:access_?)?key)\\*["']?\s*[:=]\s*\\*["']?([A-Za-z0-9/+]{40})"#,
     },
     Format {
         kind: "google-key",
@@ -101,8 +101,8 @@ const FORMATS: [Format; 24] = [
     },
     Format {
         kind: "slack-webhook",
-        cues: &["hooks.slack.com/services/"],
-        pattern: r"hooks\.slack\.com/services/(T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,})",
+        cues: &["hooks.slack.com"],
+        pattern: r"hooks\.slack\.com\\*/services\\*/(T[A-Z0-9]+\\*/B[A-Z0-9]+\\*/[A-Za-z0-9]{20,})",
     },
     // A channel's access token has no prefix, but all that do not expire end alike.
     Format {
@@ -175,14 +175,21 @@ const FORMATS: [Format; 24] = [
     Format {
         kind: "authorization",
         cues: &["authorization", "x-api-key", "private-token", "job-token"],
-        pattern: r#"(?:(?i-u:authorization)\\?["']?\s*[:=]\s*\\?["']?(?i-u:bearer|basic|token)\s+|(?i-u:x-api-key|private-token|job-token)\\?["']?\s*:\s*\\?["']?)([A-Za-z0-9._~+/=-]{16,})"#,
+        pattern: concat!(
+            r#"(?:(?i-u:authorization)(?:\\*["']?\s*[:=]\s*\[?\s*\\*["']?|\\*["']\s*,\s*\\*["'])(?i-u:bearer|basic|token)\s+"#,
+            r#"|(?i-u:x-api-key|private-token|job-token)(?:\\*["']?\s*:\s*\[?\s*\\*["']?|\\*["']\s*,\s*\\*["']))"#,
+            r"([A-Za-z0-9._~+/=-]{16,})",
+        ),
     },
     // A user alone is no secret (ssh://git@host), but a token may be in its place
-    // (https://token@host).
+    // (https://token@host). Some programs write the slashes of JSON with backslashes.
     Format {
         kind: "credentials",
-        cues: &["://"],
-        pattern: r#"(?i:https?://([^\s/?\#@"'<>`]+)@|[a-z][a-z0-9+.-]*://([^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
+        cues: &["://", r"\/"],
+        pattern: concat!(
+            r#"(?i:https?:(?://|\\+/\\+/)([^\s/?\#@"'<>`]+)@"#,
+            r#"|[a-z][a-z0-9+.-]*:(?://|\\+/\\+/)([^\s/?\#:@"'<>`]*:[^\s/?\#"'<>`]+)@)"#,
+        ),
     },
 ];
 
@@ -282,6 +289,10 @@ mod tests {
             &format!("{hook}T0AB12CD3/B0AB12CD3/{}", token("", 24)),
             &format!("{hook}[redacted:slack-webhook]"),
         );
+        check(
+            &format!(r"https:\/\/hooks.slack.com\/services\/T0AB12CD3\/B0AB12CD3\/{}", token("", 24)),
+            r"https:\/\/hooks.slack.com\/services\/[redacted:slack-webhook]",
+        );
         check("id AKIAIOSFODNN7EXAMPLE.", "id [redacted:aws-key-id].");
         check(
             &format!("LineBotApi('{}{}')", token("", 110), "dB04t89/1O/w1cDnyilFU="),
@@ -303,6 +314,21 @@ mod tests {
         check(
             &format!(r#"{{"authorization":"Basic {secret}=="}}"#),
             r#"{"authorization":"Basic [redacted:authorization]"}"#,
+        );
+        let mark = "[redacted:authorization]";
+        for frame in [
+            r#"{\\\"Authorization\\\": \\\"Bearer #\\\"}"#,
+            r#"{"Authorization": ["Bearer #"]}"#,
+            "map[Authorization:[Bearer #]]",
+            "('Authorization', 'token #')",
+            "headers.append(\"X-Api-Key\", \"#\")",
+            r##"{\\\"x-api-key\\\":\\\"#\\\"}"##,
+        ] {
+            check(&frame.replace('#', &secret), &frame.replace('#', mark));
+        }
+        check(
+            &format!(r#"{{\\\"aws_secret_access_key\\\": \\\"{secret}\\\"}}"#),
+            r#"{\\\"aws_secret_access_key\\\": \\\"[redacted:aws-secret-key]\\\"}"#,
         );
     }
 
@@ -367,6 +393,10 @@ mod tests {
         check("https://user:pass@host/a@b", "https://[redacted:credentials]@host/a@b");
         check("https://token123@host/a", "https://[redacted:credentials]@host/a");
         check("postgres://u:p@ss@db/x", "postgres://[redacted:credentials]@db/x");
+        check(
+            r#"{"url":"https:\/\/user:pass@host\/a","db":"mysql:\\\/\\\/u:p@db"}"#,
+            r#"{"url":"https:\/\/[redacted:credentials]@host\/a","db":"mysql:\\\/\\\/[redacted:credentials]@db"}"#,
+        );
     }
 
     #[test]
@@ -384,6 +414,8 @@ mod tests {
             "http://127.0.0.1:8080/a?mail=a@b.c https://registry.example/@scope/name",
             "Authorization: Bearer ${TOKEN}, authorization: basic authentication",
             "use a bearer authentication-mechanism-of-your-choice",
+            "headers.set(\"x-api-key\", api_key_of_the_environment)",
+            r#"{"url":"https:\/\/registry.example\/@scope\/name","mail":"a@b.c"}"#,
         ] {
             check(text, text);
         }
