@@ -49,6 +49,21 @@ const OPERATORS: [&str; 23] = [
     "(", ")", "<", ">",
 ];
 
+/// Words behind which a command begins.
+const BEFORE_COMMANDS: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
+
+/// Tells whether a command begins behind these tokens: `case` as an argument is a word like others.
+fn begins_command(tokens: &[Token]) -> bool {
+    match tokens.last() {
+        None | Some(Token::Newline) => true,
+        Some(Token::Operator(operator)) => {
+            [";", "&", "&&", "||", "|", "|&", "(", ")", ";;", ";&", ";;&"].contains(operator)
+        }
+        Some(Token::Word(word)) => BEFORE_COMMANDS.contains(&word.text.as_str()),
+        Some(Token::End) => false,
+    }
+}
+
 struct Lexer<'a> {
     letters: &'a [char],
     at: usize,
@@ -93,8 +108,8 @@ impl Lexer<'_> {
             } else {
                 let word = self.word(depth)?;
                 match word.text.as_str() {
-                    "case" => cases += 1,
-                    "esac" => cases = cases.saturating_sub(1),
+                    "case" if begins_command(&tokens) => cases += 1,
+                    "esac" if begins_command(&tokens) => cases = cases.saturating_sub(1),
                     _ => {}
                 }
                 if let Some(Token::Operator("<<" | "<<-")) = tokens.last() {
