@@ -34,6 +34,9 @@ const PER_FILE: usize = 3;
 /// Lines and bytes of the text of a place.
 const MOST_LINES: usize = 60;
 const MOST_BYTES: usize = 4 * 1024;
+/// Lines before and behind a place that its secrets are looked for with: the longest of usual keys
+/// have about a hundred.
+const AROUND: usize = 128;
 
 /// The parameters of a search.
 pub struct Wanted<'w> {
@@ -140,19 +143,20 @@ impl Index {
 }
 
 /// Returns some lines of a text without secrets; the end of many is left out, and that is said.
-/// They are cleaned first: nobody recognises the half of a secret that a cut leaves.
+/// They are cleaned first, with the lines around them: nobody recognises the part of a secret that
+/// a cut leaves.
 fn excerpt(text: &str, first: usize, last: usize, redactor: &Redactor) -> String {
-    let lines = text
-        .lines()
-        .skip(first.saturating_sub(1))
-        .take((last + 1).saturating_sub(first));
-    let whole = lines.fold(String::new(), |whole, line| whole + line + "\n");
-    let clean = redactor.clean(&whole);
-    let count = clean.as_str().lines().count();
+    let before = first.saturating_sub(1);
+    let begin = before.saturating_sub(AROUND);
+    let lines = text.lines().skip(begin).take((last + AROUND).saturating_sub(begin));
+    let around = lines.fold(String::new(), |around, line| around + line + "\n");
+    let clean = redactor.clean_in_lines(&around);
+    let lines = clean.as_str().lines().skip(before - begin);
+    let lines: Vec<&str> = lines.take((last + 1).saturating_sub(first)).collect();
     let mut shown = String::new();
-    for (taken, line) in clean.as_str().lines().enumerate() {
+    for (taken, line) in lines.iter().enumerate() {
         if taken == MOST_LINES || shown.len() + line.len() > MOST_BYTES {
-            let _ = writeln!(shown, "[{} more lines]", count - taken);
+            let _ = writeln!(shown, "[{} more lines]", lines.len() - taken);
             break;
         }
         shown.push_str(line);

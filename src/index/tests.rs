@@ -260,12 +260,28 @@ async fn of_a_secret_where_a_text_is_cut_nothing_is_shown() {
         redactor: &redactor,
     };
     let hits = index.search(&commit, &wanted).await.unwrap();
-    let end = "    value = \"[redacted]\"\n[1 more lines]\n";
+    let end = "    value = \"[redacted]\n[2 more lines]\n";
     assert!(hits[0].text.ends_with(end), "{}", hits[0].text);
     let uses = index.uses(&commit, "pooled_words", &|_| true, &redactor).await.unwrap();
     let last = uses.last().unwrap();
     assert_eq!(last.line, 3);
     assert!(last.text.ends_with("word [redacted"), "{}", last.text);
+}
+
+#[tokio::test]
+async fn lines_from_the_middle_of_a_key_are_not_shown() {
+    let world = World::new();
+    let frame = |word: &str| format!("-----{word} {}-----\n", "PRIVATE KEY");
+    let line = "x0".repeat(32) + "\n";
+    let middle = format!("MeadowLarkWhistle{}\n", "x".repeat(47));
+    let key = [frame("BEGIN"), line.repeat(60), middle, line.repeat(60), frame("END")].concat();
+    world.write("notes.txt", &key);
+    world.commit();
+    let (index, commit) = world.open().await;
+    let hits = search(&index, &commit, "meadow lark whistle").await;
+    let text = &hits[0].text;
+    assert!(text.contains("[redacted:private-key]"), "{text}");
+    assert!(!text.contains("Meadow") && !text.contains("x0x0"), "{text}");
 }
 
 #[tokio::test]

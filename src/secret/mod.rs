@@ -95,6 +95,17 @@ impl Redactor {
 
     /// Returns `text` with every secret replaced by a mark.
     pub fn clean(&self, text: &str) -> Clean {
+        self.cleaned(text, false)
+    }
+
+    /// Returns `text` like [`Self::clean`], with a mark on each line that a secret is on, so that
+    /// all lines keep their numbers. Of a few lines of a text cleaned alone, the part of a key
+    /// would be recognised by nobody.
+    pub fn clean_in_lines(&self, text: &str) -> Clean {
+        self.cleaned(text, true)
+    }
+
+    fn cleaned(&self, text: &str, keeps_lines: bool) -> Clean {
         let mut text = Cow::Borrowed(text);
         // A mark ends a word, and so may uncover a token that was not one before. Each round leaves
         // less unmarked text.
@@ -103,7 +114,7 @@ impl Redactor {
             if found.is_empty() {
                 return Clean(text.into_owned());
             }
-            text = Cow::Owned(self.replace(&text, &found));
+            text = Cow::Owned(self.replace(&text, &found, keeps_lines));
         }
     }
 
@@ -140,12 +151,17 @@ impl Redactor {
         all
     }
 
-    fn replace(&self, text: &str, all: &[Found]) -> String {
+    fn replace(&self, text: &str, all: &[Found], keeps_lines: bool) -> String {
         let mut clean = String::with_capacity(text.len());
         let mut end = 0;
         for found in all {
             clean.push_str(&text[end..found.range.start]);
             self.mark.write(&mut clean, found.kind);
+            let breaks = text[found.range.clone()].matches('\n').filter(|_| keeps_lines);
+            for line_break in breaks {
+                clean.push_str(line_break);
+                self.mark.write(&mut clean, found.kind);
+            }
             end = found.range.end;
         }
         clean.push_str(&text[end..]);
@@ -321,6 +337,16 @@ mod tests {
             "> second line of the long key",
             "> [redacted]",
         );
+    }
+
+    #[test]
+    fn lines_keep_their_numbers_where_that_is_wanted() {
+        let redactor = redactor(&["correct-horse-battery"]);
+        let text = "a = 1\nb = \"correct-\" \\\n  \"horse-battery\"\nc = 2\n";
+        let clean = redactor.clean_in_lines(text);
+        assert_eq!(clean.as_str(), "a = 1\nb = \"[redacted]\n[redacted]\"\nc = 2\n");
+        assert_eq!(redactor.clean_in_lines(clean.as_str()), clean);
+        assert_eq!(redactor.clean(text).as_str(), "a = 1\nb = \"[redacted]\"\nc = 2\n");
     }
 
     #[test]

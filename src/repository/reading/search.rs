@@ -228,6 +228,7 @@ impl Matching {
             if content.iter().take(LOOKED_AT_FOR_ZERO).any(|byte| *byte == 0) {
                 continue;
             }
+            let mut clean: Option<Vec<String>> = None;
             for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
                 if found.len() == self.limit || self.is_given_up.load(Ordering::Relaxed) {
                     return found;
@@ -235,15 +236,21 @@ impl Matching {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
                 let is_after_end = number > 0 && line.is_empty() && content.ends_with(b"\n");
                 if !is_after_end && self.expression.is_match(&line[..line.len().min(LONGEST_LINE)]) {
-                    // The whole line is cleaned: nobody recognises the half of a secret that a
-                    // cut leaves.
-                    let clean = self.redactor.clean(&String::from_utf8_lossy(line));
-                    let text: String = clean.as_str().chars().take(SHOWN_OF_LINE).collect();
+                    // The whole file is cleaned: nobody recognises the part of a secret that a cut
+                    // leaves, and a line of a key is a part.
+                    let lines = clean.get_or_insert_with(|| self.clean_lines(&content));
+                    let line = lines.get(number).map_or("", |line| line.trim_end_matches('\r'));
+                    let text: String = line.chars().take(SHOWN_OF_LINE).collect();
                     found.push(format!("{}:{}:{text}", file.path, number + 1));
                 }
             }
         }
         found
+    }
+
+    fn clean_lines(&self, content: &[u8]) -> Vec<String> {
+        let clean = self.redactor.clean_in_lines(&String::from_utf8_lossy(content));
+        clean.as_str().split('\n').map(str::to_owned).collect()
     }
 }
 
@@ -269,6 +276,36 @@ mod tests {
             assert!(pattern.expression.is_match(text.as_bytes()), "{text}");
             assert!(!pattern.expression.is_match(b"aaaaaaaa"), "{text}");
         }
+    }
+
+    #[test]
+    fn no_line_of_a_key_is_shown() {
+        let line = "Ab3dEf6hIj9lMn2p".repeat(4);
+        let frame = |word: &str| format!("-----{word} {}-----", "PRIVATE KEY");
+        let key = format!("{}\r\n{line}\r\n{line}\r\n{}\r\nend = 1\r\n", frame("BEGIN"), frame("END"));
+        let file = TreeEntry {
+            path: "key.pem".to_owned(),
+            object: String::new(),
+            size: 0,
+            is_link: false,
+        };
+        let (sender, receiver) = mpsc::channel(1);
+        sender.try_send((file, key.into_bytes())).unwrap();
+        drop(sender);
+        let matching = Matching {
+            expression: Pattern::read("Mn2p|end").unwrap().expression,
+            limit: 10,
+            redactor: Arc::default(),
+            is_given_up: Arc::default(),
+        };
+        assert_eq!(
+            matching.over(receiver),
+            [
+                "key.pem:2:[redacted:private-key]",
+                "key.pem:3:[redacted:private-key]",
+                "key.pem:5:end = 1"
+            ]
+        );
     }
 
     #[test]
