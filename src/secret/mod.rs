@@ -293,6 +293,23 @@ mod tests {
     }
 
     #[test]
+    fn a_configured_value_is_found_as_libraries_write_it_in_json_and_html() {
+        for spelled in [
+            r"p\u0026s's\u003cö+/1",
+            r"p&s's<\u00f6+/1",
+            r"p&s's<\u00f6+\/1",
+            r"p&s's<ö+\/1",
+            r"p\u0026s\u0027s\u003cö+/1",
+            r"p\u0026s\u0027s\u003C\u00F6\u002B/1",
+            "p&amp;s's&lt;ö+/1",
+            "p&amp;s&#39;s&lt;ö+/1",
+            "p&amp;s&#x27;s&lt;ö+/1",
+        ] {
+            check(&["p&s's<ö+/1"], &format!("it is {spelled}."), "it is [redacted].");
+        }
+    }
+
+    #[test]
     fn a_configured_value_inside_of_longer_base64_does_not_survive() {
         let secret = "correct horse battery";
         for user in ["", "a", "ab", "abc"] {

@@ -1,5 +1,5 @@
 //! Spellings of one configured value in a text: as it is, and as base64, in hexadecimal digits, in
-//! a URL and in JSON.
+//! a URL, in JSON as the usual libraries write it, and in HTML.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -37,7 +37,8 @@ pub(super) fn of_all<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 fn of_one(value: &str, all: &mut Vec<String>) {
     all.push(value.to_owned());
-    all.push(in_json(value));
+    in_json_of_libraries(value, all);
+    in_html(value, all);
     for set in [NON_ALPHANUMERIC, &UNRESERVED] {
         let encoded = utf8_percent_encode(value, set).to_string();
         let form = encoded.replace("%20", "+");
@@ -59,6 +60,56 @@ fn of_one(value: &str, all: &mut Vec<String>) {
 fn in_json(value: &str) -> String {
     let quoted = serde_json::Value::from(value).to_string();
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Adds the value as JSON, also as libraries write it that escape more than they must: signs of
+/// HTML, letters that are not ASCII, slashes.
+fn in_json_of_libraries(value: &str, all: &mut Vec<String>) {
+    let of_python = in_json_but(value, "", true, false);
+    let (of_go, of_gson) = (
+        in_json_but(value, "&<>", false, false),
+        in_json_but(value, "&<>='", false, false),
+    );
+    let of_dotnet = in_json_but(value, "\"&'+<>`", true, true);
+    let plain = in_json(value);
+    all.extend([plain.replace('/', "\\/"), of_python.replace('/', "\\/")]);
+    all.extend([plain, of_python, of_go, of_gson, of_dotnet]);
+}
+
+/// Returns the value in JSON with the codes of `signs`, and of what is not ASCII if that is wanted.
+fn in_json_but(value: &str, signs: &str, is_ascii: bool, is_large: bool) -> String {
+    let mut text = String::new();
+    for sign in value.chars() {
+        if !signs.contains(sign) && (sign.is_ascii() || !is_ascii) {
+            text.push_str(&in_json(sign.encode_utf8(&mut [0; 4])));
+            continue;
+        }
+        let mut units = [0; 2];
+        for unit in sign.encode_utf16(&mut units) {
+            let code = if is_large {
+                format!("\\u{unit:04X}")
+            } else {
+                format!("\\u{unit:04x}")
+            };
+            text.push_str(&code);
+        }
+    }
+    text
+}
+
+/// Adds the value as HTML, with quotation marks as the usual libraries write them.
+fn in_html(value: &str, all: &mut Vec<String>) {
+    let plain = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    for (double, single) in [
+        ("\"", "'"),
+        ("&quot;", "'"),
+        ("&quot;", "&#39;"),
+        ("&quot;", "&#x27;"),
+        ("&quot;", "&apos;"),
+        ("&#34;", "&#39;"),
+    ] {
+        all.push(plain.replace('"', double).replace('\'', single));
+    }
 }
 
 /// Returns `encoded` with `%2F` as `%2f`, and the rest unchanged.
