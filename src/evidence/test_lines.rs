@@ -5,6 +5,7 @@
 //! `(file:///x.test.js:12:3)`, `x_test.go:12:`, `(XTest.java:12)`. A file that is not the project's
 //! is no place.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -14,8 +15,9 @@ use super::failures::{within, without_colours};
 use super::language::{is_among_tests, is_code, marks_test, test_name};
 use super::pattern;
 
-/// Most places that are returned.
+/// Most places that are returned, and most names of files that are looked for among the project's.
 const MOST_PLACES: usize = 12;
+const MOST_NAMES: usize = 60;
 /// Lines before and behind the one that failed, and most lines of all.
 const BEFORE: usize = 8;
 const BEHIND: usize = 3;
@@ -44,20 +46,29 @@ pub struct TestLines {
 /// `root` is the folder of the project where they ran, `files` are its files.
 pub fn places(checks: &[Checked], root: &str, files: &[String]) -> Vec<TestPlace> {
     let mut places: Vec<TestPlace> = Vec::new();
+    let mut known: HashMap<String, Option<&str>> = HashMap::new();
     for check in checks {
         let of_failures = check.failures.iter().filter_map(|failure| {
             let place = failure.place.as_ref()?;
             Some((place.path.clone(), place.line?, false))
         });
         for (path, line, is_in_test) in of_failures.chain(written(&check.tail, root)) {
-            let Some(path) = file(&path, files).filter(|path| is_in_test || is_among_tests(path)) else {
+            if places.len() == MOST_PLACES {
+                return places;
+            }
+            // An output of nothing but names would be compared with all files hundreds of times.
+            if known.len() == MOST_NAMES && !known.contains_key(&path) {
+                continue;
+            }
+            let meant = known.entry(path).or_insert_with_key(|path| file(path, files));
+            let Some(path) = meant.filter(|path| is_in_test || is_among_tests(path)) else {
                 continue;
             };
             let place = TestPlace {
                 path: path.to_owned(),
                 line,
             };
-            if places.len() < MOST_PLACES && !places.contains(&place) {
+            if !places.contains(&place) {
                 places.push(place);
             }
         }
@@ -168,6 +179,14 @@ mod tests {
         let places = places(&[Checked::new("make test", 0, &ended)], ROOT, &files());
         let places = places.iter().map(|place| format!("{}:{}", place.path, place.line));
         places.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn only_so_many_names_are_looked_for() {
+        let made_up = |count: usize| (0..count).fold(String::new(), |text, number| text + &format!("n{number}.x:1\n"));
+        let place = "tests/test_add.py:5\n";
+        assert_eq!(named(&(made_up(MOST_NAMES - 1) + place)), "tests/test_add.py:5");
+        assert_eq!(named(&(made_up(MOST_NAMES) + place)), "");
     }
 
     #[test]
