@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use super::fence::Fence;
 use super::marker::shortened;
 
 /// Maximum characters of the sections: with their marks they fit into a text on GitHub.
@@ -99,11 +100,19 @@ pub fn unmarked(body: &str) -> String {
     body
 }
 
-/// Returns the number of the issue that the section about the last result closes.
+/// Returns the number of the issue that the section about the last result closes. The output of a
+/// command, which stands there as code, may have the words of such a line, and closes nothing.
 pub fn closes(body: &str) -> Option<u64> {
     let text = &body[find(body, RESULT)?.text];
-    text.lines()
-        .find_map(|line| line.trim_end().strip_prefix("Closes #")?.parse().ok())
+    let mut open: Option<Fence<'_>> = None;
+    text.lines().find_map(|line| {
+        if let Some(fence) = open {
+            open = (!fence.is_closed_by(line)).then_some(fence);
+            return None;
+        }
+        open = Fence::opened_by(line);
+        line.trim_end().strip_prefix("Closes #")?.parse().ok()
+    })
 }
 
 struct Found {
@@ -199,6 +208,13 @@ mod tests {
         let body = [summary(&text), result(&text, at(true))].join("\n\n");
         assert_eq!(renewed(&body, Some("a"), Some("b"), at(true)).matches(END).count(), 2);
         assert_eq!(stamp(&body), Some(at(true)));
+    }
+
+    #[test]
+    fn what_a_text_quotes_closes_nothing() {
+        let quoted = "```\n$ make test\nCloses #9\n```";
+        assert_eq!(closes(&result(quoted, at(true))), None);
+        assert_eq!(closes(&result(&format!("{quoted}\n\nCloses #7"), at(true))), Some(7));
     }
 
     #[test]
