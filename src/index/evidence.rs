@@ -6,6 +6,7 @@ use std::fmt;
 use crate::plan::evidence::Citation;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
+use crate::secret::Redactor;
 use crate::syntax::cited;
 
 /// Largest file that is cited.
@@ -34,8 +35,29 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Returns the text of the lines that are cited, or what is wrong with them.
+/// Returns what is wrong with the lines that are cited, if anything is.
 pub async fn cited(
+    mirror: &Mirror,
+    commit: &CommitId,
+    citation: &Citation,
+) -> Result<Result<(), Fault>, RepositoryError> {
+    let text = text_of(mirror, commit, citation).await?;
+    Ok(text.and_then(|text| check(&text, citation).map(|_| ())))
+}
+
+/// Returns the text of the lines that are cited, or what is wrong with them. Secrets are taken out
+/// of the whole file: nobody recognises the part of a key that stands in some lines.
+pub async fn lines(
+    mirror: &Mirror,
+    commit: &CommitId,
+    citation: &Citation,
+    redactor: &Redactor,
+) -> Result<Result<String, Fault>, RepositoryError> {
+    let text = text_of(mirror, commit, citation).await?;
+    Ok(text.and_then(|text| clean_lines(&text, citation, redactor)))
+}
+
+async fn text_of(
     mirror: &Mirror,
     commit: &CommitId,
     citation: &Citation,
@@ -46,10 +68,19 @@ pub async fn cited(
         Err(RepositoryError::Unexpected { .. }) => return Ok(Err(Fault::Unreadable)),
         Err(error) => return Err(error),
     };
-    let Ok(text) = String::from_utf8(bytes) else {
-        return Ok(Err(Fault::Unreadable));
-    };
-    Ok(check(&text, citation))
+    Ok(String::from_utf8(bytes).map_err(|_| Fault::Unreadable))
+}
+
+fn clean_lines(text: &str, citation: &Citation, redactor: &Redactor) -> Result<String, Fault> {
+    check(text, citation)?;
+    Ok(shown(redactor.clean_in_lines(text).as_str(), citation))
+}
+
+fn shown(text: &str, citation: &Citation) -> String {
+    let (first, last) = citation.lines().unwrap_or((1, usize::MAX));
+    let lines = text.lines().skip(first.saturating_sub(1));
+    let lines: Vec<&str> = lines.take(last.saturating_sub(first).saturating_add(1)).collect();
+    lines.join("\n")
 }
 
 fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
@@ -58,8 +89,7 @@ fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
     if first > last || last > count {
         return Err(Fault::NoLines(count));
     }
-    let lines: Vec<&str> = text.lines().skip(first - 1).take(last + 1 - first).collect();
-    let shown = lines.join("\n");
+    let shown = shown(text, citation);
     match cited::missing(&cited::names(&citation.why, &citation.path), &shown) {
         Some(name) => Err(Fault::WithoutName(name.to_owned())),
         None => Ok(shown),
@@ -68,7 +98,7 @@ fn check(text: &str, citation: &Citation) -> Result<String, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Citation, Fault, check};
+    use super::{Citation, Fault, Redactor, check, clean_lines};
 
     const TEXT: &str = "import os\n\ndef greet(name):\n    return os.name\n\n# 再試行の回数\n";
 
@@ -81,6 +111,25 @@ mod tests {
                 why: why.to_owned(),
             },
         )
+    }
+
+    #[test]
+    fn lines_from_the_middle_of_a_key_are_not_shown() {
+        let line = "x0".repeat(32) + "\n";
+        let frame = |word: &str| format!("-----{word} {}-----\n", "PRIVATE KEY");
+        let text = [frame("BEGIN"), line.repeat(9), frame("END"), "last\n".to_owned()].concat();
+        let of = |lines: &str| {
+            let citation = Citation {
+                path: "notes.txt".to_owned(),
+                lines: lines.to_owned(),
+                why: String::new(),
+            };
+            clean_lines(&text, &citation, &Redactor::default())
+        };
+        let mark = "[redacted:private-key]";
+        assert_eq!(of("4-5"), Ok(format!("{mark}\n{mark}")));
+        assert_eq!(of("11-12"), Ok(format!("{mark}\nlast")));
+        assert_eq!(of("13"), Err(Fault::NoLines(12)));
     }
 
     #[test]

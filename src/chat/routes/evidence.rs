@@ -37,7 +37,7 @@ impl Evidence {
             }
             let found = evidence::cited(&view.mirror, &view.commit, &citation).await;
             match found.map_err(|error| error.to_string())? {
-                Ok(_) => {
+                Ok(()) => {
                     let link = citation.link(&view.files_url);
                     self.proven.push((place, link.map(|link| visible::line(&link))));
                 }

@@ -87,6 +87,7 @@ pub(crate) async fn cited(
     commit: &CommitId,
     most: usize,
 ) -> Result<String, Interruption> {
+    let redactor = &claim.services.redactor;
     let mut cited: Vec<(Citation, String)> = Vec::new();
     for evidence in claim
         .record
@@ -95,7 +96,7 @@ pub(crate) async fn cited(
         .iter()
         .filter(|evidence| evidence.fault.is_none())
     {
-        if let Ok(lines) = evidence::cited(mirror, commit, &evidence.cited).await? {
+        if let Ok(lines) = evidence::lines(mirror, commit, &evidence.cited, redactor).await? {
             cited.push((evidence.cited.clone(), lines));
         }
     }
