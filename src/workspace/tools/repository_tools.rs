@@ -132,21 +132,10 @@ impl RepositoryTools {
         };
         let text = String::from_utf8(bytes)
             .map_err(|_| ToolError::TellModel(format!("not_utf8 415: '{path}' is not a text file")))?;
-        let Some((first, last)) = args.view_range else {
-            return Ok(text);
-        };
-        // Models write 0 or -1 where they want no limit.
-        let first = usize::try_from(first).unwrap_or_default().max(1);
-        let last = usize::try_from(last)
-            .ok()
-            .filter(|last| *last > 0)
-            .unwrap_or(usize::MAX);
-        Ok(text
-            .lines()
-            .skip(first - 1)
-            .take(last.saturating_add(1).saturating_sub(first))
-            .collect::<Vec<_>>()
-            .join("\n"))
+        Ok(match args.view_range {
+            Some(range) => lines_in(range, &text, &self.redactor),
+            None => text,
+        })
     }
 
     /// Returns the error for a file that does not exist, with the one that may have been meant.
@@ -253,5 +242,37 @@ fn for_model(error: &RepositoryError) -> ToolError {
                 reason: error.to_string(),
             }
         }
+    }
+}
+
+/// Returns some lines of a file, without the secrets of the whole: nobody recognises the part of a
+/// key that stands in them.
+fn lines_in((first, last): (i64, i64), text: &str, redactor: &Redactor) -> String {
+    // Models write 0 or -1 where they want no limit.
+    let first = usize::try_from(first).unwrap_or_default().max(1);
+    let last = usize::try_from(last)
+        .ok()
+        .filter(|last| *last > 0)
+        .unwrap_or(usize::MAX);
+    let clean = redactor.clean_in_lines(text);
+    let lines = clean.as_str().lines().skip(first - 1);
+    let lines: Vec<&str> = lines.take(last.saturating_add(1).saturating_sub(first)).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_from_the_middle_of_a_key_are_not_shown() {
+        let line = "x0".repeat(32) + "\n";
+        let frame = |word: &str| format!("-----{word} {}-----\n", "PRIVATE KEY");
+        let text = [frame("BEGIN"), line.repeat(9), frame("END"), "last\n".to_owned()].concat();
+        let read = |range| lines_in(range, &text, &Redactor::default());
+        assert_eq!(read((4, 5)), "[redacted:private-key]\n[redacted:private-key]");
+        assert_eq!(read((12, -1)), "last");
+        assert_eq!(read((0, 0)).lines().count(), 12);
+        assert_eq!(read((13, 20)), "");
     }
 }
