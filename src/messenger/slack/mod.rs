@@ -161,8 +161,16 @@ impl Slack {
         }
     }
 
-    /// Returns Slack's name for what was said under an id, if it was.
+    /// Returns Slack's name for what was said under an id, if it was: of several messages that of
+    /// the newest, since what could not be changed was said anew. A thread is told from its oldest
+    /// message on, so that the newest copy may stand on a later page than another.
     pub async fn find(&self, place: &Place, id: Uuid) -> Result<Option<String>, Failure> {
+        let id = id.to_string();
+        let is_it = |message: &&Value| {
+            let metadata = &message["metadata"];
+            metadata["event_type"] == OWN && metadata["event_payload"]["id"] == id.as_str()
+        };
+        let mut newest: Option<String> = None;
         let mut cursor = String::new();
         for _ in 0..MOST_PAGES {
             let mut query = json!({
@@ -180,18 +188,14 @@ impl Slack {
             };
             let answer = self.ask(method, &query).await?;
             let messages = answer["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let id = id.to_string();
-            let is_it = |message: &&Value| {
-                let metadata = &message["metadata"];
-                metadata["event_type"] == OWN && metadata["event_payload"]["id"] == id.as_str()
-            };
-            // The newest one: what could not be changed was said anew.
             let found = messages
                 .iter()
                 .filter(is_it)
                 .filter_map(|message| message["ts"].as_str());
-            if let Some(newest) = found.max() {
-                return Ok(Some(newest.to_owned()));
+            newest = newest.max(found.max().map(str::to_owned));
+            // A channel is told from its newest message on.
+            if newest.is_some() && place.thread.is_none() {
+                break;
             }
             answer["response_metadata"]["next_cursor"]
                 .as_str()
@@ -201,7 +205,7 @@ impl Slack {
                 break;
             }
         }
-        Ok(None)
+        Ok(newest)
     }
 
     /// Fetches a picture that somebody sent, from Slack's own servers: the token goes nowhere else.
@@ -295,6 +299,9 @@ fn place(channel: &str, thread: Option<&str>) -> Place {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::http::Uri;
+
     use super::*;
 
     #[test]
@@ -313,6 +320,40 @@ mod tests {
         }
         assert!(is_not_changeable("chat.update: edit_window_closed"));
         assert!(!is_not_changeable("chat.update: channel_not_found"));
+    }
+
+    #[tokio::test]
+    async fn what_was_said_anew_is_found_on_a_later_page_than_its_older_copy() {
+        let id = Uuid::from_u128(7);
+        let said = |ts: &str, id: Uuid| {
+            let metadata = json!({ "event_type": OWN, "event_payload": { "id": id } });
+            json!({ "ts": ts, "metadata": metadata })
+        };
+        let page = |messages: Value, next: &str| json!({ "ok": true, "messages": messages, "response_metadata": { "next_cursor": next } });
+        let thread = page(json!([said("1700000001.000100", id)]), "more");
+        let other = said("1700000003.000100", Uuid::from_u128(8));
+        let behind = page(json!([said("1700000002.000100", id), other]), "");
+        let (first, second) = (thread.to_string(), behind.to_string());
+        let answer = move |uri: Uri| {
+            let is_second = uri.query().unwrap_or_default().contains("cursor=more");
+            let page = if is_second { second.clone() } else { first.clone() };
+            async move { page }
+        };
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let config = config::Slack {
+            api_url: format!("http://{}", listener.local_addr().unwrap()),
+            bot_token: Some(SecretString::from("xoxb-test")),
+            ..config::Slack::default()
+        };
+        let serving = tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+        let slack = Slack::new(&config).unwrap().unwrap();
+        let newest = slack.find(&place("C1", Some("1700000000.000100")), id).await.unwrap();
+        assert_eq!(newest.as_deref(), Some("1700000002.000100"));
+        // Of a channel the newest messages come first, so that no later page is asked for.
+        let newest = slack.find(&place("C1", None), id).await.unwrap();
+        assert_eq!(newest.as_deref(), Some("1700000001.000100"));
+        serving.abort();
     }
 
     #[test]
