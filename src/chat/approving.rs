@@ -5,14 +5,15 @@
 //! else changes nothing, and is told.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::desk::Desk;
 use super::phrases::Phrase;
 use crate::agent::record::Record;
 use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
 use crate::agent::waiting::Visited;
-use crate::approval::Grant;
 use crate::approval::digest::{Beginning, Digest};
+use crate::approval::{Grant, Question};
 use crate::journal::fact::{Entry, Fact};
 use crate::messenger::place::Incoming;
 use crate::messenger::words::Button;
@@ -135,9 +136,10 @@ pub(super) async fn carry_out(
             MeantRun::Nothing => return Ok(None),
         },
     };
-    let Some(digest) = waits_for(desk, &run) else {
+    let Some(question) = waiting_question(desk, &run) else {
         return told(Phrase::NothingWaits);
     };
+    let digest = &question.digest;
     if answer.digest.as_ref().is_some_and(|given| !digest.begins_with(given)) {
         return told(Phrase::OtherDigest);
     }
@@ -151,6 +153,7 @@ pub(super) async fn carry_out(
     }
     let taken = Taken {
         run: run.id,
+        question: Some(question.id),
         digest: digest.short().to_owned(),
         login: login.clone(),
         is_yes: answer.is_yes,
@@ -189,6 +192,9 @@ async fn refusal(desk: &Desk, taken: &Taken) -> Result<Option<Phrase<'static>>, 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Taken {
     run: RunId,
+    /// The question that was answered; an earlier version noted the digest alone.
+    #[serde(default)]
+    question: Option<Uuid>,
     digest: String,
     login: String,
     is_yes: bool,
@@ -201,7 +207,9 @@ impl Taken {
     fn stands_in(&self, run: &Run) -> bool {
         let Ok(record) = Record::read(run) else { return false };
         if !self.is_yes {
-            return record.planned.denials.iter().any(|denial| denial.by == self.login);
+            // Denials of earlier questions stay in the record.
+            let mut denials = record.planned.denials.iter();
+            return denials.any(|denial| denial.by == self.login && Some(denial.question) == self.question);
         }
         let of_plan = record.planned.approval.as_ref().map(|approval| &approval.grant);
         let grants = of_plan.into_iter().chain(record.delivered.approval.as_ref());
@@ -268,10 +276,15 @@ async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
 
 /// Returns the digest that a run waits for an answer to.
 pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<Digest> {
+    waiting_question(desk, run).map(|question| question.digest)
+}
+
+/// Returns the question that a run waits for an answer to.
+fn waiting_question(desk: &Desk, run: &Run) -> Option<Question> {
     let record = Record::read(run).ok()?;
     let days = desk.service.config().steering.expire_days;
     wait_of(run.state, &record, days)?;
-    question_of(&record).map(|question| question.digest.clone())
+    question_of(&record).cloned()
 }
 
 /// The waiting run that an answer is about, as far as it can be told.
@@ -328,8 +341,8 @@ mod tests {
 
     use super::*;
     use crate::agent::record::{HeldResult, Paused, PausedBy};
-    use crate::approval::Question;
     use crate::approval::proposal::Denial;
+    use crate::task::state::State;
 
     #[test]
     fn an_answer_counts_to_a_run_that_waits_only_where_it_says_so() {
@@ -346,6 +359,7 @@ mod tests {
         });
         let answer = |login: &str, is_yes: bool, digest: &str| Taken {
             run: RunId::new(),
+            question: None,
             digest: digest.to_owned(),
             login: login.to_owned(),
             is_yes,
@@ -378,6 +392,49 @@ mod tests {
         assert_eq!(yes.refusal(&record), Some(Phrase::DecidedBefore));
         record.waiting.paused = None;
         assert_eq!(yes.refusal(&record), Some(Phrase::OtherDigest));
+    }
+
+    #[test]
+    fn a_denial_stands_in_a_run_only_as_one_of_the_same_question() {
+        let (before, now) = (
+            Question::new(Digest::of(&[b"a plan"]), ""),
+            Question::new(Digest::of(&[b"another"]), ""),
+        );
+        let denied = |question: &Question| {
+            let mut record = Record::default();
+            record.planned.denials.push(Denial {
+                question: question.id,
+                by: "alice".to_owned(),
+                reason: String::new(),
+            });
+            Run {
+                id: RunId::new(),
+                task: "github:acme/widgets#1".parse().unwrap(),
+                title: String::new(),
+                state: State::Planning,
+                record: record.to_saved().unwrap(),
+                created_at: Utc::now(),
+                updated_at: Utc::now(),
+                not_before: None,
+            }
+        };
+        let taken = |login: &str, question: Option<&Question>| Taken {
+            run: RunId::new(),
+            question: question.map(|question| question.id),
+            digest: now.digest.short().to_owned(),
+            login: login.to_owned(),
+            is_yes: false,
+            since: 0,
+        };
+        assert!(taken("alice", Some(&now)).stands_in(&denied(&now)));
+        assert!(!taken("alice", Some(&now)).stands_in(&denied(&before)));
+        assert!(!taken("bob", Some(&now)).stands_in(&denied(&now)));
+        // What an earlier version noted is looked up in the facts.
+        assert!(!taken("alice", None).stands_in(&denied(&now)));
+        let noted = serde_json::json!({
+            "run": RunId::new(), "digest": "d", "login": "alice", "is_yes": false, "since": 3,
+        });
+        assert_eq!(serde_json::from_value::<Taken>(noted).unwrap().question, None);
     }
 
     #[test]
