@@ -78,10 +78,11 @@ impl Desk {
         models.local_only_rule(Some(repository), &[]).filter(|_| !is_for_all)
     }
 
-    /// Tells whether what people say goes to a model elsewhere, where nothing keeps it near.
+    /// Tells whether what people say may go to a model elsewhere, where nothing keeps it near: to
+    /// the first one, or to one that takes its place when it cannot be reached.
     pub(super) fn talks_far(&self) -> bool {
         let models = self.service.models();
-        let is_far = |role: Role| !models.of(role, None).is_near();
+        let is_far = |role: Role| !models.of(role, None).stays_near();
         is_far(Role::Chat) || is_far(Role::Classifier)
     }
 

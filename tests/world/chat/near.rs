@@ -164,6 +164,31 @@ async fn what_is_found_in_a_confidential_repository_and_all_that_follows_stays_n
 }
 
 #[tokio::test]
+async fn people_are_told_also_where_only_the_model_that_takes_over_is_elsewhere() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    has_a_vault(&mut world);
+    let cloud = json!({
+        "provider": "openai", "base_url": "https://models.example.com/v1", "api_key": "sk-cloud-0123456789",
+        "model": "large",
+    });
+    world.configure(|config| {
+        config["llm"]["models"] = json!({ "cloud": cloud });
+        config["llm"]["openai"]["fallback"] = json!("cloud");
+    });
+    world.model.says("I am.");
+    let mut program = serves(&world, &slack).await;
+    slack.mentions(ALICE, "/chat are you there, acme/vault?");
+    program
+        .until(&world, async {
+            let told = slack.until_said("I am.").await.text;
+            assert!(told.contains("about a confidential repository"), "{told}");
+        })
+        .await;
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn a_confidential_repository_is_one_by_an_earlier_name_as_well() {
     let slack = Slack::start().await;
     let (mut world, far) = with_a_far_chat(&slack).await;
