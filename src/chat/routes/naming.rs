@@ -2,7 +2,8 @@
 
 use crate::chat::desk::Desk;
 use crate::chat::session::Session;
-use crate::routing::{command, text};
+use crate::routing::command::Wish;
+use crate::routing::{Route, command, text};
 
 /// Most parts of a path or an address that are looked at.
 const MOST_PARTS: usize = 12;
@@ -53,10 +54,7 @@ pub(in crate::chat) fn near_rule(desk: &Desk, session: &Session, message: &str, 
     let mut named = std::iter::once(message).chain(remembered).flat_map(names);
     let named = named.find_map(|name| desk.rule(&name));
     named.or_else(|| {
-        let mut request = message.to_owned();
-        for _ in 0..MOST_COMMANDS {
-            request = command::read(&request).map_or(request, |command| command.rest);
-        }
+        let request = without_commands(message, &desk.service.models().names());
         // `/cloud` alone is about no repository: the default one would take it back at once.
         if request.is_empty() && !has_pictures && command::nearness(message).is_some() {
             return None;
@@ -65,6 +63,20 @@ pub(in crate::chat) fn near_rule(desk: &Desk, session: &Session, message: &str, 
         let default = default.filter(|_| at_the_beginning(desk, &request).0.is_none());
         default.and_then(|default| desk.rule(path_of(default)))
     })
+}
+
+/// Returns what a message is about: the message without the commands that stand before that, and
+/// without the one of `models` that is named behind `/code`.
+fn without_commands(message: &str, models: &[String]) -> String {
+    let mut request = message.to_owned();
+    for _ in 0..MOST_COMMANDS {
+        let Some(command) = command::read(&request) else { break };
+        request = match command.wish {
+            Wish::Route(Route::Code) => command::named_model(&command.rest, models).1.to_owned(),
+            Wish::Route(_) | Wish::NearOnly | Wish::Anywhere => command.rest,
+        };
+    }
+    request
 }
 
 /// Returns all that may be the path of a repository in a text, in small letters, also within an
@@ -95,6 +107,23 @@ fn names(said: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_message_is_about_stands_behind_its_commands_and_the_model_for_the_work() {
+        let models = ["large".to_owned(), "small".to_owned()];
+        for text in [
+            "github:acme/open: go on",
+            "/code github:acme/open: go on",
+            "/code large github:acme/open: go on",
+            "/local\n/code small github:acme/open: go on",
+        ] {
+            assert_eq!(without_commands(text, &models), "github:acme/open: go on", "{text}");
+        }
+        // Elsewhere it is a word as any other.
+        assert_eq!(without_commands("/chat large words", &models), "large words");
+        assert_eq!(without_commands("large words", &models), "large words");
+        assert_eq!(without_commands("/cloud", &models), "");
+    }
 
     #[test]
     fn a_repository_is_named_in_many_forms() {

@@ -189,6 +189,36 @@ async fn people_are_told_also_where_only_the_model_that_takes_over_is_elsewhere(
 }
 
 #[tokio::test]
+async fn a_model_named_for_the_work_hides_no_repository_behind_it() {
+    let slack = Slack::start().await;
+    let (mut world, far) = with_a_far_chat(&slack).await;
+    has_a_vault(&mut world);
+    world.configure(|config| config["chat"]["default_repository"] = json!("github:acme/vault"));
+    greets(world.model.for_task("Greet the reader").plans(plan()));
+    far.says("Hello.");
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code near github:acme/widgets Greet the reader");
+    program
+        .until(&world, async {
+            let told = slack.until_said("start as soon as a worker").await.text;
+            assert!(!told.contains("confidential repository"), "{told}");
+        })
+        .await;
+    // What is about that repository goes on elsewhere.
+    slack.replies(ALICE, &thread, "/chat github:acme/widgets are you there?");
+    program
+        .until(&world, async { drop(slack.until_said("Hello.").await) })
+        .await;
+    program
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
+        .await;
+    let issue = world.github.items().remove(0);
+    issue.until(|issue| issue.labels() == super::DONE).await;
+    far.finish();
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn a_confidential_repository_is_one_by_an_earlier_name_as_well() {
     let slack = Slack::start().await;
     let (mut world, far) = with_a_far_chat(&slack).await;
