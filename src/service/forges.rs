@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use url::Url;
+
 use crate::agent::reporter::destination::ReportTarget;
 use crate::config::{Config, TaskSource};
 use crate::forge::{Forge, ForgeError, github, gitlab};
@@ -27,6 +29,14 @@ impl Connected {
             forge,
             address: format!("{api_url}{of_name}"),
         }
+    }
+
+    /// Returns the names by which people call this host: that of the configuration, and the one in
+    /// the addresses of its pages.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.forge.name().as_str().to_owned();
+        let api_url = self.address.split(' ').next().unwrap_or_default();
+        std::iter::once(own).chain(host_of_pages(api_url)).collect()
     }
 
     /// Returns the key under which the store keeps something about this host for the next process.
@@ -114,5 +124,31 @@ impl Forges {
     pub fn thread(&self, task: &TaskId) -> Option<ReportTarget> {
         let Connected { forge, labels, .. } = self.of(task)?.clone();
         Some(ReportTarget::Item { forge, labels })
+    }
+}
+
+/// Returns the name that a host has in the addresses of its pages. The APIs of github.com and of
+/// ghe.com have names of their own.
+fn host_of_pages(api_url: &str) -> Option<String> {
+    let address = Url::parse(api_url).ok()?;
+    let host = address.host_str()?;
+    Some(host.strip_prefix("api.").unwrap_or(host).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_of_a_host_are_where_people_find_them() {
+        for (api_url, host) in [
+            ("https://api.github.com", Some("github.com")),
+            ("https://api.acme.ghe.com", Some("acme.ghe.com")),
+            ("https://git.example/api/v3", Some("git.example")),
+            ("https://gitlab.com", Some("gitlab.com")),
+            ("nowhere", None),
+        ] {
+            assert_eq!(host_of_pages(api_url).as_deref(), host, "{api_url}");
+        }
     }
 }

@@ -110,6 +110,14 @@ impl Service {
         connected.forge.works_on(path).then_some(connected)
     }
 
+    /// Returns the names by which people call the configured forge `host`, and those of all others.
+    pub fn names_of_forges(&self, host: &str) -> (Vec<String>, Vec<String>) {
+        let all = self.forges.all();
+        let (own, others): (Vec<_>, Vec<_>) = all.partition(|connected| connected.forge.name().as_str() == host);
+        let names = |forges: Vec<&Connected>| forges.into_iter().flat_map(Connected::names).collect();
+        (names(own), names(others))
+    }
+
     /// Tells whether an account may have the program work on a repository, as its forge says at
     /// this moment.
     pub async fn may_ask_for(&self, repository: &str, login: &str) -> Result<bool, NotOpened> {

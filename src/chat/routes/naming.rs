@@ -12,7 +12,7 @@ const MOST_COMMANDS: usize = 2;
 
 /// Returns the repository that a request is about, and the request without it: the one that the
 /// person's words begin with, the one that a model's wording of them begins with where the person
-/// names it anywhere but in a quotation, or the default one.
+/// names it anywhere but in a quotation, and not as one of another forge, or the default one.
 ///
 /// A model that chose it freely could be told by anybody to show a conversation what only some of
 /// its people may see.
@@ -21,10 +21,28 @@ pub(super) fn repository<'a>(desk: &Desk, own: &str, request: &'a str) -> (Optio
     let (by_person, _) = at_the_beginning(desk, own);
     let said = text::own_text(own);
     let said = names(&said);
-    let is_named = |repository: &&str| said.iter().any(|name| name.eq_ignore_ascii_case(path_of(repository)));
-    let named = by_person.or(by_model.filter(is_named)).map(str::to_owned);
+    let is_meant = |repository: &&str| {
+        let (host, path) = repository.split_once(':').unwrap_or_default();
+        let (own, others) = desk.service.names_of_forges(host);
+        is_named(path, &own, &others, &said)
+    };
+    let named = by_person.or(by_model.filter(is_meant)).map(str::to_owned);
     let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
     (repository, rest)
+}
+
+/// Tells whether people name the repository at `path` of a forge, by the names in what they `said`:
+/// with a name of its forge, or by the path alone. Where they name the repository of that path on
+/// one of the `others`, they do not mean this one.
+fn is_named(path: &str, own: &[String], others: &[String], said: &[String]) -> bool {
+    let path = path.to_ascii_lowercase();
+    let below = format!("/{path}");
+    let is_on = |name: &String, forge: &String| {
+        let rest = name.strip_prefix(forge.to_ascii_lowercase().as_str());
+        rest.is_some_and(|rest| rest.starts_with('/') && rest.ends_with(&below))
+    };
+    let is_on_one = |forges: &[String]| said.iter().any(|name| forges.iter().any(|forge| is_on(name, forge)));
+    is_on_one(own) || (said.contains(&path) && !is_on_one(others))
 }
 
 /// Returns the repository that a request begins with, if it does, and the rest.
@@ -123,6 +141,35 @@ mod tests {
         assert_eq!(without_commands("/chat large words", &models), "large words");
         assert_eq!(without_commands("large words", &models), "large words");
         assert_eq!(without_commands("/cloud", &models), "");
+    }
+
+    #[test]
+    fn the_repository_of_one_forge_is_not_the_one_of_the_same_path_on_another() {
+        let forges = |all: [&str; 2]| all.map(str::to_owned).to_vec();
+        let (github, gitlab) = (forges(["github", "github.com"]), forges(["gitlab", "git.example"]));
+        let of = |said: &str| {
+            let said = names(said);
+            (
+                is_named("Acme/open", &github, &gitlab, &said),
+                is_named("Acme/open", &gitlab, &github, &said),
+            )
+        };
+        for said in [
+            "and in acme/open?",
+            "see (Acme/Open), please",
+            "github:acme/open as gitlab:acme/open",
+        ] {
+            assert_eq!(of(said), (true, true), "{said}");
+        }
+        for said in ["and in github:acme/open?", "see https://github.com/acme/open/issues/3"] {
+            assert_eq!(of(said), (true, false), "{said}");
+        }
+        for said in ["and in gitlab:acme/open?", "see https://git.example:8443/acme/open.git"] {
+            assert_eq!(of(said), (false, true), "{said}");
+        }
+        for said in ["", "acme/opens", "github:acme", "gitlab"] {
+            assert_eq!(of(said), (false, false), "{said}");
+        }
     }
 
     #[test]
