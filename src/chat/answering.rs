@@ -8,6 +8,7 @@ use super::sayings::Draft;
 use super::session::Session;
 use crate::journal::fact::Fact;
 use crate::messenger::place::{Body, Incoming};
+use crate::routing::command;
 use crate::routing::text::is_japanese;
 use crate::store::{ChatMessage, StoreError};
 
@@ -60,17 +61,33 @@ pub(super) async fn give_up(desk: &Desk, message: ChatMessage) -> Result<(), Sto
     Ok(())
 }
 
-/// Ends a message with the words that it could not be answered.
+/// Ends a message with the words that it could not be answered. A `/local` in it counts all the
+/// same: its sender takes it for said, and what follows would go elsewhere.
 async fn finish_unanswered(desk: &Desk, message: &ChatMessage) -> Result<(), StoreError> {
     let Ok(incoming) = serde_json::from_value::<Incoming>(message.document.clone()) else {
         return desk.store().finish_chat_message(message, None, &[]).await;
     };
-    let session = desk.session(&incoming.place).await?;
-    let said = Phrase::Broken.in_words(session.is_japanese);
+    let mut session = desk.session(&incoming.place).await?;
+    let mut said = Phrase::Broken.in_words(session.is_japanese);
+    let document = keeps_near(&incoming, &mut session).then(|| serde_json::to_value(&session).unwrap_or_default());
+    if document.is_some() {
+        said = format!("{}\n\n{said}", Phrase::NearOnly.in_words(session.is_japanese));
+    }
     let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
     desk.store()
-        .finish_chat_message(message, None, &draft.says(&said).finished())
+        .finish_chat_message(message, document.as_ref(), &draft.says(&said).finished())
         .await
+}
+
+/// Takes up a `/local` of a message that is given up; returns whether there is one. A `/cloud` is
+/// not taken up: the conversation stays near until it was answered.
+fn keeps_near(incoming: &Incoming, session: &mut Session) -> bool {
+    let is_near = match &incoming.body {
+        Body::Text { text } => command::nearness(text) == Some(true),
+        Body::Press { .. } => false,
+    };
+    session.near_only |= is_near;
+    is_near
 }
 
 /// Carries out what is an answer to a question of a run; returns what the person is told.
@@ -86,4 +103,40 @@ async fn answer_to_question(desk: &Desk, incoming: &Incoming, session: &Session)
         },
     };
     approving::carry_out(desk, incoming, &answer, session.is_japanese).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messenger::place::{Messenger, Place};
+
+    #[test]
+    fn a_message_that_is_given_up_leaves_its_conversation_as_near_as_it_wanted() {
+        let incoming = |text: &str| Incoming {
+            id: "m".to_owned(),
+            place: Place {
+                messenger: Messenger::Slack,
+                channel: "C1".to_owned(),
+                thread: None,
+            },
+            user: "U1".to_owned(),
+            is_addressed: true,
+            body: Body::Text { text: text.to_owned() },
+            attached: Vec::new(),
+            reply_token: None,
+        };
+        let mut session = Session::default();
+        for text in ["what is it", "/cloud", "> /local"] {
+            assert!(!keeps_near(&incoming(text), &mut session), "{text}");
+            assert!(!session.near_only, "{text}");
+        }
+        for text in ["/local", "/chat what is it\n/local"] {
+            let mut session = Session::default();
+            assert!(keeps_near(&incoming(text), &mut session), "{text}");
+            assert!(session.near_only, "{text}");
+            // What is near is not opened by a message that nobody has answered.
+            assert!(!keeps_near(&incoming("/cloud"), &mut session), "{text}");
+            assert!(session.near_only, "{text}");
+        }
+    }
 }
