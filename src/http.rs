@@ -1,6 +1,7 @@
 //! The common part of the clients of forges and models: the HTTP client, the limit on answers,
 //! `Retry-After`, and repeated requests.
 
+pub mod remedy; // why something failed, and what helps
 pub mod proxy; // the proxy on the way to a server
 
 use std::collections::HashMap;

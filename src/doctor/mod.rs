@@ -346,11 +346,16 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
             hint,
         ),
         LlmError::RateLimited { .. } => Finding::doubtful(subject, error, "nothing to do: runs wait until then"),
+        LlmError::Unreachable { address, reason } => Finding::bad(
+            subject,
+            format!("the model at {address} cannot be reached: {}", reason.what),
+            reason.remedy.as_deref().unwrap_or(usual),
+        ),
+        // The words of a server, whatever stands in them.
+        LlmError::ToolsUnsupported(_) => Finding::bad(subject, error, usual),
         LlmError::NotLocal { .. }
-        | LlmError::Unreachable { .. }
         | LlmError::TooLong { .. }
         | LlmError::SmallWindow { .. }
-        | LlmError::ToolsUnsupported(_)
         | LlmError::TimedOut { .. }
         | LlmError::Cancelled => told_apart(subject, error, usual),
     }
@@ -363,5 +368,34 @@ fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> F
     match error.split_once("; ") {
         Some((what, remedy)) => Finding::bad(subject, what, remedy),
         None => Finding::bad(subject, error, usual),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::remedy::Reason;
+
+    #[test]
+    fn what_a_server_says_is_taken_for_no_remedy() {
+        let unreachable = |reason| LlmError::Unreachable {
+            address: "http://model.test".to_owned(),
+            reason,
+        };
+        let told = |error: &LlmError| match no_model("model", error).verdict {
+            Verdict::Bad { detail, remedy } => (detail, remedy),
+            verdict => panic!("{verdict:?}"),
+        };
+        let usual = "start the model's server, or fix the section llm of the configuration";
+        let said = "it answered 500: it is down; blame it (tried four times)";
+        let (detail, remedy) = told(&unreachable(said.to_owned().into()));
+        let of_server = format!("the model at http://model.test cannot be reached: {said}");
+        assert_eq!((detail, remedy.as_str()), (of_server, usual));
+        let (detail, remedy) = told(&LlmError::ToolsUnsupported("no; never".to_owned()));
+        assert!(detail.ends_with("no; never"), "{detail}");
+        assert_eq!(remedy, usual);
+        let (detail, remedy) = told(&unreachable(Reason::with("refused; twice", "start its server")));
+        assert!(detail.ends_with(": refused; twice"), "{detail}");
+        assert_eq!(remedy, "start its server");
     }
 }

@@ -11,6 +11,8 @@ use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
+use super::remedy::Reason;
+
 /// The proxies of the environment, found as the HTTP client finds them.
 static OF_THE_ENVIRONMENT: LazyLock<Matcher> = LazyLock::new(Matcher::from_system);
 
@@ -57,13 +59,20 @@ impl Proxy {
         )
     }
 
-    /// Returns the reason of a failure with the proxy in it. A remedy that stands in it after a
-    /// semicolon is kept; otherwise the proxy's follows.
+    /// Returns the reason of a failure with the proxy in it. A remedy that it has is kept;
+    /// otherwise the proxy's follows.
+    pub fn in_reason(&self, reason: Reason) -> Reason {
+        let Reason { what, remedy } = reason;
+        Reason::with(
+            format!("{what}, asked through {self}"),
+            remedy.unwrap_or_else(|| self.remedy()),
+        )
+    }
+
+    /// Does the same with a text of this program or of its HTTP client, in which a remedy follows a
+    /// semicolon.
     pub fn told(&self, reason: &str) -> String {
-        match reason.split_once("; ") {
-            Some((what, remedy)) => format!("{what}, asked through {self}; {remedy}"),
-            None => format!("{reason}, asked through {self}; {}", self.remedy()),
-        }
+        self.in_reason(Reason::of_own_words(reason)).to_string()
     }
 }
 
@@ -105,6 +114,14 @@ mod tests {
         }
         insta::assert_snapshot!(told("https://lab.example/a b", "it is gone").unwrap(), @"it is gone, asked through the proxy proxy.example:3128 of HTTPS_PROXY or ALL_PROXY; look at that proxy, or name lab.example in NO_PROXY if it is in your own network");
         insta::assert_snapshot!(told("http://[fd00::1]:11434/v1", "it is gone").unwrap(), @"it is gone, asked through the proxy 10.0.0.2:8080 of HTTP_PROXY or ALL_PROXY; look at that proxy, or name fd00::1 in NO_PROXY if it is in your own network");
+        let server = "https://lab.example".parse().unwrap();
+        let proxy = Proxy::among(&proxies, &server).unwrap();
+        let of_server = proxy.in_reason("it said: no; never".to_owned().into());
+        assert_eq!(
+            of_server.what,
+            "it said: no; never, asked through the proxy proxy.example:3128 of HTTPS_PROXY or ALL_PROXY"
+        );
+        assert_eq!(of_server.remedy, Some(proxy.remedy()));
         insta::assert_snapshot!(told("https://lab.example", "it is not trusted; name it in ca_file").unwrap(), @"it is not trusted, asked through the proxy proxy.example:3128 of HTTPS_PROXY or ALL_PROXY; name it in ca_file");
     }
 }

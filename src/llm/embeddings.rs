@@ -55,7 +55,7 @@ async fn embedded(connection: &Connection, texts: &[Clean]) -> Result<Vec<Vec<f3
     let answer = connection.transport.ask_patiently(info, &url, &body).await?;
     read(answer, texts.len()).map_err(|reason| LlmError::Unreachable {
         address: info.address.clone(),
-        reason,
+        reason: reason.into(),
     })
 }
 

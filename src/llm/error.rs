@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::http::remedy::Reason;
+
 /// The remedy where a model, or a filter of its provider, refuses a task.
 pub(super) const REFUSAL_HINT: &str = "word the task otherwise, or choose another model";
 
@@ -43,7 +45,7 @@ pub enum LlmError {
     RateLimited { until: DateTime<Utc> },
     /// The call may be repeated later: there was no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
-    Unreachable { address: String, reason: String },
+    Unreachable { address: String, reason: Reason },
     /// The caller: the reply took longer than the caller lets it take.
     #[error("the model at {address} did not reply within {seconds} s")]
     TimedOut { address: String, seconds: u64 },

@@ -46,14 +46,14 @@ async fn a_server_that_keeps_failing_is_unreachable_and_the_conversation_unharme
     model
         .fails(503, 2)
         .sends("<html>")
-        .sends(r#"{"error":{"message":"upstream is down"}}"#)
+        .sends(r#"{"error":{"message":"upstream is down; blame it"}}"#)
         .done("Greeted.");
     let mut chat = chat(&llm(&model, ProviderName::Openai), true);
     let error = chat.get_response().await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
-            "the model at {} cannot be reached: it answered 500 Internal Server Error: upstream is down (tried four times)",
+            "the model at {} cannot be reached: it answered 500 Internal Server Error: upstream is down; blame it (tried four times)",
             model.openai_address()
         )
     );

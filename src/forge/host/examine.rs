@@ -201,8 +201,8 @@ fn bad<P: Platform>(what: &str, failure: &Failure) -> Verdict {
         Failure::Answered { .. } => P::remedy(Right::ReadIssues, what),
         Failure::Limited { .. } => "wait until then".to_owned(),
         // Some reasons say what to do themselves.
-        Failure::Down { reason } => match reason.split_once("; ") {
-            Some((what, remedy)) => return Verdict::bad(what, remedy),
+        Failure::Down { reason } => match &reason.remedy {
+            Some(remedy) => return Verdict::bad(&reason.what, remedy),
             None => format!("check {}.api_url and the network", words.section),
         },
         Failure::Unreadable { .. } => check_address::<P>(),

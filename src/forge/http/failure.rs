@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 
 use crate::forge::ForgeError;
+use crate::http::remedy::Reason;
 
 /// The failure of a request.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +23,7 @@ pub enum Failure {
     Limited { until: DateTime<Utc> },
     /// There was no answer, or a 5xx. A write may have been carried out or not.
     #[error("{reason}")]
-    Down { reason: String },
+    Down { reason: Reason },
     /// An answer that this program does not understand.
     #[error("{reason}")]
     Unreadable { reason: String },
@@ -97,7 +98,10 @@ impl Attempt<'_> {
                 },
             },
             Failure::Limited { until } => ForgeError::RateLimited { what, until },
-            Failure::Down { reason } => ForgeError::Unavailable { what, reason },
+            Failure::Down { reason } => ForgeError::Unavailable {
+                what,
+                reason: reason.to_string(),
+            },
             Failure::Unreadable { reason } => ForgeError::Unexpected { what, reason },
             Failure::Unprepared { status, remedy } => ForgeError::Refused {
                 platform: self.platform.to_owned(),

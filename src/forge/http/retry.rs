@@ -16,6 +16,7 @@ use url::Url;
 use crate::certificates;
 use crate::forge::http::failure::{Failure, PAGE, one_line};
 use crate::http::proxy::Proxy;
+use crate::http::remedy::Reason;
 use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, reason, retry, retry_after};
 
 /// Time for one attempt, from the first byte sent to the last one received.
@@ -97,19 +98,23 @@ pub(crate) fn no_answer(error: &reqwest::Error) -> Failure {
         format!("the connection to {host} broke off: {why}")
     };
     match error.url() {
-        Some(address) => down(address, reason),
-        None => Failure::Down { reason },
+        Some(address) => down(address, &reason),
+        None => Failure::Down {
+            reason: Reason::of_own_words(&reason),
+        },
     }
 }
 
 /// Returns the failure of a request to `address` that was not answered, with the proxy in the
 /// reason that it went through.
-pub(crate) fn down(address: &Url, reason: String) -> Failure {
-    let reason = match Proxy::on_the_way(address) {
-        Some(proxy) => proxy.told(&reason),
-        None => reason,
-    };
-    Failure::Down { reason }
+pub(crate) fn down(address: &Url, reason: &str) -> Failure {
+    let reason = Reason::of_own_words(reason);
+    Failure::Down {
+        reason: match Proxy::on_the_way(address) {
+            Some(proxy) => proxy.in_reason(reason),
+            None => reason,
+        },
+    }
 }
 
 /// Whether a request may be sent again if nobody knows whether it was carried out.
@@ -202,7 +207,7 @@ where
     .await;
     outcome.map_err(|failure| match failure {
         early if is_early(&early) => Failure::Down {
-            reason: format!("the branch was pushed, and the forge does not see it yet ({early})"),
+            reason: format!("the branch was pushed, and the forge does not see it yet ({early})").into(),
         },
         failure => failure,
     })
@@ -218,7 +223,13 @@ fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
     }
     if answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT {
         let said = one_line(&String::from_utf8_lossy(&answer.body));
-        let reason = format!("the answer was {} {said}", answer.status).trim_end().to_owned();
+        let text = format!("the answer was {} {said}", answer.status).trim_end().to_owned();
+        // In the place of a page stand words of this program.
+        let reason = if said.starts_with(PAGE) {
+            Reason::of_own_words(&text)
+        } else {
+            text.into()
+        };
         return Err((Failure::Down { reason }, wait.unwrap_or_default()));
     }
     Ok(answer)
@@ -322,8 +333,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_error_is_tried_three_times_again() {
-        let (outcome, attempts, _) = play(Repeat::Always, vec![answer(502, &[], "x"); 9]).await;
-        assert!(matches!(outcome, Err(Failure::Down { reason }) if reason == "the answer was 502 Bad Gateway x"));
+        let (outcome, attempts, _) = play(Repeat::Always, vec![answer(502, &[], "x; y"); 9]).await;
+        let said = Reason::from("the answer was 502 Bad Gateway x; y".to_owned());
+        assert!(matches!(outcome, Err(Failure::Down { reason }) if reason == said));
         assert_eq!(attempts, 4);
     }
 
@@ -386,7 +398,7 @@ mod tests {
             || async {
                 made.set(made.get() + 1);
                 Err(Failure::Down {
-                    reason: "cut".to_owned(),
+                    reason: "cut".to_owned().into(),
                 })
             },
         )
@@ -429,7 +441,7 @@ mod tests {
                 made.set(made.get() + 1);
                 if made.get() < 3 {
                     return Err(Failure::Down {
-                        reason: "cut".to_owned(),
+                        reason: "cut".to_owned().into(),
                     });
                 }
                 Ok("made")

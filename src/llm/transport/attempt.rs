@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::Utc;
 
 use crate::http::AttemptError;
+use crate::http::remedy::Reason;
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{PrivateNetworkResolver, PublicAddress};
 use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
@@ -20,9 +21,9 @@ pub(super) enum AttemptFailure {
     NotLocal(LlmError),
     Answered(ErrorResponse),
     /// The connection failed, or what came cannot be used.
-    Broken(String),
+    Broken(Reason),
     /// A reply broke off after its first event had come.
-    CutOff(String),
+    CutOff(Reason),
     TooSlow(Duration),
     /// A stream that had begun stopped.
     Silent(Duration),
@@ -32,7 +33,7 @@ pub(super) enum AttemptFailure {
 
 impl From<String> for AttemptFailure {
     fn from(reason: String) -> Self {
-        Self::Broken(reason)
+        Self::Broken(reason.into())
     }
 }
 
@@ -45,12 +46,12 @@ impl AttemptFailure {
         }
     }
 
-    /// Returns the failure with what helps where nobody answers, unless its reason says already
-    /// what does.
+    /// Returns the failure with what helps where nobody answers, unless it is known already what
+    /// does.
     pub(super) fn of_connecting(self, is_connect: bool, info: &ServerInfo) -> Self {
         match self {
-            Self::Broken(reason) if is_connect && !reason.contains("; ") => {
-                Self::Broken(format!("{reason}; {}", info.start_hint))
+            Self::Broken(Reason { what, remedy: None }) if is_connect => {
+                Self::Broken(Reason::with(what, info.start_hint.as_str()))
             }
             failure => failure,
         }
@@ -69,7 +70,7 @@ pub(super) fn after(
         AttemptFailure::Answered(response) => response.next_step(info, summary, Utc::now()),
         AttemptFailure::NotLocal(error) => NextStep::Final(error),
         AttemptFailure::CutOff(reason) if was_cut_off.swap(true, Relaxed) => {
-            NextStep::Final(cut_off_again(info, &reason))
+            NextStep::Final(cut_off_again(info, &reason.what))
         }
         AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) => NextStep::Again {
             after: Duration::ZERO,
@@ -77,20 +78,23 @@ pub(super) fn after(
         },
         AttemptFailure::TooSlow(limit) => NextStep::Final(unreachable(
             info,
-            format!("no reply within {} s; raise llm.timeout_seconds", limit.as_secs()),
+            Reason::with(
+                format!("no reply within {} s", limit.as_secs()),
+                "raise llm.timeout_seconds",
+            ),
         )),
         AttemptFailure::Silent(limit) => NextStep::Final(unreachable(
             info,
-            format!(
-                "in the middle of a reply it said nothing for {} s; raise llm.timeout_seconds",
-                limit.as_secs()
+            Reason::with(
+                format!("in the middle of a reply it said nothing for {} s", limit.as_secs()),
+                "raise llm.timeout_seconds",
             ),
         )),
         AttemptFailure::Endless(limit) => NextStep::Final(unreachable(
             info,
-            format!(
-                "a reply took longer than {} s; raise llm.reply_seconds",
-                limit.as_secs()
+            Reason::with(
+                format!("a reply took longer than {} s", limit.as_secs()),
+                "raise llm.reply_seconds",
             ),
         )),
     };
@@ -103,19 +107,16 @@ pub(super) fn after(
             wait: after,
         },
         NextStep::Again { after, reason } => AttemptError::Transient {
-            error: unreachable(info, tried_four_times(&reason)),
+            error: unreachable(info, tried_four_times(reason)),
             wait: after,
         },
     }
 }
 
-/// Returns the reason for which four attempts failed. Their number stands before the remedy, if
-/// there is one after a semicolon.
-fn tried_four_times(reason: &str) -> String {
-    match reason.split_once("; ") {
-        Some((what, remedy)) => format!("{what} (tried four times); {remedy}"),
-        None => format!("{reason} (tried four times)"),
-    }
+/// Returns the reason for which four attempts failed.
+fn tried_four_times(reason: Reason) -> Reason {
+    let what = format!("{} (tried four times)", reason.what);
+    Reason { what, ..reason }
 }
 
 pub(super) fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, found: &PublicAddress) -> LlmError {
@@ -129,19 +130,21 @@ pub(super) fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, fou
 /// Returns the error for a call to which two replies broke off: a third one would most likely be
 /// made and paid in vain, too.
 fn cut_off_again(info: &ServerInfo, reason: &str) -> LlmError {
-    let reason = format!(
+    let what = format!(
         "a reply broke off after it had begun, and so did the one that was asked for in its place ({reason}): something between, \
-         such as a proxy or gateway with a limit on how long a whole response may take, seems to cut replies off; the reply is \
-         not asked for again at once, since it would be made and paid again. Raise that limit, or set in {} an address that \
-         leads past it",
+         such as a proxy or gateway with a limit on how long a whole response may take, seems to cut replies off"
+    );
+    let remedy = format!(
+        "the reply is not asked for again at once, since it would be made and paid again. Raise that limit, or set in {} an \
+         address that leads past it",
         info.section
     );
-    unreachable(info, reason)
+    unreachable(info, Reason::with(what, remedy))
 }
 
-pub(super) fn unreachable(info: &ServerInfo, reason: String) -> LlmError {
+pub(super) fn unreachable(info: &ServerInfo, reason: impl Into<Reason>) -> LlmError {
     LlmError::Unreachable {
         address: info.address.clone(),
-        reason,
+        reason: reason.into(),
     }
 }

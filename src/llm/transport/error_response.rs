@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::http::LONGEST_WAIT;
 use crate::http::proxy::Proxy;
+use crate::http::remedy::Reason;
 use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::server_info::ServerInfo;
 use crate::llm::transport::{overflow, tool_support};
@@ -42,7 +43,7 @@ pub(crate) enum NextStep {
     /// Try again, not before this time has passed.
     Again {
         after: Duration,
-        reason: String,
+        reason: Reason,
     },
     /// Try again, and if that is all, the rate limit is the reason.
     Slower {
@@ -101,11 +102,11 @@ impl ErrorResponse {
                 reason: self.of_a_slow_reply(info),
             }),
             409 | 425 | 500..=599 => {
-                let reason = format!("it answered {}: {message}", self.status);
+                let reason = Reason::from(format!("it answered {}: {message}", self.status));
                 NextStep::Again {
                     after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
                     reason: match &self.proxy {
-                        Some(proxy) => proxy.told(&reason),
+                        Some(proxy) => proxy.in_reason(reason),
                         None => reason,
                     },
                 }
@@ -115,16 +116,21 @@ impl ErrorResponse {
     }
 
     /// Returns the reason of a failure for which a proxy answered that it does not wait any longer.
-    fn of_a_slow_reply(&self, info: &ServerInfo) -> String {
+    fn of_a_slow_reply(&self, info: &ServerInfo) -> Reason {
         let asked = match &self.proxy {
             Some(proxy) => format!(". It was asked through {proxy}: {}", proxy.remedy()),
             None => String::new(),
         };
-        format!(
-            "a proxy in front of it answered {} because the reply took longer than the proxy waits; the reply is not asked \
-             for again at once, since it would be made and paid again. Raise the proxy's time-out, or let replies be \
-             streamed ({}.stream){asked}",
-            self.status, info.section
+        Reason::with(
+            format!(
+                "a proxy in front of it answered {} because the reply took longer than the proxy waits",
+                self.status
+            ),
+            format!(
+                "the reply is not asked for again at once, since it would be made and paid again. Raise the proxy's time-out, \
+                 or let replies be streamed ({}.stream){asked}",
+                info.section
+            ),
         )
     }
 

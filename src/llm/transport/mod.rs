@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Trust;
 use crate::http::proxy::Proxy;
+use crate::http::remedy::Reason;
 use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry, retry_after};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
@@ -230,7 +231,7 @@ impl Transport {
         if let Some(response) = self.error_in(&received.answer) {
             return Err(AttemptFailure::Answered(response));
         }
-        request.read(received).map_err(AttemptFailure::Broken)
+        request.read(received).map_err(AttemptFailure::from)
     }
 
     /// Asks the server something about itself, without retries, since the caller wants to know the
@@ -287,8 +288,7 @@ impl Transport {
     ) -> Result<Value, AttemptFailure> {
         let mut response = self.send(info, client, request, limit).await?;
         let body = self.body(info, &mut response, limit).await?;
-        serde_json::from_slice(&body)
-            .map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))
+        serde_json::from_slice(&body).map_err(|error| AttemptFailure::from(format!("the answer is not JSON: {error}")))
     }
 
     /// Sends a request, and returns the answer as soon as its head is there. All of the answer has
@@ -324,7 +324,7 @@ impl Transport {
         let retry_after = retry_after(response.headers(), Utc::now());
         let body = read_body(response, MAX_BODY_BYTES).await;
         let body = body.map_err(|error| match error {
-            BodyError::TooLong => AttemptFailure::Broken(format!("the answer has more than {MAX_BODY_BYTES} bytes")),
+            BodyError::TooLong => AttemptFailure::from(format!("the answer has more than {MAX_BODY_BYTES} bytes")),
             BodyError::Broken(error) => self.failure(info, &error, limit),
         })?;
         if status.is_success() {
@@ -346,10 +346,10 @@ impl Transport {
         if error.is_timeout() && !error.is_connect() {
             return AttemptFailure::TooSlow(limit);
         }
-        let why = reason(error);
+        let why = Reason::of_own_words(&reason(error));
         AttemptFailure::Broken(match &self.proxy {
             // An answer that breaks off has begun, so the server was reached.
-            Some(proxy) if !error.is_body() && !error.is_decode() => proxy.told(&why),
+            Some(proxy) if !error.is_body() && !error.is_decode() => proxy.in_reason(why),
             Some(_) | None => why,
         })
     }

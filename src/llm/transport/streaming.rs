@@ -57,7 +57,7 @@ impl Transport {
             };
             bytes += piece.as_ref().map_or(0, Bytes::len);
             if bytes > MAX_BODY_BYTES {
-                return Err(AttemptFailure::Broken(format!(
+                return Err(AttemptFailure::from(format!(
                     "the answer has more than {MAX_BODY_BYTES} bytes"
                 )));
             }
@@ -73,7 +73,7 @@ impl Transport {
                 let has_come = streamed.has_come;
                 taken.map_err(|failure: AttemptFailure| failure.midway(has_come))?;
                 let answer = streamed.whole();
-                let answer = answer.map_err(|reason| AttemptFailure::Broken(reason).midway(has_come))?;
+                let answer = answer.map_err(|reason| AttemptFailure::from(reason).midway(has_come))?;
                 return Ok(answer.into());
             }
             taken?;
@@ -99,8 +99,8 @@ impl Transport {
         let mut values = if request.framing() == Framing::ServerSentEvents && !body.trim_ascii_start().starts_with(b"{")
         {
             let mut stream = EventStream::new(Framing::ServerSentEvents);
-            let mut events = stream.push(&body).map_err(AttemptFailure::Broken)?;
-            events.extend(stream.finish().map_err(AttemptFailure::Broken)?);
+            let mut events = stream.push(&body).map_err(AttemptFailure::from)?;
+            events.extend(stream.finish().map_err(AttemptFailure::from)?);
             let json = events.into_iter().filter_map(|event| match event {
                 StreamEvent::Json(event) => Some(event),
                 StreamEvent::Done => None,
@@ -108,10 +108,10 @@ impl Transport {
             json.collect()
         } else {
             let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&body).into_iter().collect();
-            values.map_err(|error| AttemptFailure::Broken(format!("the answer is not JSON: {error}")))?
+            values.map_err(|error| AttemptFailure::from(format!("the answer is not JSON: {error}")))?
         };
         if values.is_empty() {
-            return Err(AttemptFailure::Broken("the answer is not JSON".to_owned()));
+            return Err(AttemptFailure::from("the answer is not JSON".to_owned()));
         }
         if values.len() == 1 {
             return Ok(values.remove(0));
@@ -122,11 +122,11 @@ impl Transport {
             if let Some(response) = self.error_in(&value) {
                 return Err(AttemptFailure::Answered(response));
             }
-            is_finished |= request.add(&mut answer, value).map_err(AttemptFailure::Broken)?;
+            is_finished |= request.add(&mut answer, value).map_err(AttemptFailure::from)?;
         }
         is_finished
             .then_some(answer)
-            .ok_or_else(|| AttemptFailure::CutOff("the reply broke off in the middle".to_owned()))
+            .ok_or_else(|| AttemptFailure::CutOff("the reply broke off in the middle".to_owned().into()))
     }
 
     /// Returns the error that an event of a stream, or a whole answer, reports inside of a success,

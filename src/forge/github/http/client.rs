@@ -373,7 +373,7 @@ impl Client {
             let body = Limited::new(body, LONGEST_ANSWER).collect().await.map_err(|error| {
                 match error.downcast_ref::<LengthLimitError>() {
                     Some(_) => Failure::unreadable("it is too long"),
-                    None => down(&self.home, format!("the answer broke off: {}", causes(error.as_ref()))),
+                    None => down(&self.home, &format!("the answer broke off: {}", causes(error.as_ref()))),
                 }
             })?;
             let answer = Answer::whole(head, body.to_bytes()).naming_proxy(&self.home);
@@ -388,7 +388,7 @@ async fn within<T, F>(limit: Duration, home: &Url, exchange: F) -> Result<T, Fai
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let late = || down(home, format!("no complete answer within {} seconds", limit.as_secs()));
+    let late = || down(home, &format!("no complete answer within {} seconds", limit.as_secs()));
     tokio::time::timeout(limit, exchange)
         .await
         .unwrap_or_else(|_| Err(late()))

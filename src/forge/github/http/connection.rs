@@ -76,7 +76,9 @@ pub(crate) fn no_answer(error: &octocrab::Error) -> Failure {
         return retry::no_answer(cause);
     }
     match error {
-        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down { reason: causes(error) },
+        octocrab::Error::Service { .. } | octocrab::Error::Hyper { .. } => Failure::Down {
+            reason: causes(error).into(),
+        },
         octocrab::Error::JWT { .. } => Failure::Unprepared {
             status: StatusCode::UNAUTHORIZED,
             remedy: "the key in github.app.private_key_file cannot sign; download a new private key of the App"

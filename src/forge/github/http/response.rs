@@ -120,7 +120,7 @@ pub(crate) fn whole(path: &str, answer: Answer) -> Result<Answer, Failure> {
     let errors = told.map(|told| told.errors).unwrap_or_default();
     match errors.iter().find(|error| passes(error)) {
         Some(error) => Err(Failure::Down {
-            reason: format!("GraphQL says: {}", one_line(&error.message)),
+            reason: format!("GraphQL says: {}", one_line(&error.message)).into(),
         }),
         None => Ok(answer),
     }
