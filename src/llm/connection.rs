@@ -80,6 +80,10 @@ impl ReplyRequest for PromptRequest<'_> {
         body
     }
 
+    fn broken_off(&self, answer: &Value) -> Option<String> {
+        self.connection.provider.broken_off(answer)
+    }
+
     fn read(&self, received: Received) -> Result<Answer, String> {
         let answer = self.connection.provider.read(&received.answer)?;
         Ok(Answer {

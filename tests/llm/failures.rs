@@ -119,6 +119,37 @@ async fn a_reply_that_the_server_broke_off_is_not_taken_for_a_whole_one() {
 }
 
 #[tokio::test]
+async fn a_reply_that_the_server_broke_off_twice_is_not_asked_for_a_third_time() {
+    let message = json!({ "role": "assistant", "content": "The first ha" });
+    let error = json!({ "code": 502, "message": "Provider disconnected; sorry" });
+    let answer = json!({ "choices": [{ "index": 0, "message": message, "finish_reason": "error", "error": error }] });
+    for body in in_both_forms(&answer) {
+        let model = Model::start().await;
+        model.script().sends(&body).sends(&body);
+        let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+        let LlmError::Unreachable { reason, .. } = chat.get_response().await.unwrap_err() else {
+            panic!("it is no outage")
+        };
+        assert_eq!(
+            reason.what,
+            "it broke its reply off (error): Provider disconnected; sorry, and the reply that was asked for before broke off, too"
+        );
+        let remedy = reason.remedy.unwrap();
+        assert!(
+            remedy.contains("set another model in llm.openai") && !remedy.contains("proxy"),
+            "{remedy}"
+        );
+        assert_eq!(model.requests().len(), 2);
+        // Each call has a second attempt of its own, whoever breaks the first one off.
+        model.script().breaks_off().sends(&body);
+        let error = chat.get_response().await.unwrap_err().to_string();
+        assert!(error.contains("it broke its reply off (error)"), "{error}");
+        assert_eq!(model.requests().len(), 4);
+        model.finish();
+    }
+}
+
+#[tokio::test]
 async fn a_call_that_gemini_could_not_read_is_told_to_the_model() {
     for (reason, native) in [
         ("error", json!("MALFORMED_FUNCTION_CALL")),

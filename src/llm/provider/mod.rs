@@ -45,6 +45,10 @@ pub(crate) trait Provider: Send + Sync {
     }
     /// Returns the body of the request for `prompt`.
     fn body(&self, prompt: &Prompt<'_>) -> Value;
+    /// Returns why the server broke its reply off, if it says so in a whole answer.
+    fn broken_off(&self, _answer: &Value) -> Option<String> {
+        None
+    }
     /// Reads the server's answer; the error says what is missing.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
     /// Returns how the events of a streamed reply are told apart.

@@ -160,17 +160,23 @@ impl Provider for OpenAiServer {
         body
     }
 
+    fn broken_off(&self, answer: &Value) -> Option<String> {
+        let choice = &answer["choices"][0];
+        // Whoever could not read its calls is not asked the same again.
+        chunks::failure(choice).filter(|_| chunks::unread(choice).is_none())
+    }
+
     fn read(&self, answer: &Value) -> Result<Answer, String> {
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
             // Some routers report the failure of the server behind them inside a success.
             let said = error.get("message").unwrap_or(error);
             return Err(format!("it answered with an error inside a success: {said}"));
         }
-        let choice = &answer["choices"][0];
-        let unread = chunks::unread(choice);
-        if let Some(reason) = chunks::failure(choice).filter(|_| unread.is_none()) {
+        if let Some(reason) = self.broken_off(answer) {
             return Err(reason);
         }
+        let choice = &answer["choices"][0];
+        let unread = chunks::unread(choice);
         let message = choice.get("message").ok_or("the answer holds no choices[0].message")?;
         let refused = message["refusal"].as_str().filter(|words| !words.trim().is_empty());
         let said = chunks::text_of(&message["content"]);

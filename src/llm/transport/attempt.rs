@@ -24,6 +24,8 @@ pub(super) enum AttemptFailure {
     Broken(Reason),
     /// A reply broke off after its first event had come.
     CutOff(Reason),
+    /// The server says itself that it did not finish the reply.
+    GivenUp(String),
     TooSlow(Duration),
     /// A stream that had begun stopped.
     Silent(Duration),
@@ -59,7 +61,7 @@ impl AttemptFailure {
 }
 
 /// Decides whether a call that failed is made again, and when. `was_cut_off` keeps whether a reply
-/// to the call broke off before: the second one that does is the last.
+/// to the call broke off before, whoever broke it off: the second one that does is the last.
 pub(super) fn after(
     failure: AttemptFailure,
     info: &ServerInfo,
@@ -72,6 +74,13 @@ pub(super) fn after(
         AttemptFailure::CutOff(reason) if was_cut_off.swap(true, Relaxed) => {
             NextStep::Final(cut_off_again(info, &reason.what))
         }
+        AttemptFailure::GivenUp(reason) if was_cut_off.swap(true, Relaxed) => {
+            NextStep::Final(given_up_again(info, &reason))
+        }
+        AttemptFailure::GivenUp(reason) => NextStep::Again {
+            after: Duration::ZERO,
+            reason: reason.into(),
+        },
         AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) => NextStep::Again {
             after: Duration::ZERO,
             reason,
@@ -139,6 +148,18 @@ fn cut_off_again(info: &ServerInfo, reason: &str) -> LlmError {
          address that leads past it",
         info.section
     );
+    unreachable(info, Reason::with(what, remedy))
+}
+
+/// Returns the error for a call to which two replies broke off, the second of them by the server's
+/// own word: nothing between is to blame for that.
+fn given_up_again(info: &ServerInfo, reason: &str) -> LlmError {
+    let remedy = format!(
+        "the reply is not asked for again at once, since it would be made and paid again. Look at the server's log or at what \
+         its provider says of it, or set another model in {}",
+        info.section
+    );
+    let what = format!("{reason}, and the reply that was asked for before broke off, too");
     unreachable(info, Reason::with(what, remedy))
 }
 

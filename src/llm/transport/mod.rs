@@ -4,9 +4,10 @@
 //! A call to a model changes nothing on the server, so every transient failure may be tried again:
 //! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
 //! time is not asked for again, nor one that a gateway gave up waiting for: it would cost the same
-//! once more. For the same reason a reply that broke off after it had begun is asked for only once
-//! more: what cuts two of them off cuts the third as well. A reply whose calls the server could not
-//! read is none of these: it is handed on as one that cannot be read, so that the model is told.
+//! once more. For the same reason a reply that broke off after it had begun, or that the server
+//! says it did not finish, is asked for only once more: what ends two of them ends the third as
+//! well. A reply whose calls the server could not read is none of these: it is handed on as one
+//! that cannot be read, so that the model is told.
 
 pub(crate) mod server_info; // what is known of a server before anything is sent
 mod schema_order; // writes the fields of a schema in the order they are required in
@@ -79,6 +80,8 @@ pub(crate) trait ReplyRequest {
     type Reply;
 
     fn body(&self) -> Value;
+    /// Returns why the server broke the reply off, if it says so in an answer.
+    fn broken_off(&self, answer: &Value) -> Option<String>;
     fn read(&self, received: Received) -> Result<Self::Reply, String>;
     fn framing(&self) -> Framing;
     /// Returns the reply of which the server says only why it could not read its calls.
@@ -231,6 +234,9 @@ impl Transport {
         if let Some(response) = self.error_in(&received.answer) {
             return Err(AttemptFailure::Answered(response));
         }
+        if let Some(reason) = request.broken_off(&received.answer) {
+            return Err(AttemptFailure::GivenUp(reason));
+        }
         request.read(received).map_err(AttemptFailure::from)
     }
 
@@ -261,6 +267,7 @@ impl Transport {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
             Err(AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason)) => Err(unreachable(info, reason)),
+            Err(AttemptFailure::GivenUp(reason)) => Err(unreachable(info, reason)),
             Err(AttemptFailure::TooSlow(limit) | AttemptFailure::Silent(limit) | AttemptFailure::Endless(limit)) => {
                 Err(unreachable(
                     info,
