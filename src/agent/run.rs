@@ -17,7 +17,7 @@ use crate::agent::open_workspace::RunWorkspace;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::record::sections::{RequestRecord, StartedBy};
 use crate::agent::record::stop::Stop;
-use crate::agent::record::{Failure, FailureKind, Record};
+use crate::agent::record::{Failure, Record};
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::services::Services;
@@ -127,10 +127,7 @@ impl Run {
 
     /// Returns the failure of a run that was ended by a bug of this program.
     pub(crate) fn fault() -> Failure {
-        Failure {
-            kind: FailureKind::Task,
-            text: "a fault of this program broke the run off; its log says where, please report it".to_owned(),
-        }
+        Failure::of_task("a fault of this program broke the run off; its log says where, please report it")
     }
 }
 
@@ -160,10 +157,7 @@ fn unreadable(stored: &StoredRun, error: &Unreadable) -> Record {
             title: stored.title.clone(),
             ..RequestRecord::default()
         },
-        failure: Some(Failure {
-            kind: FailureKind::Task,
-            text: error.to_string(),
-        }),
+        failure: Some(Failure::of_task(error.to_string())),
         ..Record::default()
     }
 }

@@ -149,6 +149,14 @@ impl Chat {
         self.form = form.map(Arc::new);
     }
 
+    /// Tells whether the configuration could have the server hold the replies to a form, and does
+    /// not: they are JSON in text.
+    pub fn could_be_held(&self) -> bool {
+        let connection = &self.connection;
+        let is_held = connection.constrains_replies || !connection.provider.holds_to_forms();
+        self.form.is_some() && !self.native && !is_held
+    }
+
     /// Asks for replies that differ from earlier ones; `number` is another one for each beginning.
     pub fn ask_for_another(&mut self, number: usize) {
         self.variation = Some(number);

@@ -326,6 +326,25 @@ async fn a_reply_is_held_to_its_form_where_it_is_wanted_and_written_as_text() {
 }
 
 #[tokio::test]
+async fn a_form_is_missed_only_where_the_configuration_could_have_a_reply_held_to_it() {
+    let model = Model::start().await;
+    let could_be_held = |provider, constrained: bool, native: bool| {
+        let mut config = config(&model, provider);
+        config.constrained_replies = constrained;
+        let mut chat = chat(&model_of(&config).unwrap(), native);
+        assert!(!chat.could_be_held(), "there is no form");
+        chat.hold_to(Some(json!({ "type": "object" })));
+        chat.could_be_held()
+    };
+    assert!(could_be_held(ProviderName::Openai, false, false));
+    assert!(could_be_held(ProviderName::Ollama, false, false));
+    assert!(!could_be_held(ProviderName::Openai, true, false));
+    assert!(!could_be_held(ProviderName::Openai, false, true));
+    assert!(!could_be_held(ProviderName::Anthropic, false, false));
+    model.finish();
+}
+
+#[tokio::test]
 async fn ollama_is_told_how_much_to_think_in_a_word_or_whether_to() {
     for (effort, sent) in [("low", json!("low")), ("false", json!(false)), ("true", json!(true))] {
         let model = Model::start().await;

@@ -114,7 +114,7 @@ async fn a_run_after_a_failed_one_knows_why_it_failed() {
     Its plan:
     - greet
     - look at it
-    Why it failed: the model's replies could not be read, 5 re-asks included; the last error was: The reply holds no JSON object; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true)
+    Why it failed: the model's replies could not be read, 5 re-asks included; the last error was: The reply holds no JSON object
     It worked on the branch `coding-agent/1-greet-the-reader`
     It took 8 model turns and N tokens.
     </data-FENCE>

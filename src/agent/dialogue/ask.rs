@@ -88,11 +88,12 @@ async fn read_reply<T>(
             reason: unreadable.to_string(),
         });
         if attempt > re_asks {
-            return Err(Interruption::unreadable(format!(
-                "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}{}",
-                unreadable.what,
-                remedy(&reply, claim.state)
-            )));
+            let text = format!(
+                "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
+                unreadable.what
+            );
+            let remedy = remedy(&reply, claim.state, chat.could_be_held());
+            return Err(Interruption::unreadable(text, remedy));
         }
         let quoted = take_out_if_long(claim, chat, reply.cut);
         let question = format!("{quoted}Your reply could not be used: {unreadable}\nReply again.");
@@ -100,19 +101,23 @@ async fn read_reply<T>(
     }
 }
 
-/// Returns what the operator can do about replies that cannot be read.
-fn remedy(reply: &Reply, state: State) -> &'static str {
+/// Returns what the operator can do about replies that cannot be read. `could_be_held` tells
+/// whether the configuration could have the server hold them to their form.
+fn remedy(reply: &Reply, state: State, could_be_held: bool) -> String {
     // One that was ended because it repeats itself would only repeat itself for longer.
     if reply.cut && reply.is_only_thought() && reply.repetition.is_none() {
         return " (the model thinks until its replies are cut: raise its max_tokens or context_length, or lower its \
-                reasoning_effort)";
+                reasoning_effort)"
+            .to_owned();
+    }
+    let mut remedies = vec!["a larger model may do better"];
+    if could_be_held {
+        remedies.push("replies that are held to their form (llm.constrained_replies: true)");
     }
     if state == State::Planning {
-        "; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true), or \
-         work without a plan (planning.enabled: false)"
-    } else {
-        "; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true)"
+        remedies.push("work without a plan (planning.enabled: false)");
     }
+    format!("; {}", remedies.join(", or "))
 }
 
 /// Takes the last reply, which cannot be read, out of the conversation if it is long and was cut,
@@ -270,7 +275,7 @@ mod tests {
             ..Reply::default()
         };
         let room = "raise its max_tokens or context_length";
-        assert!(remedy(&cut, State::Working).contains(room));
+        assert!(remedy(&cut, State::Working, true).contains(room));
         let repetition = Repetition {
             piece: "Wait.\n".to_owned(),
             times: 200,
@@ -279,6 +284,20 @@ mod tests {
             repetition: Some(repetition),
             ..cut
         };
-        assert!(!remedy(&repeating, State::Working).contains(room));
+        assert!(!remedy(&repeating, State::Working, true).contains(room));
+    }
+
+    #[test]
+    fn a_setting_is_advised_only_where_it_would_change_something() {
+        let of = |state, could_be_held| remedy(&Reply::default(), state, could_be_held);
+        assert_eq!(of(State::Working, false), "; a larger model may do better");
+        assert_eq!(
+            of(State::Working, true),
+            "; a larger model may do better, or replies that are held to their form (llm.constrained_replies: true)"
+        );
+        assert_eq!(
+            of(State::Planning, false),
+            "; a larger model may do better, or work without a plan (planning.enabled: false)"
+        );
     }
 }

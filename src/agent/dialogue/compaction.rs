@@ -35,7 +35,7 @@ pub(crate) async fn compact_if_needed(claim: &mut Claim, chat: &mut Chat) -> Res
         Ok(reply) => reply,
         Err(Interruption::Failed(failure)) => {
             claim.note(Fact::Warned {
-                text: format!("the conversation was not summed up: {}", failure.text),
+                text: format!("the conversation was not summed up: {}", failure.in_words()),
             });
             return Ok(());
         }

@@ -52,7 +52,10 @@ pub(crate) async fn revise_plan(claim: &mut Claim, chat: &mut Chat, reason: &str
         Ok(new) => clean_plan(new, &claim.services.redactor),
         Err(Interruption::Failed(failure)) => {
             claim.note(Fact::Warned {
-                text: format!("the plan was to be revised, but the old one stays: {}", failure.text),
+                text: format!(
+                    "the plan was to be revised, but the old one stays: {}",
+                    failure.in_words()
+                ),
             });
             dialogue::tell(claim, chat, "No new plan came of it; the old one stays. Go on.");
             return Ok(());

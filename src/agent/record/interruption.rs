@@ -60,14 +60,17 @@ impl Interruption {
     pub fn refused_by_policy(text: impl Into<String>) -> Self {
         Self::Failed(Failure {
             kind: FailureKind::Policy,
-            text: text.into(),
+            ..Failure::of_task(text)
         })
     }
 
-    pub fn unreadable(text: impl Into<String>) -> Self {
+    /// Returns the failure of a run whose model's replies cannot be read, with what the operator
+    /// can do about that.
+    pub fn unreadable(text: impl Into<String>, remedy: String) -> Self {
         Self::Failed(Failure {
             kind: FailureKind::Unreadable,
             text: text.into(),
+            remedy,
         })
     }
 

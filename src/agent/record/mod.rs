@@ -256,8 +256,12 @@ pub enum CheckedIn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// A sentence for people: what is wrong and how to fix it.
+    /// What is wrong, and how whoever wrote the task can fix it.
     pub text: String,
+    /// How the operator can fix it, as it stands behind `text`. A later run on the same item is not
+    /// told of it, since its model can do nothing about the configuration.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
 }
 
 impl Failure {
@@ -266,7 +270,13 @@ impl Failure {
         Self {
             kind: FailureKind::Task,
             text: text.into(),
+            remedy: String::new(),
         }
+    }
+
+    /// Returns the sentence for people: what is wrong and how to fix it.
+    pub fn in_words(&self) -> String {
+        format!("{}{}", self.text, self.remedy)
     }
 }
 

@@ -346,7 +346,7 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
     let mut shown_before = None;
     if !is_decided {
         run.claim.note(Fact::Failed {
-            reason: failure.text.clone(),
+            reason: failure.in_words(),
         });
         let record = &run.claim.record;
         shown_before = record.delivered.pushed().filter(|_| !record.is_handed_over());

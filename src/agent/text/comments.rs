@@ -264,7 +264,7 @@ pub fn failed(
 ) -> Page {
     let mut page = Page::default();
     page.heading("❌ This could not be done");
-    page.said(&sentence(&failure.text));
+    page.said(&sentence(&failure.in_words()));
     handed_over(&mut page, record);
     work_so_far(&mut page, saved, &failure.text);
     reviews::reviews(&mut page, record, settings);

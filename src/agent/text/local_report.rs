@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{LocalTask, Record};
+use crate::agent::record::{Failure, LocalTask, Record};
 use crate::agent::services::Settings;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::reviews;
@@ -95,8 +95,8 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
         RunOutcome::Done { is_verified: true } => format!("{done}: {files} changed in {folder}:\n"),
         RunOutcome::Interrupted => format!("Stopped; {folder} is as it was.\n"),
         RunOutcome::Failed(_) => {
-            let reason = record.failure.as_ref().map_or("", |failure| failure.text.as_str());
-            format!("This could not be done: {}\n", comments::sentence(reason))
+            let reason = record.failure.as_ref().map(Failure::in_words).unwrap_or_default();
+            format!("This could not be done: {}\n", comments::sentence(&reason))
         }
         RunOutcome::Stopped
         | RunOutcome::Paused { .. }

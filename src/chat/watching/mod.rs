@@ -294,7 +294,7 @@ fn ending(desk: &Desk, run: &Run, record: &Record, watched: &Watched) -> String 
         lines.push(summary.chars().take(1_000).collect());
     }
     if let Some(failure) = &record.failure {
-        lines.push(cut(&failure.text));
+        lines.push(cut(&failure.in_words()));
     }
     let tokens = record.worked.usage.input + record.worked.usage.output;
     let cost = record.cost(desk.service.prices());

@@ -240,6 +240,10 @@ impl Provider for AnthropicServer {
         *chunks::field(answer, "stop_reason") = json!("max_tokens");
     }
 
+    fn holds_to_forms(&self) -> bool {
+        false
+    }
+
     async fn takes_native_calls(&self, _transport: &Transport) -> bool {
         true
     }

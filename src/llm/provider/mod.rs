@@ -49,6 +49,10 @@ pub(crate) trait Provider: Send + Sync {
     fn broken_off(&self, _answer: &Value) -> Option<String> {
         None
     }
+    /// Tells whether the server is asked to hold replies to the form of a prompt.
+    fn holds_to_forms(&self) -> bool {
+        true
+    }
     /// Reads the server's answer; the error says what is missing.
     fn read(&self, answer: &Value) -> Result<Answer, String>;
     /// Returns how the events of a streamed reply are told apart.

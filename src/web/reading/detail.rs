@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::runs::{RunSummary, Wait};
 use crate::agent::record::usage::ModelUsage;
-use crate::agent::record::{PausedBy, Record};
+use crate::agent::record::{Failure, PausedBy, Record};
 use crate::journal::fact::{Entry, Fact};
 use crate::review::rounds::{Opinion, ReviewLoop};
 use crate::review::score::Score;
@@ -175,7 +175,7 @@ fn of(service: &Service, run: &Run, record: &Record, newest_fact: u64) -> RunDet
             turns: config.max_llm_process_num,
         },
         summary: record.worked.summary.clone(),
-        failure: record.failure.as_ref().map(|failure| failure.text.clone()),
+        failure: record.failure.as_ref().map(Failure::in_words),
         change: record.delivered.change.as_ref().map(|change| change.url.clone()),
         newest_fact,
     }

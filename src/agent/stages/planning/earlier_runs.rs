@@ -142,8 +142,8 @@ fn story(run: &StoredRun) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::record::Failure;
     use crate::agent::record::sections::WorkRecord;
-    use crate::agent::record::{Failure, FailureKind};
     use chrono::TimeZone;
 
     fn run(state: State, record: &serde_json::Value) -> StoredRun {
@@ -180,8 +180,8 @@ mod tests {
     fn a_run_is_told_in_a_few_lines_and_one_that_cannot_be_read_is_no_obstacle() {
         let failed = Record {
             failure: Some(Failure {
-                kind: FailureKind::Task,
-                text: "the disk is full".to_owned(),
+                remedy: "; set more".to_owned(),
+                ..Failure::of_task("the disk is full")
             }),
             worked: WorkRecord {
                 turns: 2,
