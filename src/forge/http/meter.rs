@@ -1,9 +1,9 @@
 //! Counts of the requests to a forge, and of those that it still takes; and the pauses that it asks
-//! for, which hold for all requests of the process.
+//! for, which hold for all requests of the process that it has one limit for.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::Method;
 
@@ -15,7 +15,7 @@ const MOST_KINDS: usize = 16;
 /// The kind of a limit that the forge does not name.
 const ONLY: &str = "all";
 
-/// Counts the requests to a forge.
+/// Counts the requests to a forge that it has one limit for.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     sent: AtomicU64,
@@ -29,7 +29,8 @@ pub struct Traffic {
     /// HTTP requests that were sent, repeats included.
     pub requests: u64,
     /// Requests that the forge still takes until its limit is set anew, by their kind as it names
-    /// it (`core`, `search`, `graphql`), as its last answers said.
+    /// it (`core`, `search`, `graphql`), as its last answers said; of several installations of an
+    /// App, what the one has that has the fewest.
     pub left: BTreeMap<String, u64>,
 }
 
@@ -68,6 +69,38 @@ impl Meter {
             requests: self.sent.load(Ordering::Relaxed),
             left: self.left.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
+    }
+}
+
+/// The meters of a forge that has a limit for each installation of an App, and one for the App
+/// itself. With one meter for all, what one installation has used up would hold up the others.
+#[derive(Debug, Default)]
+pub(crate) struct Meters {
+    known: Mutex<BTreeMap<Option<u64>, Arc<Meter>>>,
+}
+
+impl Meters {
+    /// Returns the meter of an installation; without one, that of the App itself or of an account.
+    pub(crate) fn of(&self, installation: Option<u64>) -> Arc<Meter> {
+        Arc::clone(self.lock().entry(installation).or_default())
+    }
+
+    /// Returns all requests together, and of each kind the fewest that an installation has left.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let mut all = Traffic::default();
+        for meter in self.lock().values() {
+            let Traffic { requests, left } = meter.traffic();
+            all.requests += requests;
+            for (kind, left) in left {
+                let fewest = all.left.entry(kind).or_insert(left);
+                *fewest = left.min(*fewest);
+            }
+        }
+        all
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Option<u64>, Arc<Meter>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,6 +190,29 @@ mod tests {
         meter.answered((&post, PATH), &used_up);
         meter.sent(&get, "/user").await;
         assert!(begun.elapsed() >= Duration::from_secs(1));
+    }
+
+    #[tokio::test]
+    async fn what_one_installation_has_used_up_holds_up_no_other() {
+        let get = Method::GET;
+        let meters = Meters::default();
+        let told = |status: StatusCode, left: &str| {
+            let retry_after = if status.is_success() { "0" } else { "30" };
+            answer(status, &[("x-ratelimit-remaining", left), ("retry-after", retry_after)])
+        };
+        let (one, other) = (meters.of(Some(1)), meters.of(Some(2)));
+        one.sent(&get, "/user").await;
+        one.answered((&get, "/user"), &told(StatusCode::FORBIDDEN, "0"));
+        let patience = Duration::from_secs(15);
+        for free in [&other, &meters.of(None)] {
+            timeout(patience, free.sent(&get, "/user")).await.unwrap();
+            free.answered((&get, "/user"), &told(StatusCode::OK, "4000"));
+        }
+        let same = meters.of(Some(1));
+        let held = timeout(Duration::from_millis(50), same.sent(&get, "/user")).await;
+        assert!(held.is_err(), "it has one limit");
+        let traffic = meters.traffic();
+        assert_eq!((traffic.requests, traffic.left), (3, [("all".to_owned(), 0)].into()));
     }
 
     #[tokio::test]

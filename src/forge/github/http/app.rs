@@ -40,7 +40,7 @@ impl Client {
         let at = format!("/app/installations/{}/access_tokens", installation.id);
         let made: Result<TokenMade, Failure> = self.make_token(&at, &installation.asked_for(scope)).await;
         let made = made.map_err(|failure| explained(failure, scope))?;
-        let token = Token::new(made.token, made.expires_at);
+        let token = Token::new(made.token, made.expires_at, installation.id);
         self.tokens().keep(scope, token.clone());
         Ok(token)
     }

@@ -65,6 +65,8 @@ pub(crate) enum TokenScope<'a> {
 pub(crate) struct Token {
     pub(crate) secret: SecretString,
     pub(crate) expires_at: DateTime<Utc>,
+    /// The installation that it is of.
+    pub(crate) installation: u64,
     made_at: Instant,
     /// Whether a server has accepted the token before.
     is_known: Arc<AtomicBool>,
@@ -85,10 +87,11 @@ pub(crate) struct Tokens {
 }
 
 impl Token {
-    pub(crate) fn new(secret: SecretString, expires_at: DateTime<Utc>) -> Self {
+    pub(crate) fn new(secret: SecretString, expires_at: DateTime<Utc>, installation: u64) -> Self {
         Self {
             secret,
             expires_at,
+            installation,
             made_at: Instant::now(),
             is_known: Arc::default(),
         }
@@ -251,14 +254,14 @@ mod tests {
 
     #[test]
     fn a_refusal_may_pass_until_a_new_token_was_known_once() {
-        let token = Token::new("x".to_owned().into(), Utc::now());
+        let token = Token::new("x".to_owned().into(), Utc::now(), 1);
         assert!(token.may_pass(StatusCode::NOT_FOUND));
         assert!(!token.may_pass(StatusCode::OK));
         assert!(!token.may_pass(StatusCode::NOT_FOUND) && !token.may_pass(StatusCode::FORBIDDEN));
         assert!(token.may_pass(StatusCode::UNAUTHORIZED));
         let old = Token {
             made_at: Instant::now().checked_sub(NEW_FOR).unwrap(),
-            ..Token::new("x".to_owned().into(), Utc::now())
+            ..Token::new("x".to_owned().into(), Utc::now(), 1)
         };
         assert!(!old.may_pass(StatusCode::UNAUTHORIZED));
     }

@@ -16,6 +16,7 @@
 //! Redirects are followed here, on the same host only: octocrab would leave the token behind and
 //! send a comment's text to any other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, IF_NONE_MATCH};
@@ -37,17 +38,19 @@ use crate::forge::github::http::response::{Hidden, graph_limit, read, succeeded,
 use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
-use crate::forge::http::meter::{Meter, Traffic};
+use crate::forge::http::meter::{Meter, Meters, Traffic};
 use crate::forge::http::retry::{ATTEMPT_TIMEOUT, Answer, LONGEST_ANSWER, Repeat, down, send};
 use crate::forge::http::validators::Validators;
 
 /// Maximum number of redirects that are followed for one request.
 const MOST_REDIRECTS: usize = 5;
 
-/// A client that is authorised for one request, and the App's token that it uses, if any.
+/// A client that is authorised for one request, the App's token that it uses, if any, and the meter
+/// of the requests that GitHub counts together with it.
 struct Bearer {
     octocrab: Octocrab,
     token: Option<Token>,
+    meter: Arc<Meter>,
 }
 
 /// The connection to one GitHub.
@@ -63,7 +66,7 @@ pub(crate) struct Client {
     token: Option<SecretString>,
     tokens: Tokens,
     validators: Validators,
-    meter: Meter,
+    meters: Meters,
     clock: Clock,
     pub(crate) hidden: Hidden,
 }
@@ -85,14 +88,14 @@ impl Client {
             token,
             tokens: Tokens::default(),
             validators: Validators::default(),
-            meter: Meter::default(),
+            meters: Meters::default(),
             clock: Clock::default(),
             hidden: Hidden::default(),
         })
     }
 
     pub(crate) fn traffic(&self) -> Traffic {
-        self.meter.traffic()
+        self.meters.traffic()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
@@ -175,8 +178,7 @@ impl Client {
         body: Option<&Value>,
         repeat: Repeat,
     ) -> Result<Answer, Failure> {
-        let octocrab = &bearer.octocrab;
-        let once = || send(repeat, || self.exchange(octocrab, &method, path, body, None));
+        let once = || send(repeat, || self.exchange(bearer, &method, path, body, None));
         succeeded(until_known(bearer.token.as_ref(), once).await?)
     }
 
@@ -209,13 +211,8 @@ impl Client {
 
     /// Fetches a file that may lie on another server.
     pub(crate) async fn fetch_file(&self, scope: TokenScope<'_>, path: &str) -> Result<Answer, Failure> {
-        let bearer = self.authorised(&self.root, scope).await?;
-        let octocrab = &bearer.octocrab;
-        let once = || {
-            send(Repeat::Always, || {
-                self.exchange(octocrab, &Method::GET, path, None, None)
-            })
-        };
+        let bearer = &self.authorised(&self.root, scope).await?;
+        let once = || send(Repeat::Always, || self.exchange(bearer, &Method::GET, path, None, None));
         let answer = until_known(bearer.token.as_ref(), once).await?;
         let answer = match redirect::target(&self.home, &answer) {
             Some(Target::OtherHost(url)) => {
@@ -281,18 +278,14 @@ impl Client {
         Bearer {
             octocrab: self.root.clone(),
             token: None,
+            meter: self.meters.of(None),
         }
     }
 
     async fn fetch_through(&self, bearer: &Bearer, path: &str) -> Result<Answer, Failure> {
         let known = self.validators.known(path);
         let tag = known.as_ref().map(|page| &page.tag);
-        let octocrab = &bearer.octocrab;
-        let once = || {
-            send(Repeat::Always, || {
-                self.exchange(octocrab, &Method::GET, path, None, tag)
-            })
-        };
+        let once = || send(Repeat::Always, || self.exchange(bearer, &Method::GET, path, None, tag));
         let answer = until_known(bearer.token.as_ref(), once).await?;
         if let Some(known) = known
             && answer.status == StatusCode::NOT_MODIFIED
@@ -312,7 +305,7 @@ impl Client {
         if self.token.is_some() {
             return Ok(Bearer {
                 octocrab: octocrab.clone(),
-                token: None,
+                ..self.own()
             });
         }
         let token = self.installation_token(scope).await?;
@@ -321,6 +314,7 @@ impl Client {
             .map_err(|error| Failure::unreadable(causes(&error)))?;
         Ok(Bearer {
             octocrab,
+            meter: self.meters.of(Some(token.installation)),
             token: Some(token),
         })
     }
@@ -328,7 +322,7 @@ impl Client {
     /// Sends a request and follows redirects on the same host, with the same method and body.
     async fn exchange(
         &self,
-        octocrab: &Octocrab,
+        bearer: &Bearer,
         method: &Method,
         path: &str,
         body: Option<&Value>,
@@ -336,7 +330,7 @@ impl Client {
     ) -> Result<Answer, Failure> {
         let mut place = path.to_owned();
         for _ in 0..=MOST_REDIRECTS {
-            let answer = self.exchange_once(octocrab, method, &place, body, tag).await?;
+            let answer = self.exchange_once(bearer, method, &place, body, tag).await?;
             match redirect::target(&self.home, &answer) {
                 Some(Target::SameHost(path)) => place = path,
                 Some(Target::OtherHost(_)) | None => return whole(path, answer),
@@ -349,13 +343,14 @@ impl Client {
 
     async fn exchange_once(
         &self,
-        octocrab: &Octocrab,
+        bearer: &Bearer,
         method: &Method,
         path: &str,
         body: Option<&Value>,
         tag: Option<&http::HeaderValue>,
     ) -> Result<Answer, Failure> {
-        self.meter.sent(method, path).await;
+        let Bearer { octocrab, meter, .. } = bearer;
+        meter.sent(method, path).await;
         let mut request = http::Request::builder()
             .method(method)
             .uri(path)
@@ -377,7 +372,7 @@ impl Client {
                 }
             })?;
             let answer = Answer::whole(head, body.to_bytes()).naming_proxy(&self.home);
-            self.meter.answered((method, path), &answer);
+            meter.answered((method, path), &answer);
             Ok(answer)
         };
         within(ATTEMPT_TIMEOUT, &self.home, exchange).await

@@ -1,5 +1,8 @@
 //! Apps, and what `doctor` is told.
 
+use std::path::Path;
+use std::time::Duration;
+
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -33,17 +36,7 @@ async fn an_app_works_with_the_token_of_its_installation() {
     })
     .await;
     let directory = tempfile::tempdir().unwrap();
-    let private_key_file = directory.path().join("key.pem");
-    std::fs::write(&private_key_file, key()).unwrap();
-    let config = Config {
-        token: None,
-        bot_name: String::new(),
-        app: Some(App {
-            id: 5,
-            private_key_file,
-        }),
-        ..config(&server)
-    };
+    let config = of_an_app(&server, directory.path());
     let github = github::connect(&config).await.unwrap();
     let credentials = github.git_credentials(&task()).await.unwrap();
     assert_eq!(
@@ -63,6 +56,53 @@ async fn an_app_works_with_the_token_of_its_installation() {
     assert_eq!(github.bot_name().await.unwrap(), "helper[bot]");
     let findings = github.examine().await;
     assert!(matches!(&findings[0].verdict, Verdict::Bad { detail, .. } if detail.contains("may not write issues")));
+}
+
+#[tokio::test]
+async fn what_an_installation_has_used_up_holds_up_no_other() {
+    let server = Server::start(|asked| {
+        let line = asked.line();
+        let place = if line.contains("/repos/p/r") { "p/r" } else { "o/r" };
+        match line.as_str() {
+            "GET /api/v3/repos/o/r/installation" => Reply::json(200, &json!({"id": 77})),
+            "GET /api/v3/repos/p/r/installation" => Reply::json(200, &json!({"id": 78})),
+            "POST /api/v3/app/installations/77/access_tokens" | "POST /api/v3/app/installations/78/access_tokens" => {
+                let expires_at = chrono::Utc::now() + chrono::TimeDelta::hours(1);
+                Reply::json(201, &json!({"token": "ghs_short", "expires_at": expires_at}))
+            }
+            "GET /api/v3/repos/o/r/issues/1" => refused(403, "API rate limit exceeded")
+                .with("x-ratelimit-remaining", "0")
+                .with("retry-after", "50"),
+            "GET /api/v3/repos/p/r/issues/1" => {
+                let mut issue = issue(1);
+                issue["repository_url"] = json!(format!("https://api.github.com/repos/{place}"));
+                Reply::json(200, &issue)
+            }
+            "GET /api/v3/repos/o/r" | "GET /api/v3/repos/p/r" => {
+                let mut repository = repository(1);
+                repository["full_name"] = json!(place);
+                Reply::json(200, &repository)
+            }
+            _ => unknown(asked),
+        }
+    })
+    .await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = of_an_app(&server, directory.path());
+    config.repositories.push("p/r".to_owned());
+    let github = github::connect(&config).await.unwrap();
+    let (limited, other) = (task(), "github:p/r#1".parse().unwrap());
+    let of_the_other = async {
+        while server.count("GET /api/v3/repos/o/r/issues/1") == 0 {
+            tokio::task::yield_now().await;
+        }
+        github.item(&other).await.unwrap()
+    };
+    tokio::select! {
+        _ = github.item(&limited) => panic!("it has to wait"),
+        item = of_the_other => assert_eq!(item.title, "Greet"),
+        () = tokio::time::sleep(Duration::from_secs(30)) => panic!("it waits for the other installation"),
+    }
 }
 
 #[tokio::test]
@@ -91,6 +131,21 @@ async fn an_examination_tells_one_finding_for_each_subject() {
     GitHub labels in o/r: good, 'coding agent' is for you to create; the others will be made when they are needed
     GitHub repository o/hidden: bad, the answer was 404 Not Found: Not Found
     ");
+}
+
+/// Returns the configuration of an App, whose key is put into a folder.
+fn of_an_app(server: &Server, folder: &Path) -> Config {
+    let private_key_file = folder.join("key.pem");
+    std::fs::write(&private_key_file, key()).unwrap();
+    Config {
+        token: None,
+        bot_name: String::new(),
+        app: Some(App {
+            id: 5,
+            private_key_file,
+        }),
+        ..config(server)
+    }
 }
 
 /// A key made for this test, in the form that GitHub hands out.
