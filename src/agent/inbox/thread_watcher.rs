@@ -206,16 +206,19 @@ impl ThreadWatcher {
         Ok(is_wanted)
     }
 
-    /// Returns the reason why the run is no longer wanted, if there is one.
+    /// Returns the reason why the run is no longer wanted, if there is one. Once people have its
+    /// result, whatever they do with the item withdraws nothing.
     async fn why_unwanted(
         &mut self,
         forge: &dyn Permissions,
         item: &Item,
         labels: &Labels,
     ) -> Result<Option<String>, ForgeError> {
+        if self.mailbox.is_handed_over() {
+            return Ok(None);
+        }
         if !item.is_open {
-            let is_wanted = self.mailbox.is_handed_over();
-            return Ok((!is_wanted).then(|| item.why_closed().to_owned()));
+            return Ok(Some(item.why_closed().to_owned()));
         }
         let carries = |label: &String| item.labels.contains(label);
         let is_shown = carries(&labels.processing);

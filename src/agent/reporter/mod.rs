@@ -55,8 +55,8 @@ impl Reporter {
         }
         let carries = |label: &String| item.labels.contains(label);
         // A process killed after it set the final label left the other steps of delivery to be
-        // done; so did whoever closed the item that was not withdrawn.
-        let is_delivered = !item.is_open || (claim.state == State::Delivering && carries(&labels.done));
+        // done; so did whoever closed an item whose result is there, or took its labels off.
+        let is_delivered = claim.record.is_handed_over() || (claim.state == State::Delivering && carries(&labels.done));
         let is_shown = [&labels.processing, &labels.trigger, &labels.paused, &labels.waiting]
             .into_iter()
             .any(carries)

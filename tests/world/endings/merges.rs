@@ -199,6 +199,57 @@ async fn an_issue_that_is_closed_by_a_merge_during_the_delivery_does_not_end_it(
 }
 
 #[tokio::test]
+async fn a_run_whose_labels_were_taken_off_when_its_request_was_there_is_done() {
+    let world = World::start().await;
+    let issue = delivers_without_a_word(&world).await;
+    for label in issue.labels() {
+        issue.unlabel(&label);
+    }
+    is_done(&world, &issue, &[BRANCH, "main"]).await;
+    world.finish().await;
+}
+
+/// Has people do something with the issue while its request is being furnished, and expects that
+/// the run is done all the same.
+async fn is_done_though(deed: impl Fn(&World, &Item)) {
+    let mut world = World::start().await.attentive();
+    world.configure(|config| config["change_requests"] = json!({ "labels": ["from a bot"] }));
+    greets(world.model.plans(plan()));
+    let issue = greeting(&world).assign(&[world.github.bot()]);
+    world
+        .github
+        .disturb(Disturbance::of("POST /repos/*/*/issues/2/labels", Fault::Hangs));
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.github.until_one_hangs()).await;
+    // The label and the assignment are seen before they go.
+    running.until(&world, issue.until_comments_are_read()).await;
+    deed(&world, &issue);
+    running.until(&world, issue.until_comments_are_read()).await;
+    world.github.cuts_off();
+
+    let ended = running.ended().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_label_that_is_taken_off_during_the_delivery_does_not_end_it() {
+    is_done_though(|_, issue| _ = issue.unlabel("coding agent processing")).await;
+}
+
+#[tokio::test]
+async fn an_unassignment_during_the_delivery_does_not_end_it() {
+    is_done_though(|world, issue| _ = issue.unassign(world.github.bot())).await;
+}
+
+#[tokio::test]
 async fn a_run_on_a_request_that_was_merged_with_its_result_is_done() {
     let world = World::start().await;
     greets(world.model.plans(plan())).holds();
