@@ -290,7 +290,10 @@ mod tests {
             &format!("{hook}[redacted:slack-webhook]"),
         );
         check(
-            &format!(r"https:\/\/hooks.slack.com\/services\/T0AB12CD3\/B0AB12CD3\/{}", token("", 24)),
+            &format!(
+                r"https:\/\/hooks.slack.com\/services\/T0AB12CD3\/B0AB12CD3\/{}",
+                token("", 24)
+            ),
             r"https:\/\/hooks.slack.com\/services\/[redacted:slack-webhook]",
         );
         check("id AKIAIOSFODNN7EXAMPLE.", "id [redacted:aws-key-id].");
@@ -368,7 +371,18 @@ mod tests {
         let (first, last) = ("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----");
         let (full, short) = (token("MII", 61), token("", 22));
         let lines = [first, &full, &token("", 64), &short, last];
-        for frame in ["-#", "+#", "> #", "# #", "// #", " * #", "     2\t#", "2: #", "keys/a.pem:2:#", "a.pem-2-#"] {
+        for frame in [
+            "-#",
+            "+#",
+            "> #",
+            "# #",
+            "// #",
+            " * #",
+            "     2\t#",
+            "2: #",
+            "keys/a.pem:2:#",
+            "a.pem-2-#",
+        ] {
             let (prefix, _) = frame.rsplit_once('#').unwrap();
             let shown: Vec<String> = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
             check(&shown.concat(), &format!("{prefix}[redacted:private-key]\n"));
@@ -379,7 +393,10 @@ mod tests {
         );
         // What a tool shows may begin within the key, or end there.
         check(&format!("{}\nx", lines[2..].join("\n")), "[redacted:private-key]\nx");
-        check(&format!("> {first}\n> {full}\n> {short}\n"), "> [redacted:private-key]\n");
+        check(
+            &format!("> {first}\n> {full}\n> {short}\n"),
+            "> [redacted:private-key]\n",
+        );
         for text in [
             "if line == \"-----END PRIVATE KEY-----\" {",
             "const FIRST: &str = \"-----BEGIN PRIVATE KEY-----\";\nconst LAST: &str = \"-----END PRIVATE KEY-----\";",

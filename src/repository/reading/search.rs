@@ -282,7 +282,11 @@ mod tests {
     fn no_line_of_a_key_is_shown() {
         let line = "Ab3dEf6hIj9lMn2p".repeat(4);
         let frame = |word: &str| format!("-----{word} {}-----", "PRIVATE KEY");
-        let key = format!("{}\r\n{line}\r\n{line}\r\n{}\r\nend = 1\r\n", frame("BEGIN"), frame("END"));
+        let key = format!(
+            "{}\r\n{line}\r\n{line}\r\n{}\r\nend = 1\r\n",
+            frame("BEGIN"),
+            frame("END")
+        );
         let file = TreeEntry {
             path: "key.pem".to_owned(),
             object: String::new(),
