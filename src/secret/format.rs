@@ -177,8 +177,12 @@ const FORMATS: [Format; 24] = [
         cues: &["authorization", "x-api-key", "private-token", "job-token"],
         pattern: concat!(
             r#"(?:(?i-u:authorization)(?:\\*["']?\s*[:=]\s*\[?\s*\\*["']?|\\*["']\s*,\s*\\*["'])(?i-u:bearer|basic|token)\s+"#,
-            r#"|(?i-u:x-api-key|private-token|job-token)(?:\\*["']?\s*:\s*\[?\s*\\*["']?|\\*["']\s*,\s*\\*["']))"#,
-            r"([A-Za-z0-9._~+/=-]{16,})",
+            r#"|(?i-u:x-api-key|private-token|job-token)\\*["']?\s*:\s*\[?\s*\\*["']?)([A-Za-z0-9._~+/=-]{16,})"#,
+            // In a list, what follows such a name may be the name of the next header. That has no
+            // digit, and a key of 16 characters or more has one.
+            r#"|(?i-u:x-api-key|private-token|job-token)\\*["']\s*,\s*\\*["']"#,
+            r"([A-Za-z._~+/=-]*[0-9][A-Za-z0-9._~+/=-]{15,}|[A-Za-z._~+/=-]{4,}[0-9][A-Za-z0-9._~+/=-]{11,}",
+            r"|[A-Za-z._~+/=-]{8,}[0-9][A-Za-z0-9._~+/=-]{7,}|[A-Za-z._~+/=-]{12,}[0-9][A-Za-z0-9._~+/=-]{3,})",
         ),
     },
     // A user alone is no secret (ssh://git@host), but a token may be in its place
@@ -432,6 +436,7 @@ mod tests {
             "Authorization: Bearer ${TOKEN}, authorization: basic authentication",
             "use a bearer authentication-mechanism-of-your-choice",
             "headers.set(\"x-api-key\", api_key_of_the_environment)",
+            "const HIDDEN = [\"x-api-key\", \"proxy-authorization\", 'private-token', 'x-gitlab-static-object-token'];",
             r#"{"url":"https:\/\/registry.example\/@scope\/name","mail":"a@b.c"}"#,
         ] {
             check(text, text);
