@@ -23,7 +23,7 @@ pub(super) enum Phrase<'a> {
     CannotNow(&'a str),
     NoAnswer(&'a str),
     NoModel,
-    /// Where only near ones may be asked.
+    /// Said where only near models may be asked, and none is configured.
     NoNearModel,
     OpsList(&'a str),
     OpsUnknown(&'a str),

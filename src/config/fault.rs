@@ -21,7 +21,7 @@ pub struct Fault {
     pub reason: String,
 }
 
-/// Where a configuration comes from.
+/// The place that a configuration comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigSource {
     File(PathBuf),

@@ -12,6 +12,7 @@ use super::folders;
 use crate::agent::record::usage::ModelCall;
 use crate::config::Config;
 use crate::finding::Finding;
+use crate::http::remedy::Reason;
 use crate::llm::chat::PaidReply;
 use crate::llm::config::role::Role;
 use crate::secret::Redactor;
@@ -31,7 +32,7 @@ pub(super) async fn count(config: &Config, paid: &[(Role, PaidReply)]) -> Option
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("the store did not answer within {} s", PATIENCE.as_secs()),
     };
-    let what = reason.split_once("; ").map_or(reason.as_str(), |(what, _)| what);
+    let Reason { what, .. } = Reason::of_own_words(&reason);
     Some(Finding::doubtful(
         "usage of models",
         format!("what this examination used is in no sum: {what}"),

@@ -54,7 +54,7 @@ pub struct Chat {
     arrived: watch::Sender<u64>,
 }
 
-/// What was paid for a reply, of use or not.
+/// The model, tokens and time that one reply was paid with, whether it was of use or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaidReply {
     /// The name of the model that gave it.

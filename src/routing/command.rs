@@ -79,16 +79,14 @@ pub fn commanded(text: &str) -> Option<Route> {
 /// asked from now on, false where others may be again. `/local` counts behind other commands, too:
 /// where only the first command of a message did, the message would go elsewhere all the same.
 pub fn nearness(text: &str) -> Option<bool> {
-    let lines = own_lines(text).into_iter();
-    let mut commands = lines.filter_map(|(_, line)| at_the_beginning(line));
-    if commands.any(|(_, wish, _)| wish == Wish::NearOnly) {
+    let commands = own_lines(text)
+        .into_iter()
+        .filter_map(|(_, line)| at_the_beginning(line));
+    let wishes: Vec<Wish> = commands.map(|(_, wish, _)| wish).collect();
+    if wishes.contains(&Wish::NearOnly) {
         return Some(true);
     }
-    match read(text)?.wish {
-        Wish::NearOnly => Some(true),
-        Wish::Anywhere => Some(false),
-        Wish::Route(_) => None,
-    }
+    (wishes.first() == Some(&Wish::Anywhere)).then_some(false)
 }
 
 /// Returns the name at the beginning of what follows `/code` that is one of `models`, and the rest.

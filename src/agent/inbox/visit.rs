@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::agent::record::message::{HeardComment, SeenComment};
 use crate::forge::{Comment, CommentKey};
 
-/// One visit, with what those before it have dealt with.
+/// A visit to a run that waits, which passes over what earlier visits have dealt with.
 pub(super) struct Visit {
     seen: BTreeMap<CommentKey, SeenComment>,
     wants_answer: bool,

@@ -90,6 +90,17 @@ impl Record {
             .any(|finding| finding.kind.takes_tests_away())
     }
 
+    /// Returns a branch that unfinished work was pushed to, unless people have the result.
+    pub fn pushed(&self) -> Option<SavedWork> {
+        if self.is_handed_over() {
+            return None;
+        }
+        // A branch without a commit turned out to be of others.
+        let mut branches = self.delivered.unfinished.iter().rev();
+        let pushed = branches.find(|(_, commits)| !commits.is_empty());
+        pushed.map(|(branch, _)| SavedWork::Branch(branch.clone()))
+    }
+
     /// Returns true if people have the result, and only have to be told so: nothing more is pushed,
     /// and what becomes of the item is no reason to end the run.
     pub fn is_handed_over(&self) -> bool {
@@ -256,7 +267,7 @@ pub enum CheckedIn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// What is wrong, and how whoever wrote the task can fix it.
+    /// The reason of the failure, and how whoever wrote the task can fix it.
     pub text: String,
     /// How the operator can fix it, as it stands behind `text`. A later run on the same item is not
     /// told of it, since its model can do nothing about the configuration.

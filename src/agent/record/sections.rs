@@ -297,16 +297,6 @@ pub struct DeliveryRecord {
     pub rescued: Option<SavedWork>,
 }
 
-impl DeliveryRecord {
-    /// Returns a branch that unfinished work was pushed to.
-    pub fn pushed(&self) -> Option<SavedWork> {
-        // A branch without a commit turned out to be of others.
-        let mut branches = self.unfinished.iter().rev();
-        let pushed = branches.find(|(_, commits)| !commits.is_empty());
-        pushed.map(|(branch, _)| SavedWork::Branch(branch.clone()))
-    }
-}
-
 /// Why and since when the run does not go on by itself, and what it may use. Written where a run
 /// is interrupted or resumed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -111,12 +111,10 @@ async fn interrupt(run: &mut Run) -> RunOutcome {
 async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutcome {
     let now = Utc::now();
     let since = *run.claim.record.waiting.parked_since.get_or_insert(now);
-    let hours = run.claim.services.settings.steering.give_up_hours;
     if run.claim.record.request.local.is_some() {
         return fail(run, Failure::of_task(reason)).await;
     }
-    if now - since >= TimeDelta::hours(i64::from(hours)) {
-        let text = format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)");
+    if let Some(text) = rescue::given_up(&run.claim, since, now, reason) {
         return fail(run, Failure::of_task(text)).await;
     }
     let wait = run.claim.record.waiting.postpone(now);
@@ -281,10 +279,7 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     };
     let saved = match decide(run, end, reason).await {
         Ok(saved) => saved,
-        Err(wait) => {
-            save_or_log(run).await;
-            return RunOutcome::Postponed(wait.until);
-        }
+        Err(until) => return RunOutcome::Postponed(until),
     };
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let (state, record) = (run.claim.state, &run.claim.record);
@@ -312,15 +307,12 @@ async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
 
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.
 async fn overtaken(run: &mut Run) -> RunOutcome {
-    if let Err(wait) = decide(
-        run,
+    let (end, reason) = (
         EndWithoutFailure::FinishedElsewhere,
         "another installation finished the item",
-    )
-    .await
-    {
-        save_or_log(run).await;
-        return RunOutcome::Postponed(wait.until);
+    );
+    if let Err(until) = decide(run, end, reason).await {
+        return RunOutcome::Postponed(until);
     }
     if let ReportTarget::Item { .. } = &run.reporter.destination {
         let text = comments::finished_elsewhere();
@@ -348,8 +340,7 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
         run.claim.note(Fact::Failed {
             reason: failure.in_words(),
         });
-        let record = &run.claim.record;
-        shown_before = record.delivered.pushed().filter(|_| !record.is_handed_over());
+        shown_before = run.claim.record.pushed();
     }
     run.claim.record.failure = Some(failure.clone());
     run.claim.record.waiting.end(Utc::now());

@@ -139,7 +139,7 @@ pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
     Ok(saved)
 }
 
-/// What keeps the work from being brought to the forge.
+/// A reason why the work cannot be brought to the forge.
 enum Obstacle {
     /// It may be gone at this time.
     Passes { until: DateTime<Utc>, reason: String },
@@ -173,16 +173,20 @@ impl Obstacle {
     }
 }
 
+/// Returns why something is given up that has been tried since then, once that was for long enough.
+pub(super) fn given_up(claim: &Claim, since: DateTime<Utc>, now: DateTime<Utc>, reason: &str) -> Option<String> {
+    let hours = claim.services.settings.steering.give_up_hours;
+    let is_long = now - since >= TimeDelta::hours(i64::from(hours));
+    is_long.then(|| format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)"))
+}
+
 /// Returns when it is tried again to bring the work, not before `until`; once that was tried for
 /// long enough, the reason for which it was given up.
 fn next_attempt(claim: &mut Claim, until: DateTime<Utc>, reason: &str) -> Result<Parked, String> {
     let now = Utc::now();
     let since = claim.record.waiting.ended_at.unwrap_or(now);
-    let hours = claim.services.settings.steering.give_up_hours;
-    if now - since >= TimeDelta::hours(i64::from(hours)) {
-        return Err(format!(
-            "{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)"
-        ));
+    if let Some(given_up) = given_up(claim, since, now, reason) {
+        return Err(given_up);
     }
     let reason = format!("the work of the run cannot be brought here yet: {reason}");
     Ok(Parked {

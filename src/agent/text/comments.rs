@@ -24,7 +24,7 @@ use crate::task::state::{Judged, State};
 /// Maximum characters of the model's current activity.
 const LONGEST_DOING: usize = 200;
 /// Maximum characters of a reason within a sentence.
-const LONGEST_REASON: usize = 1000;
+pub(crate) const LONGEST_REASON: usize = 1000;
 
 /// Returns the comment for a person who set the label without permission, or for everybody if that
 /// person cannot be determined.

@@ -3,7 +3,7 @@
 
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
-use crate::agent::text::comments::{handed_over, new_run, sentence, work_so_far};
+use crate::agent::text::comments::{LONGEST_REASON, handed_over, new_run, sentence, work_so_far};
 use crate::agent::text::plan_question;
 use crate::agent::text::reviews;
 use crate::agent::text::usage::{grouped, spent};
@@ -17,8 +17,6 @@ use crate::task::state::{Judged, Stage, State};
 
 /// Most files that are named where an approval is void.
 const MOST_CHANGED: usize = 20;
-/// Maximum characters of a reason within a sentence.
-const LONGEST_REASON: usize = 1000;
 /// Most characters of one objection.
 const LONGEST_OBJECTION: usize = 2000;
 
@@ -309,8 +307,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
 /// work was brought nowhere now, it names the branch that it was pushed to when the run had to
 /// wait.
 pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: &Record, trigger: &str) -> Page {
-    let before = record.delivered.pushed();
-    let before = before.filter(|_| saved.is_none() && !record.is_handed_over());
+    let before = record.pushed().filter(|_| saved.is_none());
     let unsaved = unsaved_work(state, record).filter(|_| saved.is_none());
     let mut page = Page::default();
     page.heading("⏹️ Stopped");

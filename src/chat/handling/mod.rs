@@ -107,7 +107,7 @@ impl<'a> Handling<'a> {
             None => {}
             Some(true) => {
                 self.session.near_only = true;
-                self.notices.push(Phrase::NearOnly.in_words(self.session.is_japanese));
+                self.notices.push(self.words(Phrase::NearOnly));
             }
             Some(false) => {
                 let is_forgotten = self.session.open(&self.incoming.attached);
@@ -116,7 +116,7 @@ impl<'a> Handling<'a> {
                 } else {
                     Phrase::Anywhere
                 };
-                self.notices.push(phrase.in_words(self.session.is_japanese));
+                self.notices.push(self.words(phrase));
             }
         }
         let has_pictures = !self.incoming.attached.is_empty();
@@ -131,8 +131,7 @@ impl<'a> Handling<'a> {
         }
         self.session.rule = rule;
         if !self.session.near_only && self.desk.talks_far() {
-            self.notices
-                .push(Phrase::Confidential.in_words(self.session.is_japanese));
+            self.notices.push(self.words(Phrase::Confidential));
         }
     }
 

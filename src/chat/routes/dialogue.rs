@@ -4,7 +4,7 @@
 //! reply used is counted, whoever asks.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::agent::record::usage::ModelCall;
 use crate::chat::desk::Desk;
@@ -122,14 +122,12 @@ impl<'a> Dialogue<'a> {
 
     /// Asks once, and counts what was answered, of use or not.
     async fn ask(&mut self) -> Result<Reply, LlmError> {
-        let begun = Instant::now();
-        let reply = self.chat.get_response().await;
-        for PaidReply { model, usage, took } in self.chat.take_unused() {
+        let mut paid = Vec::new();
+        let reply = self.chat.get_counted_response(&mut paid).await;
+        for PaidReply { model, usage, took } in paid {
             self.count(&model, usage, took).await;
         }
-        let reply = reply?;
-        self.count(self.chat.answered_by(), reply.usage, begun.elapsed()).await;
-        Ok(reply)
+        reply
     }
 
     /// Counts what a reply used. An answer is not withheld because that cannot be written down.

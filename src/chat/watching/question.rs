@@ -10,9 +10,9 @@ use crate::approval::proposal::{Egress, HeldPlan, Part};
 /// Most characters of a list on one line, unless its first entry is longer.
 const LONGEST_LIST: usize = 400;
 
-/// What a question is put with, besides the record of the run.
+/// The facts that a question shows besides those of the run's record.
 pub(super) struct QuestionContext<'a> {
-    /// Where all of it can be read.
+    /// The address of the page that shows all of it.
     pub(super) url: &'a str,
     pub(super) digest: &'a str,
     pub(super) cost_usd: Option<f64>,

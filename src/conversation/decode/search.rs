@@ -14,7 +14,7 @@ use super::lenient::{self, Fault};
 /// text gets none: each of them reads to the end, and a hostile text could cause a million.
 const MAX_VAIN_LOOKS: usize = 16;
 
-/// What models write around their thoughts where the server does not take them out: most of them,
+/// The marks that models write around their thoughts where the server does not take them out: most,
 /// Gemini and EXAONE, Seed-OSS, Mistral's and Cohere's.
 const TAGS: [(&str, &str); 6] = [
     ("<think>", "</think>"),

@@ -102,8 +102,9 @@ impl<P: Platform> Host<P> {
 
     /// Returns what git needs for a repository, if it can be read.
     pub(super) async fn remote_of(&self, name: &str) -> Option<GitRemote> {
-        let url = self.platform.clone_url(name).await.ok()?;
+        // First, since what it asks for has the address as well.
         let repository = self.platform.full_name(name).await.ok()?;
+        let url = self.platform.clone_url(name).await.ok()?;
         let credentials = self.platform.credentials(name).await.ok()?;
         Some(GitRemote {
             subject: format!("{} git of {name}", self.platform.settings().title),

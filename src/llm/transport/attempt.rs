@@ -25,7 +25,7 @@ pub(super) enum AttemptFailure {
     /// A reply broke off after its first event had come.
     CutOff(Reason),
     /// The server says itself that it did not finish the reply.
-    GivenUp(String),
+    GivenUp(Reason),
     TooSlow(Duration),
     /// A stream that had begun stopped.
     Silent(Duration),
@@ -75,16 +75,14 @@ pub(super) fn after(
             NextStep::Final(cut_off_again(info, &reason.what))
         }
         AttemptFailure::GivenUp(reason) if was_cut_off.swap(true, Relaxed) => {
-            NextStep::Final(given_up_again(info, &reason))
+            NextStep::Final(given_up_again(info, &reason.what))
         }
-        AttemptFailure::GivenUp(reason) => NextStep::Again {
-            after: Duration::ZERO,
-            reason: reason.into(),
-        },
-        AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) => NextStep::Again {
-            after: Duration::ZERO,
-            reason,
-        },
+        AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) | AttemptFailure::GivenUp(reason) => {
+            NextStep::Again {
+                after: Duration::ZERO,
+                reason,
+            }
+        }
         AttemptFailure::TooSlow(limit) => NextStep::Final(unreachable(
             info,
             Reason::with(

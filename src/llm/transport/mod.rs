@@ -235,7 +235,7 @@ impl Transport {
             return Err(AttemptFailure::Answered(response));
         }
         if let Some(reason) = request.broken_off(&received.answer) {
-            return Err(AttemptFailure::GivenUp(reason));
+            return Err(AttemptFailure::GivenUp(reason.into()));
         }
         request.read(received).map_err(AttemptFailure::from)
     }
@@ -266,8 +266,9 @@ impl Transport {
         match self.attempt(info, client, request, limit).await {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
-            Err(AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason)) => Err(unreachable(info, reason)),
-            Err(AttemptFailure::GivenUp(reason)) => Err(unreachable(info, reason)),
+            Err(AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) | AttemptFailure::GivenUp(reason)) => {
+                Err(unreachable(info, reason))
+            }
             Err(AttemptFailure::TooSlow(limit) | AttemptFailure::Silent(limit) | AttemptFailure::Endless(limit)) => {
                 Err(unreachable(
                     info,

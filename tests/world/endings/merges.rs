@@ -171,34 +171,6 @@ async fn a_request_that_was_merged_meanwhile_gets_no_labels() {
 }
 
 #[tokio::test]
-async fn an_issue_that_is_closed_by_a_merge_during_the_delivery_does_not_end_it() {
-    let mut world = World::start().await.attentive();
-    world.configure(|config| config["change_requests"] = json!({ "labels": ["from a bot"] }));
-    greets(world.model.plans(plan()));
-    let issue = greeting(&world);
-    world
-        .github
-        .disturb(Disturbance::of("POST /repos/*/*/issues/2/labels", Fault::Hangs));
-    let mut running = world.spawn(&["run"]);
-    running.until(&world, world.github.until_one_hangs()).await;
-    world.github.pulls()[0].merges();
-    issue.close();
-    running.until(&world, issue.until_comments_are_read()).await;
-    world.github.cuts_off();
-
-    let ended = running.ended().await;
-
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
-    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
-    world.finish().await;
-}
-
-#[tokio::test]
 async fn a_run_whose_labels_were_taken_off_when_its_request_was_there_is_done() {
     let world = World::start().await;
     let issue = delivers_without_a_word(&world).await;
@@ -237,6 +209,15 @@ async fn is_done_though(deed: impl Fn(&World, &Item)) {
     );
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
+}
+
+#[tokio::test]
+async fn an_issue_that_is_closed_by_a_merge_during_the_delivery_does_not_end_it() {
+    is_done_though(|world, issue| {
+        world.github.pulls()[0].merges();
+        issue.close();
+    })
+    .await;
 }
 
 #[tokio::test]

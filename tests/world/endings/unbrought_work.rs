@@ -56,6 +56,17 @@ async fn a_day_passes(world: &World) {
     world.make_everything_due().await;
 }
 
+/// Runs the program once more, and expects that it ends the run as stopped.
+async fn is_stopped(world: &World) {
+    let ended = world.run().await;
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+}
+
 fn expect_the_work_on_a_branch(world: &World, issue: &Item) {
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     let repository = world.github.default_repository();
@@ -105,14 +116,8 @@ async fn an_end_waits_for_git_while_the_api_answers() {
 
     world.github.is_well_again();
     world.make_everything_due().await;
-    let ended = world.run().await;
+    is_stopped(&world).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
     expect_the_work_on_a_branch(&world, &issue);
     world.model.release();
     world.finish().await;
@@ -124,14 +129,8 @@ async fn an_end_waits_for_a_day_and_then_tells_which_file_has_the_work() {
     let issue = stopped_while_git_is_down(&world).await;
 
     a_day_passes(&world).await;
-    let ended = world.run().await;
+    is_stopped(&world).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     expect_the_work_in_a_file(&world, &issue);
     world.model.release();
@@ -195,14 +194,8 @@ async fn a_machine_that_has_earlier_work_alone_puts_that_of_the_store_into_the_f
     }
 
     a_day_passes(&world).await;
-    let ended = world.run().await;
+    is_stopped(&world).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
     expect_the_work_in_a_file(&world, &issue);
     world.model.release();
     world.finish().await;
@@ -225,14 +218,8 @@ async fn the_work_of_a_run_that_is_stopped_between_two_processes_is_on_a_branch(
         }
         issue.comment("alice", "/agent stop");
 
-        let ended = world.run().await;
+        is_stopped(&world).await;
 
-        assert_eq!(
-            ended.stdout,
-            "github:acme/widgets#1: stopped\n",
-            "{ended:?}\n{}",
-            world.story()
-        );
         expect_the_work_on_a_branch(&world, &issue);
         world.model.release();
         world.finish().await;

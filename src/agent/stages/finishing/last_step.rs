@@ -7,7 +7,7 @@ use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{EndWithoutFailure, Parked, SavedWork};
+use crate::agent::record::{EndWithoutFailure, SavedWork};
 use crate::agent::reporter::Carried;
 use crate::agent::run::Run;
 use crate::agent::stages::rescue;
@@ -50,8 +50,13 @@ pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) 
 /// that on a fork in a file.
 ///
 /// # Errors
-/// If the work cannot be brought there now: the end has to wait for it.
-pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) -> Result<Option<SavedWork>, Parked> {
+/// If the work cannot be brought there now: the end has to wait for it, until the time that is
+/// returned and saved.
+pub(super) async fn decide(
+    run: &mut Run,
+    end: EndWithoutFailure,
+    reason: &str,
+) -> Result<Option<SavedWork>, DateTime<Utc>> {
     run.claim.record.waiting.end(Utc::now());
     // What another installation finished is there already, and so is what was handed over.
     let is_wanted = matches!(end, EndWithoutFailure::Withdrawn { .. }) && !run.claim.record.is_handed_over();
@@ -68,9 +73,15 @@ pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) 
     if !is_wanted && run.claim.record.planned.fork.is_none() {
         return Ok(None);
     }
-    match shown_before(run) {
-        Some(saved) => Ok(Some(saved)),
-        None => rescue::rescue(run).await,
+    if let Some(saved) = shown_before(run) {
+        return Ok(Some(saved));
+    }
+    match rescue::rescue(run).await {
+        Ok(saved) => Ok(saved),
+        Err(wait) => {
+            save_or_log(run).await;
+            Err(wait.until)
+        }
     }
 }
 

@@ -39,8 +39,9 @@ struct Rule {
 }
 
 impl Api {
-    /// What the older protection demands is shown to administrators alone, so all of it counts. The
-    /// rules are shown to whoever may read, with those that the token's account need not keep.
+    /// Tells whether a branch is protected from pushes. What the older protection demands is shown
+    /// to administrators alone, so all of it counts. The rules are shown to whoever may read, with
+    /// those that the token's account need not keep.
     pub(super) async fn protection_of(&self, repository: &str, branch: &str) -> Result<bool, Failure> {
         let scope = TokenScope::Repository(repository);
         let name = encoded_branch(branch);
