@@ -36,6 +36,14 @@ pub(super) fn at_migrating(path: &Path, error: MigrateError) -> StoreError {
 
 /// Returns what to do about an error that the operator must fix; `None` for any other.
 fn explained(error: &sqlx::Error) -> Option<String> {
+    // The only connection was not free all that time. Waiting for other processes ends sooner, so
+    // statements took that long.
+    if matches!(error, sqlx::Error::PoolTimedOut) {
+        return Some(
+            "it was busy for a whole minute: see whether the disk is overloaded, and start again"
+                .to_owned(),
+        );
+    }
     let code: u32 = error.as_database_error()?.code()?.parse().ok()?;
     let mend = mend(code)?;
     Some(format!("{error}; {mend}"))
@@ -60,7 +68,16 @@ fn mend(code: u32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::mend;
+    use super::{explained, mend};
+
+    #[test]
+    fn a_disk_that_does_not_answer_is_named_instead_of_the_pool() {
+        let reason = explained(&sqlx::Error::PoolTimedOut).unwrap();
+        assert!(
+            reason.contains("whole minute") && !reason.contains("pool"),
+            "{reason}"
+        );
+    }
 
     #[test]
     fn a_full_disk_and_a_read_only_folder_are_said_with_their_mend() {
