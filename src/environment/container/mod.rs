@@ -272,9 +272,10 @@ impl Container {
         Ok(ending)
     }
 
-    /// Like [`Self::require_alive`], but waits for a container that may be dying: the engine can
-    /// report the end of a process before the end of the container that took the process with it.
-    async fn require_surviving(&self) -> Result<(), EnvironmentError> {
+    /// Fails with [`EnvironmentError::ContainerLost`] if the container does not run, or ends in
+    /// this moment: the engine can report the end of a process before the end of the container that
+    /// took the process with it.
+    pub async fn require_surviving(&self) -> Result<(), EnvironmentError> {
         self.engine.wait(&self.id, DYING_LIMIT).await;
         self.require_alive().await
     }

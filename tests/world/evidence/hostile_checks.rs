@@ -57,15 +57,20 @@ async fn a_check_that_kills_its_container_leaves_the_work_as_it_is() {
 }
 
 #[tokio::test]
-async fn tests_of_what_was_there_before_that_kill_their_container_excuse_nothing() {
+async fn tests_of_what_was_there_before_that_kill_their_container_excuse_nothing_and_end_nothing() {
     let mut world = world().await;
     world.configure(|config| {
-        config["planning"]["verification"]["test_command"] =
-            json!("test -f good.txt || { test -f greeting.txt && exit 1; kill -9 -1; }");
+        // For a model that runs nothing, the tests are run before its work as well.
+        config["llm"]["edits"] = json!("whole");
+        config["llm"]["function_calling"] = json!(false);
+        let verification = &mut config["planning"]["verification"];
+        verification["max_tries"] = json!(1);
+        verification["test_command"] = json!("test -f good.txt || { test -f greeting.txt && exit 1; kill -9 -1; }");
     });
     let plan = Plan::of(&["greet"]).in_environment("python");
-    let script = executes(world.model.plans(plan), "echo Hello > greeting.txt").done("Greeted.");
-    executes(script, "cat greeting.txt && echo x > good.txt").done("It is good now.");
+    let script = world.model.plans(plan);
+    let script = script.says("It greets.\n\ngreeting.txt\n```\nHello\n```");
+    script.says("It is good now.\n\ngood.txt\n```\nx\n```");
     world.github.open_issue("Greet").label("coding agent");
 
     let ended = world.run().await;
@@ -77,7 +82,11 @@ async fn tests_of_what_was_there_before_that_kill_their_container_excuse_nothing
         world.story()
     );
     assert_eq!(facts(&world, "environment_started"), 1, "{}", world.story());
-    assert!(!world.github.pulls()[0].is_draft());
+    let told = world.model.requests()[1].first_user_message();
+    assert!(!told.contains("fail before the work"), "{told}");
+    let pull = &world.github.pulls()[0];
+    assert!(!pull.is_draft());
+    assert_eq!(pull.file("greeting.txt").as_deref(), Some("Hello\n"));
     world.finish().await;
 }
 

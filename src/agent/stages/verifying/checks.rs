@@ -304,7 +304,8 @@ async fn run_in_check_container(
             check_container::close_check_container(&mut run.claim, check_container).await;
             // A check cannot reach the container with the work. Where that is gone as well, it was
             // not the check that took them down, and the stage begins again.
-            run.workspace.opened()?.project.undo_checks().await?;
+            let container = run.workspace.opened()?.project.container();
+            container.require_surviving().await?;
             Ok(Ended::new(None, reason, PROJECT))
         }
         Err(interruption) => Err(interruption),
