@@ -27,6 +27,9 @@ enum Trouble {
     GoneBeforeExecutor,
     /// The engine goes away before a container is removed.
     GoneBeforeRemoval,
+    /// The engine does not know a command any more whose end is asked for, as after a restart
+    /// during which its containers went on.
+    CommandForgotten,
 }
 
 struct Engine {
@@ -110,6 +113,7 @@ async fn connect(client: UnixStream, shared: Arc<Shared>) -> std::io::Result<()>
         if shared.is_away.load(Ordering::SeqCst) {
             return Ok(());
         }
+        forgets(&shared, &mut part[..length]);
         to_engine.write_all(&part[..length]).await?;
     }
     to_engine.shutdown().await?;
@@ -134,7 +138,7 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
             Some(Trouble::KilledBeforeStart) => exec.is_some(),
             Some(Trouble::GoneBeforeExecutor) => makes_executor,
             Some(Trouble::GoneBeforeRemoval) => is_removal,
-            None => false,
+            Some(Trouble::CommandForgotten) | None => false,
         };
         if is_its { armed.take() } else { None }
     };
@@ -144,6 +148,20 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
         docker.kill_container(&container, None).await.unwrap();
     }
     matches!(trouble, Some(Trouble::GoneBeforeExecutor | Trouble::GoneBeforeRemoval))
+}
+
+/// Has the engine asked for the end of a command that it does not know, if this is such a request.
+fn forgets(shared: &Shared, part: &mut [u8]) {
+    let mut armed = shared.trouble.lock().unwrap();
+    let head = String::from_utf8_lossy(&part[..part.len().min(300)]).into_owned();
+    let line = head.lines().next().unwrap_or_default();
+    if *armed == Some(Trouble::CommandForgotten)
+        && line.starts_with("GET ")
+        && let (Some(before), Some(behind)) = (line.find("/exec/"), line.find("/json"))
+    {
+        part[before + "/exec/".len()..behind].fill(b'0');
+        *armed = None;
+    }
 }
 
 #[tokio::test]
@@ -280,7 +298,7 @@ async fn the_container_of_a_run_at_work_is_never_too_old() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_away_when_the_tools_are_needed_is_no_lost_container() {
+async fn an_engine_that_is_away_when_the_tools_are_needed_or_was_restarted_is_no_lost_container() {
     let mut world = World::start().await;
     world.model.allows_restarts();
     let engine = Engine::before(&mut world);
@@ -288,7 +306,8 @@ async fn an_engine_that_is_away_when_the_tools_are_needed_is_no_lost_container()
         .model
         .plans(Plan::of(&["count"]).in_environment("python"))
         .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
-        .done("Counted.");
+        .done("Counted.")
+        .holds();
     let issue = world.github.open_issue("Count to one").label("coding agent");
 
     engine.will(Trouble::GoneBeforeExecutor);
@@ -302,8 +321,14 @@ async fn an_engine_that_is_away_when_the_tools_are_needed_is_no_lost_container()
     );
     engine.comes_back();
     world.make_everything_due().await;
-    let ended = world.run().await;
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // The work is kept before it is checked, by a command of the program's own.
+    engine.will(Trouble::CommandForgotten);
+    world.model.release();
+    let ended = program.ended().await;
 
+    assert!(engine.has_struck());
     assert_eq!(
         ended.stdout,
         "github:acme/widgets#1: done\n",

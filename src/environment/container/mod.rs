@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::{BoxFuture, join_all, ready};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::sleep;
 
@@ -261,7 +261,16 @@ impl Container {
         ending: impl Future<Output = Result<Option<ProcessExit>, Failure>>,
     ) -> Result<ProcessExit, EnvironmentError> {
         let what = "asking how a command in the container ended";
-        let Some(ending) = self.ask(what, ending).await? else {
+        let ending = match ending.await {
+            Err(failure) if failure.is_absent() => {
+                // An engine that was restarted knows no command of a container that went on.
+                self.require_surviving().await?;
+                let reason = format!("it does not know the command any more ({})", failure.reason());
+                return Err(self.engine.error(what, Failure::Silent(reason)));
+            }
+            ending => self.ask(what, ready(ending)).await?,
+        };
+        let Some(ending) = ending else {
             self.require_alive().await?;
             return Err(unexpected(what, "its output has ended, and it is still running"));
         };
