@@ -213,8 +213,8 @@ impl Project {
     }
 
     /// Returns the files changed so far that the rules exclude, for the model; `None` if there are
-    /// none. The list comes from the container, which is good enough for a reminder; the delivered
-    /// result is checked outside.
+    /// none. The list comes from the container, and may be cut, which is good enough for a
+    /// reminder; the delivered result is checked outside.
     pub async fn outside_the_rules(&self, files: &Files) -> Result<Option<String>, WorkspaceError> {
         if !files.leave_something_out() {
             return Ok(None);
@@ -223,7 +223,9 @@ impl Project {
             .run_script(scripts::TOUCHED, &[self.base.commit.as_str()], 1024 * 1024)
             .await?;
         let printed = String::from_utf8_lossy(&printed);
-        Ok(outside_rules::named(files, printed.split('\0').map(str::to_owned)))
+        // What has no NUL behind it is a path that was cut.
+        let whole = printed.rsplit_once('\0').map_or("", |(whole, _)| whole);
+        Ok(outside_rules::named(files, whole.split('\0').map(str::to_owned)))
     }
 
     fn acceptance(&self, head: CommitId) -> Acceptance {

@@ -263,13 +263,15 @@ async fn a_change_of_a_file_that_is_left_out_is_named_to_the_model_which_can_tak
         "Rules",
         &[(".coding-agent-rules.yaml", "file_patterns: {include: ['*.md']}\n")],
     );
+    // The paths of all new files together are longer than the program reads.
+    let many = "mkdir zeros; cd zeros; seq -f %0200g.md 6000 | xargs touch";
     let script = world.model.plans(plan()).calls(
         "workspace/execute_command",
-        json!({"command": "echo Hello | tee README.md > stray.txt"}),
+        json!({ "command": format!("echo Hello | tee README.md > stray.txt; {many}") }),
     );
     script
         .done("Greeted.")
-        .calls("workspace/execute_command", json!({"command": "rm stray.txt"}))
+        .calls("workspace/execute_command", json!({"command": "rm -r stray.txt zeros"}))
         .done("Greeted, and tidied.");
     world.github.open_issue("Greet the reader").label("coding agent");
 

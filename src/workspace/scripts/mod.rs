@@ -85,7 +85,8 @@ pub(crate) const ENVIRONMENT: [&str; 4] = [
     "XDG_CONFIG_HOME=/nonexistent",
 ];
 
-/// Prints the paths that differ from the base, each followed by NUL. Argument: base commit.
+/// Prints the paths that differ from the base, each followed by NUL; at most a million bytes, so
+/// that the last one may be cut. Argument: base commit.
 pub(crate) const TOUCHED: &str = include_str!("touched.sh");
 
 /// Prints the pack of new commits. Arguments: head, base.
