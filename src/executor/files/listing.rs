@@ -34,12 +34,22 @@ impl Listing {
     /// follows no symlink.
     pub(super) fn of(&self, folder: Dir) -> io::Result<String> {
         let mut items = Vec::new();
-        let mut is_cut = false;
+        let (mut is_cut, mut lacks_some) = (false, false);
         let mut names = 0;
-        let mut waiting = VecDeque::from([(PathBuf::new(), folder)]);
-        while let Some((path, folder)) = waiting.pop_front() {
+        let look_into = move |path: &Path| folder.read_dir(Path::new(".").join(path));
+        // Opened when their turn comes: there may be more of them than files may be open.
+        let mut waiting = VecDeque::from([PathBuf::new()]);
+        while let Some(path) = waiting.pop_front() {
+            let found = match look_into(&path) {
+                Ok(found) => found,
+                Err(error) if path.as_os_str().is_empty() => return Err(error),
+                Err(error) => {
+                    lacks_some |= !is_gone_or_closed(&error);
+                    continue;
+                }
+            };
             let mut entries = Vec::new();
-            for entry in folder.entries()?.take(MOST_NAMES) {
+            for entry in found.take(MOST_NAMES) {
                 entries.push(entry?);
             }
             names += entries.len();
@@ -58,8 +68,7 @@ impl Listing {
                     items.push(shown(&path, kind, size.map(|metadata| metadata.len())));
                 }
                 if kind.is_dir() && self.is_recursive {
-                    // A folder that has just gone, or may not be read, is still listed.
-                    waiting.extend(entry.open_dir().ok().map(|folder| (path, folder)));
+                    waiting.push_back(path);
                 }
             }
             if is_cut {
@@ -67,7 +76,7 @@ impl Listing {
             }
         }
         items.sort();
-        if is_cut {
+        if is_cut || lacks_some {
             items.push(format!(
                 "[cut after {} items; list a folder of these, or raise max_items]",
                 items.len()
@@ -96,6 +105,15 @@ impl Listing {
         let name = path.to_string_lossy().to_lowercase();
         self.endings.iter().any(|ending| name.ends_with(ending.as_str()))
     }
+}
+
+/// Tells whether a folder has just gone, or may not be read: it is listed, and nothing in it could
+/// be.
+fn is_gone_or_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied
+    )
 }
 
 fn shown(path: &Path, kind: FileType, size: Option<u64>) -> String {

@@ -86,11 +86,13 @@ fn existing_folder(root: &Dir, path: &Path) -> String {
 
 /// Calls `look` with each path beneath `root`, level by level, up to a maximum number.
 fn visit(root: &Dir, mut look: impl FnMut(&Path)) {
-    let Ok(top) = root.try_clone() else { return };
-    let mut waiting = VecDeque::from([(PathBuf::new(), top)]);
+    // Opened when their turn comes: there may be more of them than files may be open.
+    let mut waiting = VecDeque::from([PathBuf::new()]);
     let mut seen = 0;
-    while let Some((path, folder)) = waiting.pop_front() {
-        let Ok(entries) = folder.entries() else { continue };
+    while let Some(path) = waiting.pop_front() {
+        let Ok(entries) = root.read_dir(Path::new(".").join(&path)) else {
+            continue;
+        };
         for entry in entries.flatten() {
             seen += 1;
             if seen > MOST_LOOKED_AT {
@@ -103,7 +105,7 @@ fn visit(root: &Dir, mut look: impl FnMut(&Path)) {
             let path = path.join(&name);
             look(&path);
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                waiting.extend(entry.open_dir().ok().map(|folder| (path, folder)));
+                waiting.push_back(path);
             }
         }
     }

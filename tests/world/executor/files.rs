@@ -1,5 +1,6 @@
 //! The file tools: what they read, write and list, and where they do not lead.
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -298,6 +299,42 @@ async fn a_folder_is_listed_level_by_level() {
             .await
             .starts_with("not_found 404: ")
     );
+    workspace.finish().await;
+}
+
+#[tokio::test]
+async fn a_wide_tree_is_looked_through_with_few_open_files() {
+    let workspace = Workspace::open();
+    workspace
+        .run(
+            "mkdir -p packages/{1..300}/src; mkdir -m 0 packages/closed; \
+             cd packages; touch 1/src/a.py 150/src/b.py 300/src/c.py",
+        )
+        .await;
+    let executor = Pid::from_raw(i32::try_from(workspace.executor()).unwrap());
+    let few = Rlimit {
+        current: Some(100),
+        maximum: Some(100),
+    };
+    prlimit(executor, Resource::Nofile, few).unwrap();
+
+    let sources = json!({"path": ".", "recursive": true, "extensions": ["py"]});
+    assert_eq!(
+        workspace.succeeds("list_files", sources).await,
+        "packages/1/src/a.py\t0\npackages/150/src/b.py\t0\npackages/300/src/c.py\t0"
+    );
+    for (wrong, right) in [
+        ("1/a.py", "1/src/a.py"),
+        ("2/b.py", "150/src/b.py"),
+        ("c.py", "300/src/c.py"),
+    ] {
+        let told = workspace
+            .fails("read_file", json!({"path": format!("packages/{wrong}")}))
+            .await;
+        assert!(told.contains(&format!("there is packages/{right}")), "{told}");
+    }
+    // Whoever may not read a folder cannot remove it with its parents either.
+    workspace.run("rmdir packages/closed").await;
     workspace.finish().await;
 }
 
