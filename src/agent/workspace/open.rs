@@ -62,6 +62,19 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         is_new,
         not_there,
     } = Box::pin(open_container(run)).await?;
+    let search = match code_search(run).await {
+        Ok(search) => search,
+        Err(interruption) => {
+            // Nothing else knows of a new container. That of an earlier process may have work that
+            // is saved nowhere else.
+            if is_new {
+                let container = opened.project.container_id().to_owned();
+                opened.discard().await;
+                run.claim.note(Fact::EnvironmentRemoved { container });
+            }
+            return Err(interruption);
+        }
+    };
     let is_replacement = is_new && is_prepared(&run.claim);
     let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
     let rules = &run.claim.record.planned.rules;
@@ -79,7 +92,7 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         &run.claim.record.planned.rules.tools,
     ));
     servers.push(Arc::<ControlTools>::clone(&control_tools));
-    servers.extend(code_search(run).await?);
+    servers.extend(search);
     let rules = &run.claim.record.planned.rules;
     let settings = &run.claim.services.settings;
     let configured = settings

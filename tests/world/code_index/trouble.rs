@@ -8,7 +8,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Executor};
 
 use super::{greeting, grown, indexes};
-use crate::reading::last_on_github;
+use crate::fake::github::Item;
+use crate::reading::{count, last_on_github, until_facts};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
@@ -18,12 +19,17 @@ async fn worked(world: &World) -> (String, bool) {
     let before = world.model.requests().len();
     greets(world.model.script().plans(plan()));
     let issue = greeting(world);
+    worked_to_the_end(world, &issue, before).await
+}
+
+/// Works on an issue until it is done. Its planner's first request is the one behind so many.
+async fn worked_to_the_end(world: &World, issue: &Item, before: usize) -> (String, bool) {
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     let first = world.model.requests()[before].first_user_message();
     let has_places = first.contains("The places that fit the words of the task best");
-    (last_on_github(world, &issue), has_places)
+    (last_on_github(world, issue), has_places)
 }
 
 #[tokio::test]
@@ -47,7 +53,22 @@ async fn an_index_that_is_locked_is_done_without() {
         "Another",
         &[("net/other.py", "def other():\n    pass\n")],
     );
-    let (told, has_places) = worked(&world).await;
+    let before = world.model.requests().len();
+    let opened = count(&world, "environment_started");
+    greets(world.model.script().plans(plan()));
+    let issue = greeting(&world);
+    let program = world.spawn(&["run"]);
+    until_facts(&world, "environment_started", opened + 1).await;
+    // The work waits for it as well, and a stop leaves no container behind.
+    program.signal("TERM");
+    let ended = program.ended().await;
+    assert!(
+        ended.stdout.ends_with(": interrupted\n"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.containers().await, Vec::<String>::new(), "{}", world.story());
+    let (told, has_places) = worked_to_the_end(&world, &issue, before).await;
     assert!(!has_places, "{}", world.story());
     assert!(
         told.contains("The code index was not used") && told.contains("another process keeps it locked"),
