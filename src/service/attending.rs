@@ -33,6 +33,16 @@ pub enum Told {
     Here(Visited),
 }
 
+/// Returns true if the end of a run was decided, and could not be shown yet.
+fn has_ended(run: &StoredRun) -> bool {
+    let record = Record::read(run);
+    record.is_ok_and(|record| Interruption::of_decided_end(&record).is_some())
+}
+
+fn ids(runs: Vec<StoredRun>) -> Vec<RunId> {
+    runs.into_iter().map(|run| run.id).collect()
+}
+
 /// Rotates `runs`, so that each round begins with another run: a round may end early, and would
 /// otherwise never reach the last ones.
 fn turned(mut runs: Vec<RunId>, moment: u32) -> Vec<RunId> {
@@ -43,24 +53,22 @@ fn turned(mut runs: Vec<RunId>, moment: u32) -> Vec<RunId> {
 
 impl Service {
     /// Attends to runs that wait for people or are postponed, for about a minute at most, and wakes
-    /// consumers for those that continue. Adds those that ended to `ended`.
+    /// consumers for those that continue. Adds those that ended to `ended`. Ends that were decided
+    /// before are left to [`Self::show_due_ends`]: to bring the work of one may take long.
     pub async fn attend_all(&self, ended: &mut Vec<Outcome>) -> Result<(), StoreError> {
         let store = &self.services.store;
         let mut waiting = store.set_aside().await?;
         waiting.extend(store.parked(Utc::now()).await?);
-        self.attend_each(waiting, ended).await
+        waiting.retain(|run| !has_ended(run));
+        self.attend_each(ids(waiting), ended).await
     }
 
     /// Shows the ends that were decided before and are due to be shown. They wait neither for a
     /// free consumer nor for the end of a pause of all runs. Adds those that were shown to `ended`.
     pub async fn show_due_ends(&self, ended: &mut Vec<Outcome>) -> Result<(), StoreError> {
-        let due = self.services.store.due_again(Utc::now()).await?;
-        let has_ended = |run: &&StoredRun| {
-            let record = Record::read(run);
-            record.is_ok_and(|record| Interruption::of_decided_end(&record).is_some())
-        };
-        let decided = due.iter().filter(has_ended).map(|run| run.id).collect();
-        self.attend_each(decided, ended).await
+        let mut decided = self.services.store.due_again(Utc::now()).await?;
+        decided.retain(has_ended);
+        self.attend_each(ids(decided), ended).await
     }
 
     async fn attend_each(&self, runs: Vec<RunId>, ended: &mut Vec<Outcome>) -> Result<(), StoreError> {

@@ -95,7 +95,7 @@ impl Service {
         let has_faults = self.search(report, Occasion::Asked).await;
         let mut outcomes = self.attend_or_log().await;
         outcomes.extend(self.work_until_idle().await);
-        // Only those that a pause of all runs keeps from being claimed.
+        // Only those that nobody claims: of runs that waited for people, and during a pause of all.
         outcomes.extend(self.show_ends_or_log().await);
         Box::pin(self.keep_retention()).await;
         Cycle { outcomes, has_faults }

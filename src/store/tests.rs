@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::sql::Statement;
-use super::{Admission, Lease, Store, StoreError, postgres, sqlite, try_exclusive};
+use super::{Admission, Lease, Run, Store, StoreError, postgres, sqlite, try_exclusive};
 use crate::conversation::Message;
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::{Judged, Stage, State};
@@ -84,6 +84,10 @@ pub(super) async fn admit(store: &Store, number: u64) -> RunId {
 
 pub(super) async fn claim(store: &Store) -> Lease {
     store.claim(TTL).await.unwrap().expect("a run to claim").0
+}
+
+fn ids(runs: &[Run]) -> Vec<RunId> {
+    runs.iter().map(|run| run.id).collect()
 }
 
 #[tokio::test]
@@ -277,7 +281,7 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
         .unwrap();
     store.release(&lease, None).await.unwrap();
     assert!(store.claim(TTL).await.unwrap().is_none());
-    assert_eq!(store.set_aside().await.unwrap(), [run]);
+    assert_eq!(ids(&store.set_aside().await.unwrap()), [run]);
 
     let (lease, paused) = store.claim_run(run, TTL).await.unwrap().unwrap();
     assert_eq!(paused.state, State::Paused(Stage::Working));
@@ -286,12 +290,11 @@ async fn a_paused_run_waits_for_a_person_and_a_parked_one_for_its_time() {
     let due = Utc::now() + TimeDelta::hours(1);
     store.release(&lease, Some(due)).await.unwrap();
     assert!(store.claim(TTL).await.unwrap().is_none());
-    assert_eq!(store.set_aside().await.unwrap(), []);
-    assert_eq!(store.parked(Utc::now()).await.unwrap(), [run]);
-    assert_eq!(store.parked(due).await.unwrap(), []);
-    assert_eq!(store.due_again(Utc::now()).await.unwrap(), []);
-    let due_then: Vec<_> = store.due_again(due).await.unwrap().iter().map(|run| run.id).collect();
-    assert_eq!(due_then, [run]);
+    assert_eq!(ids(&store.set_aside().await.unwrap()), []);
+    assert_eq!(ids(&store.parked(Utc::now()).await.unwrap()), [run]);
+    assert_eq!(ids(&store.parked(due).await.unwrap()), []);
+    assert_eq!(ids(&store.due_again(Utc::now()).await.unwrap()), []);
+    assert_eq!(ids(&store.due_again(due).await.unwrap()), [run]);
     let parked = store.unfinished_of(&issue(1)).await.unwrap().unwrap();
     assert_eq!(
         parked.not_before.map(|due| due.timestamp_micros()),

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::conversation::Message;
 use crate::store::sql::{Row, Statement};
-use crate::store::{Store, StoreError, again, run_ids};
+use crate::store::{Store, StoreError, again};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
@@ -143,39 +143,41 @@ impl Store {
         self.fetch(query).await?.iter().map(Run::read).collect()
     }
 
-    /// Returns the runs that wait for people, oldest first.
-    pub async fn set_aside(&self) -> Result<Vec<RunId>, StoreError> {
+    /// Returns the runs that wait for people, oldest first; none that a newer program has worked
+    /// on, since its state may be unknown here.
+    pub async fn set_aside(&self) -> Result<Vec<Run>, StoreError> {
         let query = Statement::new(concat!(
-            "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND ",
+            select_runs!("WHERE finished_at IS NULL AND lease_token IS NULL AND format <= $1 AND "),
             set_aside!(),
             " ORDER BY id"
         ));
-        run_ids(&self.fetch(query).await?)
+        self.fetch(query.with(FORMAT)).await?.iter().map(Run::read).collect()
     }
 
-    /// Returns the runs that are postponed until later than `now`, oldest first.
-    pub async fn parked(&self, now: DateTime<Utc>) -> Result<Vec<RunId>, StoreError> {
-        let query = Statement::new(concat!(
-            "SELECT id FROM runs WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
-             AND not_before > $1 AND NOT ",
-            set_aside!(),
-            " ORDER BY id"
-        ));
-        run_ids(&self.fetch(query.with(now)).await?)
-    }
-
-    /// Returns the runs that were begun and may go on now, since they were postponed until `now` or
-    /// before, or lost their process; without those that wait for people. Oldest first.
-    pub async fn due_again(&self, now: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
+    /// Returns the runs that are postponed until later than `now`, oldest first; without those that
+    /// wait for people.
+    pub async fn parked(&self, now: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
         let query = Statement::new(concat!(
             select_runs!(
                 "WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
-                 AND (not_before <= $1 OR not_before IS NULL AND state <> 'queued') AND NOT "
+                 AND not_before > $1 AND format <= $2 AND NOT "
             ),
             set_aside!(),
             " ORDER BY id"
         ));
-        self.fetch(query.with(now)).await?.iter().map(Run::read).collect()
+        let query = query.with(now).with(FORMAT);
+        self.fetch(query).await?.iter().map(Run::read).collect()
+    }
+
+    /// Returns the runs that were begun and are not postponed beyond `now`, oldest first; with
+    /// those that wait for people, whose ends may be due as well.
+    pub async fn due_again(&self, now: DateTime<Utc>) -> Result<Vec<Run>, StoreError> {
+        let query = Statement::new(select_runs!(
+            "WHERE finished_at IS NULL AND lease_token IS NULL AND task NOT LIKE 'local:%'
+             AND (not_before <= $1 OR not_before IS NULL AND state <> 'queued') AND format <= $2 ORDER BY id"
+        ));
+        let query = query.with(now).with(FORMAT);
+        self.fetch(query).await?.iter().map(Run::read).collect()
     }
 
     /// Makes a run due that was postponed until later, and that nobody works on; returns false if

@@ -1,13 +1,14 @@
-//! Whose token writes.
+//! Whose token writes, and which runs are left to whom.
 
+use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{TTL, admit, claim, place};
+use super::{TTL, admit, claim, ids, place};
 use crate::conversation::Message;
 use crate::store::StoreError;
 use crate::store::runs::FORMAT;
 use crate::store::sql::Statement;
-use crate::task::state::State;
+use crate::task::state::{Judged, State};
 
 #[tokio::test]
 async fn another_worker_s_token_and_that_of_another_run_write_nothing() {
@@ -61,6 +62,34 @@ async fn a_run_that_a_newer_program_has_worked_on_is_left_to_it() {
     let format = Statement::new("SELECT format FROM runs WHERE id = $1").with(run);
     assert_eq!(store.fetch(format).await.unwrap()[0].number(0).unwrap(), FORMAT);
     store.save(&lease, State::Done, &Value::Null).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_that_waits_for_people_is_due_at_its_time() {
+    let place = place();
+    let store = place.open().await;
+    let run = admit(&store, 1).await;
+    let lease = claim(&store).await;
+    let state = State::AwaitingApproval(Judged::Result);
+    store.save(&lease, state, &Value::Null).await.unwrap();
+    let due = Utc::now() + TimeDelta::hours(1);
+    store.release(&lease, Some(due)).await.unwrap();
+    assert_eq!(ids(&store.due_again(Utc::now()).await.unwrap()), []);
+    assert_eq!(ids(&store.due_again(due).await.unwrap()), [run]);
+
+    // As after the kill of a process that was about to show it.
+    let (lease, _) = store.claim_run(run, TTL).await.unwrap().unwrap();
+    assert_eq!(ids(&store.due_again(due).await.unwrap()), [], "held");
+    store.release(&lease, None).await.unwrap();
+    for found in [store.due_again(Utc::now()).await, store.set_aside().await] {
+        assert_eq!(ids(&found.unwrap()), [run]);
+    }
+
+    let newer = Statement::new("UPDATE runs SET format = $2 WHERE id = $1");
+    store.execute(newer.with(run).with(FORMAT + 1)).await.unwrap();
+    for found in [store.due_again(Utc::now()).await, store.set_aside().await] {
+        assert_eq!(ids(&found.unwrap()), [], "left to a newer program");
+    }
 }
 
 #[tokio::test]
