@@ -330,6 +330,38 @@ async fn the_stop_of_a_paused_run_is_shown_when_the_forge_takes_comments_again_a
 }
 
 #[tokio::test]
+async fn the_trigger_label_stays_where_the_paused_run_is_stopped_while_a_search_reads_its_item() {
+    let world = world().await;
+    let issue = paused(&world).await;
+    issue.comment("alice", "/agent stop");
+    issue.label("coding agent");
+    world.github.hangs("GET /repos/*/*/issues/*/events", 0, false);
+    let searching = world.spawn(&["run"]);
+    world.github.until_one_hangs().await;
+    // Another process hears alice meanwhile, and cannot tell people of the end yet.
+    world.github.takes_no_comment();
+    let visited = world.command(&["resume", "github:acme/widgets#1"]).await;
+    assert!(visited.stdout.contains("put back until"), "{visited:?}\n{}", world.story());
+    world.github.cuts_off();
+    let ended = searching.ended().await;
+    assert_eq!(ended.stdout, "", "{ended:?}\n{}", world.story());
+
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    // It is for the run that alice wants next.
+    let labels = ["coding agent", "coding agent stopped"];
+    assert_eq!(issue.labels(), labels, "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_run_that_is_stopped_before_it_began_leaves_no_label_of_an_earlier_run() {
     let world = world().await;
     let issue = world.github.open_issue("Paint it").label("coding agent done");

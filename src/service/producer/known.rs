@@ -15,10 +15,12 @@ use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
 
 impl Service {
-    /// Returns the admission, or a new one where the known run has ended since.
+    /// Returns the admission, or a new one where the known run has ended since; where it was
+    /// `asked` to go on, only if it ended without having heard that.
     pub(super) async fn unless_over(
         &self,
         admission: Admission,
+        asked: Option<&str>,
         task: &TaskId,
         title: &str,
         record: &serde_json::Value,
@@ -27,17 +29,22 @@ impl Service {
         let Admission::Known(run) = admission else {
             return Ok(admission);
         };
-        if store.run(run).await?.is_none_or(|run| run.state.is_final()) {
-            return store.admit(task, title, record).await;
+        if store.run(run).await?.is_some_and(|run| !run.state.is_final()) {
+            return Ok(admission);
         }
-        Ok(admission)
+        if let Some(command) = asked
+            && !is_unheard(&store.requests(run).await?, command)
+        {
+            return Ok(admission);
+        }
+        store.admit(task, title, record).await
     }
 
-    /// Has a run go on that waits for people; returns whether it waits.
-    pub(super) async fn let_go_on(&self, run: RunId) -> Result<bool, AdmitError> {
+    /// Has a run go on that waits for people; returns what it was asked, if it waits.
+    pub(super) async fn let_go_on(&self, run: RunId) -> Result<Option<String>, AdmitError> {
         let store = &self.services.store;
         let Some(stored) = store.run(run).await?.filter(|run| run.state.is_set_aside()) else {
-            return Ok(false);
+            return Ok(None);
         };
         let paused = Record::read(&stored)?.waiting.paused;
         let command = match paused.map(|paused| paused.by) {
@@ -50,7 +57,7 @@ impl Service {
         if !ends_with(&store.requests(run).await?, &command) {
             store.ask(run, &command, None).await?;
         }
-        Ok(true)
+        Ok(Some(command))
     }
 
     /// Returns the unfinished run of an item if its end was decided, and could not be shown yet.
@@ -99,6 +106,11 @@ fn ends_with(requests: &[Request], command: &str) -> bool {
     requests.last().is_some_and(|request| request.text == command)
 }
 
+/// Returns true if a run has not heard this command: what it has heard is no request any more.
+fn is_unheard(requests: &[Request], command: &str) -> bool {
+    requests.iter().any(|request| request.text == command)
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
@@ -113,13 +125,25 @@ mod tests {
         assert_eq!(tried, [true, true, false]);
     }
 
+    fn requests(texts: &[&str]) -> Vec<Request> {
+        let request = |text: &&str| Request {
+            id: Uuid::nil(),
+            text: (*text).to_owned(),
+            by: None,
+        };
+        texts.iter().map(request).collect()
+    }
+
+    #[test]
+    fn a_command_that_stands_among_the_requests_was_not_heard() {
+        let left: [&[&str]; 3] = [&[], &["pause"], &["resume", "pause"]];
+        let unheard = left.map(|texts| is_unheard(&requests(texts), "resume"));
+        assert_eq!(unheard, [false, false, true]);
+    }
+
     #[test]
     fn what_was_asked_before_a_pause_is_asked_again_after_it() {
-        let requests = ["resume", "pause", "resume"].map(|text| Request {
-            id: Uuid::nil(),
-            text: text.to_owned(),
-            by: None,
-        });
+        let requests = requests(&["resume", "pause", "resume"]);
         let asked = [0, 1, 2, 3].map(|count| ends_with(&requests[..count], "resume"));
         assert_eq!(asked, [false, true, false, true]);
     }

@@ -257,22 +257,23 @@ impl Service {
         for other in store.beside(task).await? {
             self.let_go_on(other).await?;
         }
+        // An end that was decided since the item was found: the trigger stays, as it does there.
+        if self.ending_of(task).await?.is_some() {
+            return Ok(None);
+        }
         let mut admission = store.admit(task, &title, &record).await?;
         self.follow_again(task).await?;
-        // Whoever puts the trigger on a run that waits wants it to go on. One that does not wait
-        // may have ended meanwhile: then another one was asked for.
-        let goes_on = match admission {
+        // Whoever puts the trigger on a run that waits wants it to go on.
+        let asked = match admission {
             Admission::Known(run) => self.let_go_on(run).await?,
-            Admission::New(_) => false,
+            Admission::New(_) => None,
         };
-        if !goes_on {
-            admission = self.unless_over(admission, task, &title, &record).await?;
-        }
+        let asked = asked.as_deref();
+        // Where it has ended without that, another one was asked for.
+        admission = self.unless_over(admission, asked, task, &title, &record).await?;
         forge.remove_label(task, &connected.labels.trigger).await?;
-        if !goes_on {
-            // Once more: that may have taken long, and nothing would take the label off again.
-            admission = self.unless_over(admission, task, &title, &record).await?;
-        }
+        // Once more: that may have taken long, and nothing would take the label off again.
+        admission = self.unless_over(admission, asked, task, &title, &record).await?;
         self.wake_ups.wake_one();
         match admission {
             Admission::Known(_) => Ok(None),
