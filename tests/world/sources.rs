@@ -122,6 +122,27 @@ async fn all_pages_of_an_owner_are_admitted_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_limit_on_one_repository_keeps_no_item_of_another_from_being_admitted() {
+    let mut world = World::start().await;
+    world.configure(|config| config["github"]["repositories"] = json!(["acme/widgets", "acme/gadgets"]));
+    let gadgets = world.github.repository("acme/gadgets");
+    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    let known = world.github.open_issue("Count").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(known.labels(), ["coding agent processing"], "{ended:?}");
+
+    // It has the same number, and would be the same item if that repository had been renamed to
+    // this one. As for an App whose installation at the other owner has used up its requests.
+    world.github.limits("GET /repos/acme/widgets");
+    let issue = gadgets.open_issue("Count").label("coding agent");
+    let ended = world.run().await;
+
+    assert!(world.github.count("GET /repos/acme/widgets") > 1, "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent processing"], "{ended:?}\n{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_idle_look_costs_an_unchanged_answer_for_each_list() {
     let mut world = World::start().await;
     world.configure(|config| {

@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use chrono::Utc;
+
 use super::AdmitError;
 use crate::forge::{ForgeError, FoundItem};
 use crate::service::Service;
@@ -54,7 +56,15 @@ impl Service {
             return Ok(found.clone());
         }
         for namesake in store.namesakes(item).await? {
-            let name = self.present_name(connected, &namesake).await?;
+            let name = match self.present_name(connected, &namesake).await {
+                Ok(name) => name,
+                Err(error) => {
+                    if is_limited_elsewhere(connected, &found.task, &error).await? {
+                        continue;
+                    }
+                    return Err(error.into());
+                }
+            };
             if name.eq_ignore_ascii_case(&item.repository) {
                 tracing::info!(task = %namesake, "its repository is called {} now", item.repository);
                 return Ok(FoundItem {
@@ -68,7 +78,7 @@ impl Service {
 
     /// Returns what the task's repository is called now; nothing if that cannot be told. One that
     /// cannot be seen by its earlier name cannot be worked on by it either.
-    async fn present_name(&self, connected: &Connected, task: &TaskId) -> Result<String, AdmitError> {
+    async fn present_name(&self, connected: &Connected, task: &TaskId) -> Result<String, ForgeError> {
         let Some(item) = task.item() else {
             return Ok(String::new());
         };
@@ -78,7 +88,7 @@ impl Service {
         }
         let name = match connected.forge.repository_now(task).await {
             Ok(name) => name.unwrap_or_default(),
-            Err(error @ (ForgeError::RateLimited { .. } | ForgeError::Unavailable { .. })) => return Err(error.into()),
+            Err(error @ (ForgeError::RateLimited { .. } | ForgeError::Unavailable { .. })) => return Err(error),
             Err(error @ (ForgeError::Refused { .. } | ForgeError::Gone { .. } | ForgeError::Unexpected { .. })) => {
                 tracing::info!(%task, "it is not known what its repository is called now: {error}");
                 String::new()
@@ -87,4 +97,16 @@ impl Service {
         self.present_names.learn(repository, &name);
         Ok(name)
     }
+}
+
+/// Returns true if a repository could not be asked for because of a limit that does not hold for
+/// that of `found`. Limits are those of a token, or of an installation of an App, which is on all
+/// repositories of an owner; so the two are not one repository under two names.
+async fn is_limited_elsewhere(connected: &Connected, found: &TaskId, error: &ForgeError) -> Result<bool, ForgeError> {
+    let ForgeError::RateLimited { until, .. } = error else {
+        return Ok(false);
+    };
+    // Asked anew: an answer from before the limit was reached says nothing.
+    connected.forge.repository_now(found).await?;
+    Ok(Utc::now() < *until)
 }
