@@ -100,8 +100,19 @@ fn line_of(outcome: &Outcome) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
+    use crate::choice;
     use crate::outcome::tests::outcome;
+    use crate::task;
+
+    const MEASURED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solve_rate/measured");
+
+    /// Returns the book that ships of a model.
+    fn measured(model: &str) -> Book {
+        Book::open(Path::new(MEASURED), model).unwrap()
+    }
 
     #[test]
     fn a_measurement_goes_on_where_it_was_broken_off() {
@@ -143,5 +154,68 @@ mod tests {
         assert_eq!(book.of_round(&before.setting), [&before]);
         book.forget(|outcome| outcome.setting == now.setting).unwrap();
         assert_eq!(Book::open(folder.path(), "m").unwrap().outcomes, [before, floor]);
+    }
+
+    /// A line that cannot be read is left out of a book without a word.
+    #[test]
+    fn every_line_that_ships_is_the_outcome_of_a_task_that_ships() {
+        let tasks = task::shipped().unwrap();
+        let grades: HashMap<&str, u8> = tasks.iter().map(|task| (task.name.as_str(), task.grade)).collect();
+        let mut books = 0;
+        for entry in std::fs::read_dir(MEASURED).unwrap() {
+            let path = entry.unwrap().path();
+            let mut book = Book {
+                path: path.clone(),
+                outcomes: Vec::new(),
+            };
+            for line in std::fs::read_to_string(&path).unwrap().lines() {
+                let outcome: Outcome = serde_json::from_str(line).unwrap();
+                assert_eq!(grades.get(outcome.task.as_str()), Some(&outcome.grade), "{line}");
+                let is_twice = book.has(&outcome.task, outcome.worker, &outcome.setting);
+                assert!(!is_twice, "measured before: {line}");
+                book.outcomes.push(outcome);
+            }
+            books += 1;
+        }
+        assert_eq!(books, 2);
+    }
+
+    #[test]
+    fn the_documents_have_the_figures_that_ship() {
+        let (larger, smaller) = (
+            "qwen2.5-coder-1.5b-instruct-q4_k_m",
+            "qwen2.5-coder-0.5b-instruct-q4_k_m",
+        );
+        let (larger, smaller) = (measured(larger), measured(smaller));
+        let usual = choice::chosen(task::shipped().unwrap(), 20);
+        let is_usual = |outcome: &&Outcome| usual.iter().any(|task| task.name == outcome.task);
+        let solved = |outcomes: &[&Outcome]| {
+            let solved = outcomes.iter().filter(|outcome| outcome.solved).count();
+            (solved, outcomes.len())
+        };
+        let of = |book: &Book, worker: Worker, round: &str| -> Vec<Outcome> {
+            let outcomes = book.outcomes.iter();
+            let own = outcomes.filter(|outcome| outcome.worker == worker && outcome.setting.round == round);
+            own.cloned().collect()
+        };
+        let peer = "mini-swe-agent 2.4.6";
+        for (book, worker, round, of_all, of_usual) in [
+            (&larger, Worker::Program, "tests", (10, 32), (6, 20)),
+            (&larger, Worker::Program, "before", (7, 32), (4, 20)),
+            (&larger, Worker::Floor, "", (7, 32), (5, 20)),
+            (&larger, Worker::Peer, peer, (0, 20), (0, 20)),
+            (&smaller, Worker::Program, "short", (0, 8), (0, 8)),
+        ] {
+            let outcomes = of(book, worker, round);
+            let all: Vec<&Outcome> = outcomes.iter().collect();
+            let usual: Vec<&Outcome> = outcomes.iter().filter(is_usual).collect();
+            assert_eq!((solved(&all), solved(&usual)), (of_all, of_usual), "{worker:?} {round}");
+            let dishonest: Vec<&str> = outcomes
+                .iter()
+                .filter(|outcome| worker == Worker::Program && outcome.is_dishonest())
+                .map(|outcome| outcome.task.as_str())
+                .collect();
+            assert_eq!(dishonest, Vec::<&str>::new(), "{round}");
+        }
     }
 }
