@@ -92,19 +92,27 @@ async fn play_all(wanted: &[String]) -> anyhow::Result<usize> {
     let edits_as_tools = folder("EDITS_AS_TOOLS").is_some();
     let mut report = Report::default();
     Report::head();
+    // One that cannot be played says nothing about the others.
     for path in &paths {
-        let trajectory = Trajectory::read(path)?;
+        let trajectory = match Trajectory::read(path) {
+            Ok(trajectory) => trajectory,
+            Err(error) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                report.not_played(&name, &error);
+                continue;
+            }
+        };
         let source = match &repositories {
-            Some(_) => commit_of(&trajectory, &histories)?,
+            Some(_) => commit_of(&trajectory, &histories),
             None => Ok(Source::Files(shipped.folder("repository"))),
         };
-        match source {
-            Ok(source) => {
-                let played = case::play(&trajectory, &source, edits_as_tools).await;
-                let played = played.with_context(|| format!("{} cannot be played", trajectory.name))?;
-                report.add(&trajectory, &played);
-            }
-            Err(reason) => report.not_played(&trajectory.name, &reason),
+        let played = match source {
+            Ok(source) => case::play(&trajectory, &source, edits_as_tools).await,
+            Err(error) => Err(error),
+        };
+        match played {
+            Ok(played) => report.add(&trajectory, &played),
+            Err(error) => report.not_played(&trajectory.name, &error),
         }
     }
     let (report, faults) = report.show();
@@ -131,17 +139,15 @@ fn found_in(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the repository at the commit that a recording began at, or why there is none.
-fn commit_of<'a>(trajectory: &Trajectory, histories: &'a [History]) -> anyhow::Result<Result<Source<'a>, String>> {
+/// Returns the repository at the commit that a recording began at.
+fn commit_of<'a>(trajectory: &Trajectory, histories: &'a [History]) -> anyhow::Result<Source<'a>> {
     let name = trajectory.repository();
-    let Some(history) = histories.iter().find(|history| history.name == name) else {
-        return Ok(Err(format!("REPOS has no repository `{name}`")));
-    };
+    let history = histories.iter().find(|history| history.name == name);
+    let history = history.with_context(|| format!("REPOS has no repository `{name}`"))?;
     let changed = difference::read(&trajectory.submission);
-    Ok(match base::of(history, &changed, trajectory.number())? {
-        Some(commit) => Ok(Source::Commit(history, commit)),
-        None => Err("no commit of its repository has the contents that its difference begins with".to_owned()),
-    })
+    let commit = base::of(history, &changed, trajectory.number())?;
+    let commit = commit.context("no commit of its repository has the contents that its difference begins with")?;
+    Ok(Source::Commit(history, commit))
 }
 
 /// Returns a number of things for a share.

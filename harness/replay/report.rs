@@ -51,9 +51,12 @@ pub struct Sums {
 }
 
 impl Report {
-    pub fn not_played(&mut self, name: &str, reason: &str) {
-        println!("| {name} | not played: {reason} | | | | |");
-        self.not_played.push((name.to_owned(), reason.to_owned()));
+    /// Takes a recording in that cannot be played, and prints its row.
+    pub fn not_played(&mut self, name: &str, error: &anyhow::Error) {
+        let reason = format!("{error:#}");
+        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        println!("| {name} | not played: {} | | | | |", reason.replace('|', "\\|"));
+        self.not_played.push((name.to_owned(), reason));
     }
 
     pub fn head() {

@@ -185,6 +185,23 @@ fn another_end_and_what_was_not_played_are_faults() {
         assert_eq!(code, Some(1), "{shown}");
         assert_shown(&shown, &[end]);
     }
+    // Nor do recordings that nobody can play keep the others from being played and reported.
+    for (name, text) in [("0", "{ broken"), ("5", "{\"messages\": []}")] {
+        let path = recorded.folder.path().join(format!("recordings/{name}.traj.json"));
+        std::fs::write(path, text).unwrap();
+    }
+    let (code, shown) = recorded.replay(&[], &["0.traj", "1.traj", "5.traj"]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert_shown(
+        &shown,
+        &[
+            "| 0.traj.json | not played: ",
+            "| acme__widgets-1 | 1 | 1/1 | 1/1 | 0 | `a.txt`: another content |",
+            "0.traj.json is no recording that can be played: ",
+            "5.traj.json is no recording that can be played: it holds no command | | | | |",
+            "| **all** | 1 |",
+        ],
+    );
     let (code, shown) = recorded.replay(&[], &["4.traj"]);
     assert_eq!(code, Some(1), "{shown}");
     assert!(!shown.contains("; 0 steps never came"), "{shown}");
