@@ -58,18 +58,26 @@ impl Budget {
             ));
         }
         if spent.turns >= max_turns {
-            let plural = if max_turns == 1 { "" } else { "s" };
+            let plural = plural(max_turns.into());
             return Some(format!(
                 "the limit of {max_turns} model turn{plural} is reached before the task was done (max_llm_process_num)"
             ));
         }
         if let Some(limit) = self.minutes.filter(|limit| spent.seconds >= limit * 60) {
-            return Some(format!("the budget of {limit} minutes is used up (budget.minutes)"));
+            let plural = plural(limit);
+            return Some(format!(
+                "the budget of {limit} minute{plural} is used up (budget.minutes)"
+            ));
         }
         let limit = self.cost_usd?;
         let cost = spent.cost_usd?;
         (cost >= limit).then(|| format!("the budget of ${limit:.2} is used up (${cost:.2} spent; budget.cost_usd)"))
     }
+}
+
+/// Returns the end of a noun behind a number.
+fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
 }
 
 impl PerDay {
@@ -192,6 +200,12 @@ mod tests {
             let text = check(budget, 100);
             assert_eq!(text.is_some_and(|text| text.contains("budget.minutes")), is_exceeded);
         }
+        let short = Budget {
+            minutes: Some(1),
+            ..Budget::default()
+        };
+        let said = "the budget of 1 minute is used up (budget.minutes)";
+        assert_eq!(check(short, 100).as_deref(), Some(said));
         let dear = Budget {
             cost_usd: Some(1.0),
             ..Budget::default()
