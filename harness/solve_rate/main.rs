@@ -40,7 +40,7 @@ use book::Book;
 use measure::{Ended, Measurement};
 use report::Report;
 use server::Server;
-use setting::{Wanted, said};
+use setting::{Anew, Wanted, said};
 
 fn main() -> ExitCode {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -68,7 +68,8 @@ async fn measure(names: Vec<String>) -> anyhow::Result<usize> {
         return Ok(0);
     }
     let server = Server::of_environment(&wanted.setting).await?;
-    server.ensure_there().await?;
+    // Nothing is taken out yet.
+    server.ensure_there(Anew::Nothing).await?;
     let peer = if wanted.is_with_peer { Peer::installed()? } else { None };
     if wanted.is_with_peer && peer.is_none() {
         eprintln!("solve-rate: mini-swe-agent is left out (`scripts/setup peer` installs it)");
@@ -85,6 +86,7 @@ async fn measure(names: Vec<String>) -> anyhow::Result<usize> {
             .filter(|name| !left_out.iter().any(|other| other == name))
             .collect(),
         workers: measurement.workers(),
+        anew: wanted.anew,
         not_measured,
     };
     report.show(&book)

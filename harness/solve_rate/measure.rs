@@ -21,6 +21,8 @@ pub struct Measurement<'a> {
     pub setting: &'a Setting,
     /// The end of the whole, if it has one.
     pub until: Option<Instant>,
+    /// The outcomes that were taken out of the book, to be measured anew.
+    taken_out: Anew,
     benches: HashMap<Language, Bench>,
 }
 
@@ -40,6 +42,7 @@ impl<'a> Measurement<'a> {
             peer,
             setting,
             until,
+            taken_out: Anew::Nothing,
             benches: HashMap::new(),
         }
     }
@@ -59,7 +62,8 @@ impl<'a> Measurement<'a> {
     }
 
     /// Takes out of the book what is to be measured anew, of these tasks alone.
-    pub fn forget(&self, tasks: &[Task], anew: Anew, book: &mut Book) -> anyhow::Result<()> {
+    pub fn forget(&mut self, tasks: &[Task], anew: Anew, book: &mut Book) -> anyhow::Result<()> {
+        self.taken_out = anew;
         let workers = self.workers();
         let is_wanted = |worker: Worker| match anew {
             Anew::Nothing => false,
@@ -119,7 +123,7 @@ impl<'a> Measurement<'a> {
             }
             if outcome.end == End::Failed {
                 // A model that is gone is the fault of no task.
-                self.server.ensure_there().await?;
+                self.server.ensure_there(self.taken_out).await?;
             }
             tell(&outcome);
             book.add(outcome)?;

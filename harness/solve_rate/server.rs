@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::setting::{Setting, said};
+use crate::setting::{Anew, Setting, said};
 
 const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 /// A file of gigabytes is read.
@@ -181,8 +181,9 @@ impl Server {
     }
 
     /// Returns an error if the server is gone altogether, which no task can be blamed for. Whoever
-    /// answers anything at all is there, as is one that takes long for it.
-    pub async fn ensure_there(&self) -> anyhow::Result<()> {
+    /// answers anything at all is there, as is one that takes long for it. The error tells how the
+    /// measurement goes on, which has taken `anew` out of the book so far.
+    pub async fn ensure_there(&self, anew: Anew) -> anyhow::Result<()> {
         let mut reason = String::new();
         for look in 0..LOOKS {
             if look > 0 {
@@ -197,8 +198,9 @@ impl Server {
             };
         }
         anyhow::bail!(
-            "the model's server at {} is gone ({reason}); what was measured is kept, and the same command goes on when it is back",
-            self.base
+            "the model's server at {} is gone ({reason}); what was measured is kept, and {} goes on when it is back",
+            self.base,
+            anew.going_on()
         )
     }
 

@@ -129,6 +129,17 @@ impl Edits {
     }
 }
 
+impl Anew {
+    /// Returns the command that goes on with a measurement that has begun. With `ANEW`, the one
+    /// that began it takes out what it has measured, too.
+    pub fn going_on(self) -> &'static str {
+        match self {
+            Self::Nothing => "the same command",
+            Self::Program | Self::All => "the same command without ANEW",
+        }
+    }
+}
+
 impl Setting {
     /// Returns the setting of whoever is not the program: it is shared by all rounds with the same
     /// limits.

@@ -6,12 +6,13 @@ mod table; // the rows
 pub mod comparison; // a round beside another one
 mod causes; // why tasks were not solved
 
+use coding_agent::agent::text::usage::counted;
 use coding_agent_harness::{build, machine};
 use serde_json::json;
 
 use crate::book::Book;
 use crate::outcome::{Outcome, Worker};
-use crate::setting::Setting;
+use crate::setting::{Anew, Setting};
 
 const WORKERS: [(Worker, &str); 3] = [
     (Worker::Program, "the program"),
@@ -26,6 +27,8 @@ pub struct Report<'a> {
     /// The names of the tasks that were asked for.
     pub tasks: Vec<&'a str>,
     pub workers: Vec<(Worker, Setting)>,
+    /// The outcomes that were measured once more.
+    pub anew: Anew,
     /// Tasks and workers that the time of the measurement did not suffice for.
     pub not_measured: Vec<(String, Worker)>,
 }
@@ -37,29 +40,18 @@ impl Report<'_> {
         let outcomes = self.outcomes(book);
         let limits = self.setting.limits;
         println!(
-            "\n{}, {}: {} turns and {} minutes a task\n",
+            "\n{}, {}: {} and {} a task\n",
             self.model,
             self.setting.label(),
-            limits.turns,
-            limits.minutes
+            counted(limits.turns, "turn"),
+            counted(limits.minutes, "minute")
         );
         for line in table::lines(&outcomes, self.tasks.len()) {
             println!("{line}");
         }
         for (worker, name) in WORKERS {
-            let missing: Vec<&str> = self
-                .not_measured
-                .iter()
-                .filter(|(_, other)| *other == worker)
-                .map(|(task, _)| task.as_str())
-                .collect();
-            if !missing.is_empty() {
-                println!(
-                    "Not measured for want of time, {name}: {} of {} tasks ({}). The same command goes on with them.",
-                    missing.len(),
-                    self.tasks.len(),
-                    missing.join(", ")
-                );
+            if let Some(sentence) = self.missing(worker, name) {
+                println!("{sentence}");
             }
         }
         let against: Vec<_> = WORKERS[1..]
@@ -81,6 +73,25 @@ impl Report<'_> {
         Ok(dishonest)
     }
 
+    /// Returns a sentence on the tasks that there was no time for, if there are any.
+    fn missing(&self, worker: Worker, name: &str) -> Option<String> {
+        let missing: Vec<&str> = self
+            .not_measured
+            .iter()
+            .filter(|(_, other)| *other == worker)
+            .map(|(task, _)| task.as_str())
+            .collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "Not measured for want of time, {name}: {} of {} tasks ({}); {} goes on with them.",
+                missing.len(),
+                self.tasks.len(),
+                missing.join(", "),
+                self.anew.going_on()
+            )
+        })
+    }
+
     fn outcomes<'b>(&self, book: &'b Book) -> Vec<&'b Outcome> {
         let outcomes = book.outcomes.iter();
         outcomes
@@ -93,4 +104,32 @@ impl Report<'_> {
 fn of_program<'a>(outcomes: &[&'a Outcome]) -> impl Iterator<Item = &'a Outcome> {
     let outcomes = outcomes.iter().copied();
     outcomes.filter(|outcome| outcome.worker == Worker::Program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::tests::outcome;
+
+    #[test]
+    fn what_there_was_no_time_for_is_named_with_the_command_that_goes_on() {
+        let setting = outcome("a", "now", true).setting;
+        let report = |anew: Anew| Report {
+            model: "m",
+            setting: &setting,
+            tasks: vec!["a", "b", "c"],
+            workers: Vec::new(),
+            anew,
+            not_measured: vec![("b".to_owned(), Worker::Peer), ("c".to_owned(), Worker::Peer)],
+        };
+        let said = |anew: Anew| report(anew).missing(Worker::Peer, "mini-swe-agent");
+        let same =
+            "Not measured for want of time, mini-swe-agent: 2 of 3 tasks (b, c); the same command goes on with them.";
+        assert_eq!(said(Anew::Nothing).as_deref(), Some(same));
+        // With it, the same command would begin once more.
+        let without = same.replace("command", "command without ANEW");
+        assert_eq!(said(Anew::Program), Some(without.clone()));
+        assert_eq!(said(Anew::All), Some(without));
+        assert_eq!(report(Anew::All).missing(Worker::Floor, "the floor"), None);
+    }
 }
