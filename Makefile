@@ -89,12 +89,12 @@ histories: ## take bare repositories with their whole histories from label to pu
 	$(BUILD_HARNESS) --bin histories
 	@REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/histories" $(ONLY)
 
-replay: ## play what other agents were recorded doing through the program (TRAJECTORIES=folder REPOS=folder ONLY="name"), or a small set that ships
+replay: ## play what other agents were recorded doing through the program (TRAJECTORIES=folder REPOS=folder ONLY="name" EDITS_AS_TOOLS=1), or a small set that ships; docs/replay.md has more
 	scripts/setup replay
 	$(BUILD_HARNESS) --bin replay
 	@TRAJECTORIES="$(TRAJECTORIES)" REPOS="$(REPOS)" scripts/with-docker "$(TARGET_DIR)/debug/replay" $(ONLY)
 
-solve-rate: ## count the tasks that are solved with your model: OPENAI_BASE_URL, OLLAMA_HOST or MODEL_FILE=file.gguf (SHORT=1 FULL=1 HALF=a ONLY="go/ leap_year" EDITS=whole PLAN=1 ANEW=1; ROUND=name keeps the outcomes under a name, COMPARE=one,other holds two names against each other)
+solve-rate: ## count the tasks that are solved with your model: OPENAI_BASE_URL, OLLAMA_HOST or MODEL_FILE=file.gguf (SHORT=1 FULL=1 HALF=a ONLY="go/ leap_year" EDITS=whole PLAN=1 ANEW=1; ROUND=name keeps the outcomes under a name, COMPARE=one,other holds two names against each other); docs/solve-rate.md has more
 	@MODEL_FILE="$(MODEL_FILE)" PROVE=$(PROVE) COMPARE="$(COMPARE)" scripts/setup solve-rate
 	$(BUILD_HARNESS) --bin solve_rate
 	@MODEL_FILE="$(MODEL_FILE)" SHORT=$(SHORT) FULL=$(FULL) HALF=$(HALF) PLAN=$(PLAN) EDITS=$(EDITS) ANEW=$(ANEW) ROUND="$(ROUND)" COMPARE="$(COMPARE)" QUIXBUGS="$(QUIXBUGS)" HUMANEVAL="$(HUMANEVAL)" PROVE=$(PROVE) \
