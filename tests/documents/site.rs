@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{documents, is_markdown, read, root};
+use crate::{blocks, documents, is_markdown, read, root};
 
 /// Returns what a text links, without what stands in blocks of code.
 fn links(text: &str) -> Vec<String> {
@@ -96,6 +96,17 @@ fn every_link_of_a_page_leads_to_something_that_goes_with_it() {
             );
         }
     }
+}
+
+/// The site, a terminal and an editor show the source of such a diagram.
+#[test]
+fn no_page_has_a_diagram_that_only_the_forges_draw() {
+    let pages = pages();
+    let drawn = pages.iter().filter(|page| {
+        let blocks = blocks(&read(page));
+        blocks.iter().any(|(kind, _)| kind.trim_start().starts_with("mermaid"))
+    });
+    assert_eq!(drawn.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]
