@@ -7,7 +7,7 @@
 use chrono::TimeDelta;
 
 use crate::agent::record::follow_up::Kind;
-use crate::agent::record::sections::StartedBy;
+use crate::agent::record::sections::{StartedBy, WaitingRecord};
 use crate::agent::record::{Failure, KeptWork, Parked, PausedBy, Record, SavedWork, WorkFile};
 use crate::agent::services::Settings;
 use crate::agent::text::plans;
@@ -93,11 +93,7 @@ pub(crate) fn arriving(tokens: u64) -> String {
 /// Returns the progress comment. At the end of the run it is collapsed: the final comment below it
 /// has the result.
 pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, labels: &Labels) -> Page {
-    let parked = record
-        .waiting
-        .parked
-        .as_ref()
-        .filter(|_| !state.is_final() && !state.is_set_aside());
+    let parked = shown_wait(state, &record.waiting);
     let mut page = Page::default();
     match parked {
         Some(parked) if record.waiting.ended_at.is_some() => ending(&mut page, parked),
@@ -138,6 +134,13 @@ pub fn progress(run: RunId, state: State, record: &Record, settings: &Settings, 
     folded
 }
 
+/// Returns the wait that the comment begins with. What a run that is set aside waits for stands in
+/// a comment of its own, unless the run has ended.
+fn shown_wait(state: State, waiting: &WaitingRecord) -> Option<&Parked> {
+    let is_shown = !state.is_set_aside() || waiting.ended_at.is_some();
+    waiting.parked.as_ref().filter(|_| is_shown && !state.is_final())
+}
+
 /// Writes who approved the plan and the result, or until when an answer is waited for.
 fn approvals(page: &mut Page, state: State, record: &Record, settings: &Settings) {
     let paused = record.waiting.paused.as_ref();
@@ -157,7 +160,7 @@ fn approvals(page: &mut Page, state: State, record: &Record, settings: &Settings
             [Line::name(passed.by.trim_start_matches('@'))],
         ));
     }
-    if let (State::AwaitingApproval(_), Some(paused)) = (state, paused) {
+    if let (State::AwaitingApproval(_), Some(paused), None) = (state, paused, record.waiting.ended_at) {
         let lapses = paused.at + TimeDelta::days(i64::from(settings.steering.expire_days));
         page.paragraph(Line::filled(
             "Somebody who may write to the repository can approve it until {}.",
@@ -383,11 +386,37 @@ pub fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
+    use crate::task::state::Stage;
 
     #[test]
     fn errors_become_sentences() {
         assert_eq!(sentence("the token is wrong"), "The token is wrong.");
         assert_eq!(sentence("Why?"), "Why?");
+    }
+
+    #[test]
+    fn a_run_that_is_set_aside_shows_the_wait_for_its_end_and_no_other() {
+        let parked = Parked {
+            until: DateTime::UNIX_EPOCH,
+            reason: "git does not answer".to_owned(),
+        };
+        let mut waiting = WaitingRecord {
+            parked: Some(parked),
+            ..WaitingRecord::default()
+        };
+        let states = [
+            State::Working,
+            State::Paused(Stage::Working),
+            State::AwaitingAnswer,
+            State::AwaitingApproval(Judged::Result),
+            State::Stopped,
+        ];
+        let shown = |waiting: &WaitingRecord| states.map(|state| shown_wait(state, waiting).is_some());
+        assert_eq!(shown(&waiting), [true, false, false, false, false]);
+        waiting.ended_at = Some(DateTime::UNIX_EPOCH);
+        assert_eq!(shown(&waiting), [true, true, true, true, false]);
     }
 }
