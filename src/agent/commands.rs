@@ -105,7 +105,7 @@ fn add_to_task(record: &mut Record, told: &Told) {
 /// Executes an order that does not interrupt the run.
 async fn execute(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Result<(), Interruption> {
     let page = match effect(&order.command, Standing::AtWork) {
-        Effect::Answer(page) | Effect::Resume(page) | Effect::ResumeWithAll(page) => page,
+        Effect::Answer(page) | Effect::Resume(page) => page,
         Effect::Allow { tokens, .. } => allow(claim, tokens),
         Effect::EndAutomaticApproval => end_automatic_approval(claim, &order.by).await?,
         // Interruptions of the work, which do not come as orders, and decisions on a waiting run.

@@ -1,5 +1,7 @@
 //! Runs that no worker has claimed: people can still give commands, and some resume by themselves.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::approval::answers;
@@ -11,12 +13,15 @@ use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{Order, UserMessage};
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{EndWithoutFailure, PausedBy, Record};
+use crate::agent::record::sections::WaitingRecord;
+use crate::agent::record::{EndWithoutFailure, LastWord, Paused, PausedBy};
 use crate::agent::reporter::{Carried, Reporter};
 use crate::agent::run::Run;
 use crate::agent::stages::finishing;
 use crate::agent::text::replies;
+use crate::agent::text::waits::{may_go_on, waits_since};
 use crate::agent::workspace::open;
+use crate::task::command::Command;
 use crate::task::state::{Signal, State};
 
 /// Result of a visit to a waiting run.
@@ -63,29 +68,25 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     let (heard, seen) = (thread.heard.clone(), thread.seen.clone());
     let wants_answer = run.claim.state == State::AwaitingAnswer;
     run.inbox.thread_watcher.lock().await.visit(heard, seen, wants_answer);
-    run.inbox.listen_now().await;
-    match run.inbox.mailbox.take_verdict() {
-        // It is set aside already; a person is told so, a pause of all runs needs no answer.
-        Some(Interruption::Paused { order: None, .. }) if run.claim.state.is_set_aside() => {}
-        Some(Interruption::Paused { order: Some(order), .. }) if run.claim.state.is_set_aside() => {
-            let answered = follow_order(&mut run.claim, &mut run.reporter, &order).await;
-            log(&run.claim, answered.map(|_| ()));
-        }
-        Some(verdict) => return Visited::Ended(finishing::finish(run, verdict).await),
-        None => {}
+    if run.claim.state.is_set_aside() {
+        run.inbox.mailbox.note_set_aside();
     }
-    if is_expired(&run.claim) {
-        let days = run.claim.services.settings.steering.expire_days;
-        let verdict = Interruption::Withdrawn {
-            reason: format!("nobody let it go on for {days} days"),
-            item_exists: true,
-        };
+    run.inbox.listen_now().await;
+    if let Some(verdict) = run.inbox.mailbox.take_verdict() {
         return Visited::Ended(finishing::finish(run, verdict).await);
     }
-    let goes_on = match follow(&mut run, put_back.is_some()).await {
-        Ok(goes_on) => goes_on,
+    // A question for approval that has lapsed is not answered any more.
+    if matches!(run.claim.state, State::AwaitingApproval(_)) && is_expired(&run.claim) {
+        return end_expired(run).await;
+    }
+    let next = match follow(&mut run, put_back.is_some()).await {
+        Ok(next) => next,
         Err(interruption) => return Visited::Ended(finishing::finish(run, interruption).await),
     };
+    if next == Next::Waits && is_expired(&run.claim) {
+        return end_expired(run).await;
+    }
+    let goes_on = next == Next::GoesOn;
     if !goes_on && run.claim.state.is_set_aside() && !run.reporter.is_shown(&run.claim, run.claim.state) {
         // The process that paused the run was killed before it could show that.
         open::remove_left_container(&run.claim).await;
@@ -106,6 +107,16 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     if goes_on { Visited::GoesOn } else { Visited::Stays }
 }
 
+/// Ends a run that people had their time to let go on.
+async fn end_expired(run: Run) -> Visited {
+    let days = run.claim.services.settings.steering.expire_days;
+    let verdict = Interruption::Withdrawn {
+        reason: format!("nobody let it go on for {days} days"),
+        item_exists: true,
+    };
+    Visited::Ended(finishing::finish(run, verdict).await)
+}
+
 /// Ends a waiting run whose visit was ended by a bug of this program, because another visit would
 /// most likely end in the same way. The lease is released.
 pub async fn end_broken(run: Run) -> Visited {
@@ -122,31 +133,58 @@ async fn ask_anew(run: &mut Run) {
     }
 }
 
-/// Executes commands; returns whether the run resumes.
-async fn follow(run: &mut Run, is_put_back: bool) -> Result<bool, Interruption> {
-    let Messages { orders, words } = run.inbox.mailbox.take();
-    let mut goes_on = !run.claim.state.is_set_aside() && !is_put_back;
-    for order in orders {
-        goes_on |= follow_order(&mut run.claim, &mut run.reporter, &order).await?;
-    }
-    // Answered in a process that was killed before it could resume the run.
-    goes_on |= answers::is_answered(&run.claim);
-    // The worker that resumes the run reads the text again, and passes it to the model.
-    goes_on |= run.claim.state == State::AwaitingAnswer && words.iter().any(UserMessage::is_answer);
-    let is_held = run.claim.services.store.is_paused().await?;
-    goes_on |= was_paused_with_all(run.claim.state, &run.claim.record) && !is_held;
-    if goes_on && !is_held && run.claim.state.is_set_aside() {
-        go_on(&mut run.claim, &mut run.reporter).await?;
-        return Ok(true);
-    }
-    Ok(goes_on && !is_held)
+/// What becomes of a run that waits once all is heard that people said to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    GoesOn,
+    /// It would go on if not all runs were paused.
+    Held,
+    Waits,
 }
 
-/// Executes one order; returns whether the run resumes because of it.
+/// Executes commands, and has the run go on if it may.
+async fn follow(run: &mut Run, is_put_back: bool) -> Result<Next, Interruption> {
+    let Messages { orders, words } = run.inbox.mailbox.take();
+    let mut is_due = !is_put_back;
+    for order in orders {
+        let followed = follow_order(&mut run.claim, &mut run.reporter, &order, &words).await;
+        if order.command == Command::Pause {
+            // It waits, whether people can be told so or not.
+            log(&run.claim, followed.map(|_| ()));
+        } else {
+            is_due |= followed?;
+        }
+    }
+    let claim = &mut run.claim;
+    let goes_on = if claim.state.is_set_aside() {
+        may_go_on(claim.state, &claim.record) || has_answer(claim.state, &claim.record.waiting, &words)
+    } else {
+        is_due
+    };
+    if !goes_on {
+        return Ok(Next::Waits);
+    }
+    if claim.services.store.is_paused().await? {
+        return Ok(Next::Held);
+    }
+    if claim.state.is_set_aside() {
+        go_on(claim, &mut run.reporter).await?;
+    }
+    Ok(Next::GoesOn)
+}
+
+/// Executes one order; returns whether the run resumes because of it. What it has the run do is
+/// noted in the record, which is saved before people are told: a pause of all runs may keep it from
+/// that for long, and a kill until the next visit.
 ///
 /// # Errors
 /// [`Interruption::Stopped`] if the order ends the run.
-async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order) -> Result<bool, Interruption> {
+async fn follow_order(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    order: &Order,
+    words: &[UserMessage],
+) -> Result<bool, Interruption> {
     let stopped = || Interruption::Stopped { order: order.clone() };
     let on = WaitsOn::of(claim.state, &claim.record);
     let all_paused = claim.services.store.is_paused().await?;
@@ -154,10 +192,6 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
     let (resumes, mut answer) = match effect(&order.command, standing) {
         Effect::Answer(page) => (false, page),
         Effect::Resume(page) => (true, page),
-        Effect::ResumeWithAll(page) => {
-            now_paused_by(claim, PausedBy::AllRuns);
-            (false, page)
-        }
         Effect::Allow { tokens, resumes } => (resumes, commands::allow(claim, tokens)),
         Effect::Approve(given) => answers::hear_approval(claim, order, given),
         Effect::Deny(reason) => match answers::hear_denial(claim, order, reason) {
@@ -173,30 +207,71 @@ async fn follow_order(claim: &mut Claim, reporter: &mut Reporter, order: &Order)
         Effect::EndAutomaticApproval => (false, commands::end_automatic_approval(claim, &order.by).await?),
         // It waits already, so there is nothing to set aside.
         Effect::Pause => {
-            now_paused_by(claim, PausedBy::Person(order.by.clone()));
+            note_pause(claim.state, &mut claim.record.waiting, order, words);
             (false, replies::ALREADY_PAUSED.into())
         }
     };
-    if resumes && all_paused && on == WaitsOn::Approval {
+    // Who approves what is decided says nothing new, also of a pause since then.
+    let is_repeated = on == WaitsOn::Decided && matches!(order.command, Command::Approve(_));
+    if resumes && !is_repeated {
+        let_go_on(claim.state, &mut claim.record.waiting);
+    }
+    if resumes && matches!(claim.record.waiting.last_word, Some(LastWord::Pause { .. })) {
+        answer.own(replies::PAUSED_SINCE);
+    } else if resumes && all_paused && order.command != Command::Resume {
         answer.own(replies::ALL_PAUSED);
     }
     commands::answer(claim, reporter, order, &answer).await?;
     Ok(resumes)
 }
 
-/// Notes that a run which only a pause keeps from going on waits for a person's word, or for the
-/// end of the pause of all runs, in the place of the other.
-fn now_paused_by(claim: &mut Claim, by: PausedBy) {
-    let (State::Paused(_), Some(paused)) = (claim.state, &mut claim.record.waiting.paused) else {
-        return;
-    };
-    let is_other = matches!(
-        (&paused.by, &by),
-        (PausedBy::AllRuns, PausedBy::Person(_)) | (PausedBy::Person(_), PausedBy::AllRuns)
-    );
-    if is_other {
-        paused.by = by;
+/// Notes that people let a run go on that is set aside: from now on only a pause of all runs keeps
+/// it.
+fn let_go_on(state: State, waiting: &mut WaitingRecord) {
+    if matches!(state, State::Paused(_)) {
+        let pause = || Paused {
+            by: PausedBy::AllRuns,
+            at: Utc::now(),
+            saved: None,
+        };
+        waiting.paused.get_or_insert_with(pause).by = PausedBy::AllRuns;
+    } else if state.is_set_aside() {
+        // The question stays: it says what was approved, and whether anything was.
+        waiting.last_word = Some(LastWord::GoOn);
     }
+}
+
+/// Notes that a person pauses a run that is set aside: it goes on no more with the end of a pause
+/// of all runs, nor because of what people said before. One that waits for a budget waits for that.
+fn note_pause(state: State, waiting: &mut WaitingRecord, order: &Order, words: &[UserMessage]) {
+    if matches!(state, State::Paused(_)) {
+        let paused = waiting.paused.as_mut();
+        if let Some(paused) = paused.filter(|paused| paused.by == PausedBy::AllRuns) {
+            paused.by = PausedBy::Person(order.by.clone());
+            // From now on it waits for people.
+            paused.at = Utc::now();
+        }
+    } else if state.is_set_aside() {
+        let at = match waiting.last_word {
+            Some(LastWord::Pause { at, .. }) => at,
+            Some(LastWord::GoOn) | None => Utc::now(),
+        };
+        let is_answer = |words: &&UserMessage| words.is_answer() && state == State::AwaitingAnswer;
+        let before = words.iter().filter(|words| !words.is_after(order));
+        let answers = before.filter(is_answer).map(|words| words.heard);
+        let answers: BTreeMap<_, _> = answers.map(|heard| (heard.key, heard.fingerprint)).collect();
+        waiting.last_word = Some(LastWord::Pause { at, answers });
+    }
+}
+
+/// Returns true if people answered the question of the run, and nobody has paused it since. The
+/// worker that resumes it reads the text again, and passes it to the model.
+fn has_answer(state: State, waiting: &WaitingRecord, words: &[UserMessage]) -> bool {
+    let counts = |words: &UserMessage| match &waiting.last_word {
+        Some(LastWord::Pause { answers, .. }) => words.is_answer() && !words.heard.is_in(answers),
+        Some(LastWord::GoOn) | None => words.is_answer(),
+    };
+    state == State::AwaitingAnswer && words.iter().any(counts)
 }
 
 /// Returns the run to the stage that it left.
@@ -207,23 +282,18 @@ async fn go_on(claim: &mut Claim, reporter: &mut Reporter) -> Result<(), Interru
         _ => Signal::Resumed,
     };
     claim.record.waiting.paused = None;
+    claim.record.waiting.last_word = None;
     claim.step(signal).await?;
     let shown = reporter.show_label(claim, claim.state, Carried::Unread).await;
     log(claim, shown);
     claim.save().await
 }
 
-/// Returns true if the run was set aside by a pause of all runs and by nothing else. One that has
-/// asked people something waits for their answer: the end of a pause is none.
-fn was_paused_with_all(state: State, record: &Record) -> bool {
-    let by_all = matches!(&record.waiting.paused, Some(paused) if paused.by == PausedBy::AllRuns);
-    by_all && matches!(state, State::Paused(_))
-}
-
+/// Returns true if people had their time to let the run go on. Of what a pause of all runs alone
+/// keeps nobody could.
 fn is_expired(claim: &Claim) -> bool {
     let days = TimeDelta::days(i64::from(claim.services.settings.steering.expire_days));
-    let since = claim.record.waiting.paused.as_ref().map(|paused| paused.at);
-    claim.state.is_set_aside() && since.is_some_and(|since| Utc::now() - since > days)
+    waits_since(claim.state, &claim.record).is_some_and(|since| Utc::now() - since > days)
 }
 
 fn log(claim: &Claim, outcome: Result<(), Interruption>) {
@@ -234,30 +304,142 @@ fn log(claim: &Claim, outcome: Result<(), Interruption>) {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
-    use crate::agent::record::Paused;
+    use crate::agent::record::message::{HeardComment, OrderSource};
+    use crate::agent::record::{HeldResult, Record};
+    use crate::agent::text::waits::wait_of;
+    use crate::approval::Question;
+    use crate::approval::digest::Digest;
+    use crate::forge::{Comment, CommentKey, CommentKind};
     use crate::task::state::{Judged, Stage};
+
+    const PAUSED: State = State::Paused(Stage::Working);
+    const RESULT_WAITS: State = State::AwaitingApproval(Judged::Result);
+
+    fn set_aside(by: PausedBy) -> Record {
+        let mut record = Record::default();
+        record.waiting.paused = Some(Paused {
+            by,
+            at: DateTime::UNIX_EPOCH,
+            saved: None,
+        });
+        record
+    }
+
+    fn comment(number: u64) -> HeardComment {
+        let kind = CommentKind::Comment;
+        HeardComment {
+            key: CommentKey { kind, number },
+            fingerprint: Uuid::nil(),
+        }
+    }
+
+    fn pause(origin: OrderSource) -> Order {
+        Order {
+            command: Command::Pause,
+            by: "@bob".to_owned(),
+            origin,
+        }
+    }
+
+    fn words(number: u64) -> UserMessage {
+        let heard = comment(number);
+        UserMessage {
+            heard,
+            comment: Comment {
+                key: heard.key,
+                author: "alice".to_owned(),
+                author_id: None,
+                body: "Blue, please.".to_owned(),
+                created_at: DateTime::UNIX_EPOCH,
+                updated_at: DateTime::UNIX_EPOCH,
+                place: None,
+                thread: None,
+                is_approval: false,
+                is_bot: false,
+            },
+            below: None,
+            is_edit: false,
+        }
+    }
 
     #[test]
     fn the_end_of_a_pause_of_all_runs_answers_no_question() {
-        let paused = |by| {
-            let mut record = Record::default();
-            record.waiting.paused = Some(Paused {
-                by,
-                at: DateTime::UNIX_EPOCH,
-                saved: None,
-            });
-            record
-        };
-        let set_aside = [
-            State::Paused(Stage::Working),
+        let set_aside_in = [
+            PAUSED,
             State::AwaitingAnswer,
             State::AwaitingApproval(Judged::Plan),
-            State::AwaitingApproval(Judged::Result),
+            RESULT_WAITS,
         ];
-        let goes_on = set_aside.map(|state| was_paused_with_all(state, &paused(PausedBy::AllRuns)));
+        let goes_on = set_aside_in.map(|state| may_go_on(state, &set_aside(PausedBy::AllRuns)));
         assert_eq!(goes_on, [true, false, false, false]);
-        let by_alice = paused(PausedBy::Person("alice".to_owned()));
-        assert!(!was_paused_with_all(State::Paused(Stage::Working), &by_alice));
+        assert!(!may_go_on(PAUSED, &set_aside(PausedBy::Person("alice".to_owned()))));
+    }
+
+    #[test]
+    fn of_what_people_say_to_a_run_that_is_set_aside_the_last_counts() {
+        for (state, by) in [
+            (PAUSED, PausedBy::Person("@alice".to_owned())),
+            (PAUSED, PausedBy::Limit("the budget is used up".to_owned())),
+            (State::AwaitingAnswer, PausedBy::Question("Red or blue?".to_owned())),
+        ] {
+            let mut record = set_aside(by);
+            assert_eq!(waits_since(state, &record), Some(DateTime::UNIX_EPOCH));
+            for _ in 0..2 {
+                assert!(!may_go_on(state, &record), "{record:?}");
+                let_go_on(state, &mut record.waiting);
+                assert!(may_go_on(state, &record), "{record:?}");
+                let wait = wait_of(state, &record, 30).unwrap();
+                assert_eq!((wait.what, wait.until), ("the end of the pause of all runs", None));
+                let order = pause(OrderSource::Request(Uuid::nil()));
+                note_pause(state, &mut record.waiting, &order, &[]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_holds_a_result_that_was_approved_before_and_its_time_begins_anew() {
+        let question = Question::new(Digest::of(&[b"what"]), "");
+        let mut record = set_aside(PausedBy::Objections(Box::new(HeldResult {
+            question: Some(question.clone()),
+            ..HeldResult::default()
+        })));
+        let_go_on(RESULT_WAITS, &mut record.waiting);
+        assert!(!may_go_on(RESULT_WAITS, &record), "nobody has approved it");
+        record.delivered.approval = Some(question.granted("@alice"));
+        assert!(may_go_on(RESULT_WAITS, &record));
+        let now = Utc::now();
+        let order = pause(OrderSource::Comment(comment(2)));
+        note_pause(RESULT_WAITS, &mut record.waiting, &order, &[]);
+        assert!(!may_go_on(RESULT_WAITS, &record));
+        let wait = wait_of(RESULT_WAITS, &record, 30).unwrap();
+        assert_eq!((wait.what, wait.digest), ("to be resumed", None));
+        assert!(waits_since(RESULT_WAITS, &record).is_some_and(|since| since >= now));
+        assert_eq!(WaitsOn::of(RESULT_WAITS, &record), WaitsOn::Decided);
+        let_go_on(RESULT_WAITS, &mut record.waiting);
+        assert!(may_go_on(RESULT_WAITS, &record));
+    }
+
+    #[test]
+    fn an_answer_counts_unless_somebody_paused_the_run_after_it() {
+        let asks = State::AwaitingAnswer;
+        let mut waiting = WaitingRecord::default();
+        let all = [words(1), words(3)];
+        assert!(has_answer(asks, &waiting, &all));
+        note_pause(asks, &mut waiting, &pause(OrderSource::Comment(comment(2))), &all);
+        assert!(!has_answer(asks, &waiting, &all[..1]));
+        assert!(has_answer(asks, &waiting, &all));
+        note_pause(asks, &mut waiting, &pause(OrderSource::Request(Uuid::nil())), &all);
+        assert!(!has_answer(asks, &waiting, &all));
+        let mut edited = words(1);
+        edited.heard.fingerprint = Uuid::from_u128(1);
+        assert!(has_answer(asks, &waiting, &[edited]));
+        assert!(!has_answer(PAUSED, &WaitingRecord::default(), &all));
+        // As it is saved.
+        let saved = serde_json::to_value(&waiting).unwrap();
+        let read: WaitingRecord = serde_json::from_value(saved).unwrap();
+        assert_eq!(read.last_word, waiting.last_word);
     }
 }

@@ -26,16 +26,6 @@ pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>
     }
 }
 
-/// Returns true if the open question was answered, also in a process that was killed before the
-/// run could go on.
-pub(crate) fn is_answered(claim: &Claim) -> bool {
-    match claim.state {
-        PLAN_WAITS => plan_question::is_answered(claim),
-        State::AwaitingApproval(Judged::Result) => claim.record.delivered.approval.is_some(),
-        _ => false,
-    }
-}
-
 /// Returns the signal by which a run goes on whose question was answered.
 pub(crate) fn signal(claim: &Claim) -> Signal {
     match claim.state {

@@ -168,7 +168,7 @@ pub(crate) fn held(claim: &Claim) -> Option<&HeldPlan> {
 }
 
 /// Returns true if the open question about a plan was answered.
-pub(crate) fn is_answered(claim: &Claim) -> bool {
+fn is_answered(claim: &Claim) -> bool {
     held(claim).is_some_and(|held| is_granted(claim, held) || is_denied(claim, held))
 }
 

@@ -4,6 +4,7 @@
 
 use crate::agent::record::{PausedBy, Record};
 use crate::agent::text::replies;
+use crate::agent::text::waits::is_decided;
 use crate::approval::digest::Beginning;
 use crate::markdown::compose::Page;
 use crate::task::command::Command;
@@ -25,6 +26,8 @@ pub(crate) enum WaitsOn {
     Budget,
     /// A decision on its result or plan.
     Approval,
+    /// A person's word, or the end of a pause of all runs, where its result or plan is decided.
+    Decided,
     /// Anything else: an answer, a person's word, a time.
     Other,
 }
@@ -34,10 +37,17 @@ impl WaitsOn {
     pub(crate) fn of(state: State, record: &Record) -> Self {
         let is_limited = matches!(&record.waiting.paused, Some(paused) if matches!(paused.by, PausedBy::Limit(_)));
         match state {
+            State::AwaitingApproval(_) if is_decided(state, record) => Self::Decided,
             State::AwaitingApproval(_) => Self::Approval,
             _ if is_limited => Self::Budget,
             _ => Self::Other,
         }
+    }
+
+    /// Returns true if people were asked to decide, also where somebody has: until the run goes on,
+    /// an approval can be taken back.
+    fn has_question(self) -> bool {
+        matches!(self, Self::Approval | Self::Decided)
     }
 }
 
@@ -46,12 +56,9 @@ impl WaitsOn {
 pub(crate) enum Effect<'command> {
     /// Only this answer.
     Answer(Page),
-    /// A waiting run resumes.
+    /// A waiting run resumes, at once or with the end of the pause of all runs.
     Resume(Page),
-    /// A run that waits for nothing but a person's word resumes with the end of the pause of all
-    /// runs.
-    ResumeWithAll(Page),
-    /// The budget counts anew; a run that waited for it resumes.
+    /// The budget counts anew; a run that waited for it resumes in the same way.
     Allow { tokens: u64, resumes: bool },
     /// A decision for the open question, which says whether it counts.
     Approve(Option<&'command Beginning>),
@@ -61,8 +68,8 @@ pub(crate) enum Effect<'command> {
     EndAutomaticApproval,
     /// The run ends for good, in the middle of whatever it does.
     Stop,
-    /// A run at work is set aside as soon as a running tool call has finished; one that waits is
-    /// told that it does, and does not resume with the end of a pause of all runs.
+    /// A run at work is set aside as soon as a running tool call has finished. One that waits goes
+    /// on no more because of what people said before, nor with the end of a pause of all runs.
     Pause,
 }
 
@@ -73,19 +80,12 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
         (Command::Stop, _) => Effect::Stop,
         (Command::Pause, _) => Effect::Pause,
         (Command::Resume, AtWork) => Effect::Answer(replies::NOT_PAUSED.into()),
-        (
-            Command::Resume,
-            Waits {
-                on: WaitsOn::Other,
-                all_paused: true,
-            },
-        ) => Effect::ResumeWithAll(replies::ALL_PAUSED.into()),
-        (Command::Resume, Waits { all_paused: true, .. }) => Effect::Answer(replies::ALL_PAUSED.into()),
-        (Command::Resume, Waits { on, .. }) => match on {
+        (Command::Resume, Waits { on, all_paused }) => match on {
             // The budget that stopped it would stop it again at once.
             WaitsOn::Budget => Effect::Answer(replies::NEEDS_BUDGET.into()),
             WaitsOn::Approval => Effect::Answer(replies::NEEDS_APPROVAL.into()),
-            WaitsOn::Other => Effect::Resume(replies::RESUMED.into()),
+            WaitsOn::Decided | WaitsOn::Other if all_paused => Effect::Resume(replies::ALL_PAUSED.into()),
+            WaitsOn::Decided | WaitsOn::Other => Effect::Resume(replies::RESUMED.into()),
         },
         (Command::Budget(tokens), standing) => Effect::Allow {
             tokens: *tokens,
@@ -99,18 +99,8 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
         },
         // Also while all runs are paused: who answered then would have to answer again, and does
         // not know it. The run goes on with the others.
-        (
-            Command::Approve(given),
-            Waits {
-                on: WaitsOn::Approval, ..
-            },
-        ) => Effect::Approve(given.as_ref()),
-        (
-            Command::Deny(reason),
-            Waits {
-                on: WaitsOn::Approval, ..
-            },
-        ) => Effect::Deny(reason.as_deref()),
+        (Command::Approve(given), Waits { on, .. }) if on.has_question() => Effect::Approve(given.as_ref()),
+        (Command::Deny(reason), Waits { on, .. }) if on.has_question() => Effect::Deny(reason.as_deref()),
         (Command::Approve(_) | Command::Deny(_), AtWork | Waits { .. }) => {
             Effect::Answer(replies::NOTHING_TO_APPROVE.into())
         }
@@ -134,6 +124,7 @@ mod tests {
             (Standing::AtWork, answer(replies::NOT_PAUSED)),
             (waits(WaitsOn::Budget), answer(replies::NEEDS_BUDGET)),
             (waits(WaitsOn::Approval), answer(replies::NEEDS_APPROVAL)),
+            (waits(WaitsOn::Decided), Effect::Resume(replies::RESUMED.into())),
             (waits(WaitsOn::Other), Effect::Resume(replies::RESUMED.into())),
         ] {
             assert_eq!(effect(&Command::Resume, standing), expected, "{standing:?}");
@@ -142,11 +133,12 @@ mod tests {
 
     #[test]
     fn whoever_resumes_a_run_while_all_are_paused_has_it_go_on_with_the_others() {
-        let answer = replies::ALL_PAUSED;
         for (on, expected) in [
-            (WaitsOn::Other, Effect::ResumeWithAll(answer.into())),
-            (WaitsOn::Budget, Effect::Answer(answer.into())),
-            (WaitsOn::Approval, Effect::Answer(answer.into())),
+            (WaitsOn::Other, Effect::Resume(replies::ALL_PAUSED.into())),
+            (WaitsOn::Decided, Effect::Resume(replies::ALL_PAUSED.into())),
+            // The end of the pause would not be enough.
+            (WaitsOn::Budget, Effect::Answer(replies::NEEDS_BUDGET.into())),
+            (WaitsOn::Approval, Effect::Answer(replies::NEEDS_APPROVAL.into())),
         ] {
             let standing = Standing::Waits { on, all_paused: true };
             assert_eq!(effect(&Command::Resume, standing), expected, "{standing:?}");
@@ -156,17 +148,14 @@ mod tests {
     #[test]
     fn only_an_open_question_is_decided_also_while_all_runs_are_paused() {
         let approve = Command::Approve(None);
-        assert_eq!(effect(&approve, waits(WaitsOn::Approval)), Effect::Approve(None));
         let deny = Command::Deny(Some("no".to_owned()));
-        assert_eq!(effect(&deny, waits(WaitsOn::Approval)), Effect::Deny(Some("no")));
-        let all_paused = Standing::Waits {
-            on: WaitsOn::Approval,
-            all_paused: true,
-        };
-        assert_eq!(effect(&approve, all_paused), Effect::Approve(None));
-        assert_eq!(effect(&deny, all_paused), Effect::Deny(Some("no")));
-        let resumed = Effect::Answer(replies::ALL_PAUSED.into());
-        assert_eq!(effect(&Command::Resume, all_paused), resumed);
+        for on in [WaitsOn::Approval, WaitsOn::Decided] {
+            for all_paused in [false, true] {
+                let standing = Standing::Waits { on, all_paused };
+                assert_eq!(effect(&approve, standing), Effect::Approve(None), "{standing:?}");
+                assert_eq!(effect(&deny, standing), Effect::Deny(Some("no")), "{standing:?}");
+            }
+        }
         for standing in [Standing::AtWork, waits(WaitsOn::Other), waits(WaitsOn::Budget)] {
             for command in [&approve, &deny] {
                 let nothing = Effect::Answer(replies::NOTHING_TO_APPROVE.into());

@@ -22,6 +22,8 @@ pub struct Mailbox {
     verdict: Mutex<Option<Interruption>>,
     /// Whether people have the result of the run.
     is_handed_over: AtomicBool,
+    /// Whether the run is set aside.
+    is_set_aside: AtomicBool,
     stop: Stop,
 }
 
@@ -33,15 +35,17 @@ impl Mailbox {
             mail: Mutex::default(),
             verdict: Mutex::default(),
             is_handed_over: AtomicBool::default(),
+            is_set_aside: AtomicBool::default(),
             stop,
         }
     }
 
-    /// Accepts an order: a stop or pause interrupts the run, others wait for the next safe point.
+    /// Accepts an order: a stop or pause interrupts the run, others wait for the next safe point. A
+    /// pause of a run that is set aside keeps its place among them: the last one counts.
     pub fn put_order(&self, order: Order) {
         match effect(&order.command, Standing::AtWork) {
             Effect::Stop => self.interrupt_now(Interruption::Stopped { order }),
-            Effect::Pause => self.interrupt_soon(Interruption::Paused {
+            Effect::Pause if !self.is_set_aside.load(Ordering::Relaxed) => self.interrupt_soon(Interruption::Paused {
                 by: PausedBy::Person(order.by.clone()),
                 order: Some(Box::new(order)),
             }),
@@ -67,7 +71,12 @@ impl Mailbox {
     /// Interrupts the run at its next safe point; a running tool call may finish. The first reason
     /// counts, but that a person's pause takes the place of a pause of all runs: with the end of
     /// that one the run would go on.
+    ///
+    /// A run that is set aside is paused already.
     pub fn interrupt_soon(&self, verdict: Interruption) {
+        if self.is_set_aside.load(Ordering::Relaxed) && matches!(verdict, Interruption::Paused { .. }) {
+            return;
+        }
         let mut first = lock(&self.verdict);
         let is_of_all = matches!(&*first, Some(Interruption::Paused { order: None, .. }));
         let is_of_person = matches!(verdict, Interruption::Paused { order: Some(_), .. });
@@ -93,6 +102,11 @@ impl Mailbox {
 
     pub fn is_handed_over(&self) -> bool {
         self.is_handed_over.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the run is set aside: it is not interrupted by a pause.
+    pub fn note_set_aside(&self) {
+        self.is_set_aside.store(true, Ordering::Relaxed);
     }
 
     /// Takes the reason for the interruption; `None` if the stop of the program was the cause.
@@ -187,5 +201,27 @@ mod tests {
             let by_alice = PausedBy::Person("@alice".to_owned());
             assert!(matches!(verdict, Some(Interruption::Paused { by, order: Some(_) }) if by == by_alice));
         }
+    }
+
+    #[test]
+    fn a_pause_of_a_run_that_is_set_aside_keeps_its_place_among_the_orders() {
+        let mailbox = Mailbox::new(Stop::default());
+        mailbox.note_set_aside();
+        let given = [Command::Approve(None), Command::Pause, Command::Resume];
+        for command in given.clone() {
+            mailbox.put_order(Order {
+                command,
+                by: "@alice".to_owned(),
+                origin: OrderSource::Request(Uuid::nil()),
+            });
+        }
+        mailbox.interrupt_soon(Interruption::Paused {
+            by: PausedBy::AllRuns,
+            order: None,
+        });
+        assert!(mailbox.take_verdict().is_none());
+        assert!(!mailbox.stop.asked.is_cancelled());
+        let heard: Vec<_> = mailbox.take().orders.into_iter().map(|order| order.command).collect();
+        assert_eq!(heard, given);
     }
 }

@@ -95,6 +95,18 @@ impl UserMessage {
     pub fn is_answer(&self) -> bool {
         self.below != Some(Command::Pause)
     }
+
+    /// Returns true if the text was certainly written after an order. Comments are compared by
+    /// their numbers, because the clocks of forge and worker differ; an order of the command line
+    /// counts as given after all text that there is when it is executed.
+    pub fn is_after(&self, order: &Order) -> bool {
+        match order.origin {
+            OrderSource::Comment(heard) | OrderSource::AboveWords(heard) => {
+                self.heard.key.kind == heard.key.kind && self.heard.key.number > heard.key.number
+            }
+            OrderSource::Request(_) => false,
+        }
+    }
 }
 
 /// Returns the part of a comment meant for the model; `None` if it is only a command.

@@ -13,10 +13,12 @@ pub mod sections; // the parts of a record
 pub mod saved; // reads and writes saved records of every version
 pub(crate) mod redaction; // takes secrets out of what is saved
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::agent::record::hold_reason::{HoldReason, Unlisted};
 use crate::agent::record::message::{Order, OrderSource};
@@ -29,6 +31,7 @@ use crate::approval::Question;
 use crate::approval::extent::Extent;
 use crate::approval::proposal::HeldPlan;
 use crate::evidence::check::{Checked, Excuse};
+use crate::forge::CommentKey;
 use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
 use crate::secret::Redactor;
@@ -189,6 +192,21 @@ pub enum PausedBy {
     Objections(Box<HeldResult>),
     /// A plan that needs a person's approval.
     Plan(Box<HeldPlan>),
+}
+
+/// What people said last of whether a run goes on that waits for an answer or an approval. What it
+/// waits for stands in [`Paused`], and stays there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LastWord {
+    /// It goes on: without an answer, or as was decided.
+    GoOn,
+    /// It is paused, whatever was answered or decided before.
+    Pause {
+        at: DateTime<Utc>,
+        /// The answers that there were, by their fingerprints.
+        answers: BTreeMap<CommentKey, Uuid>,
+    },
 }
 
 /// A result that waits for a person's approval.

@@ -11,7 +11,7 @@ use crate::agent::record::follow_up::Round;
 use crate::agent::record::message::SeenComment;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
-use crate::agent::record::{CheckedIn, LocalTask, Parked, Paused, SavedWork, Work};
+use crate::agent::record::{CheckedIn, LastWord, LocalTask, Parked, Paused, SavedWork, Work};
 use crate::approval::Grant;
 use crate::approval::proposal::{Denial, PlanGrant};
 use crate::conversation::Usage;
@@ -310,6 +310,9 @@ pub struct WaitingRecord {
     pub parked: Option<Parked>,
     /// Set while the run is paused.
     pub paused: Option<Paused>,
+    /// Set where people said so of a run that waits for an answer or an approval, until it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_word: Option<LastWord>,
     /// Number of times the run was paused for people.
     pub set_aside: u32,
     /// Tokens that a person granted beyond the configured budget.

@@ -10,5 +10,5 @@ pub mod comments; // progress and final comments
 pub mod change_request; // texts of change requests
 pub mod template; // a project's own template of them
 pub mod replies; // replies to commands, and questions to people
-pub mod waits; // what runs wait for, for a list of them
+pub mod waits; // what runs wait for, and whether they may go on
 pub mod local_report; // the end of a task from the command line

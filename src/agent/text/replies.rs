@@ -49,8 +49,11 @@ pub const NOTHING_TO_APPROVE: &str = "Nothing waits for approval.";
 /// Reply to `auto-approve off`.
 pub const NOTHING_PASSES: &str =
     "🔒 Automatic approval is off, for all tasks. It is switched on again on the command line only.";
-/// Reply to `resume` while all runs are paused, and the end of the reply to a decision that counts.
+/// Reply to `resume` while all runs are paused, and the end of the reply to a decision or a budget
+/// that counts.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
+/// End of the reply to an approval of what was approved before and is paused since.
+pub const PAUSED_SINCE: &str = "Somebody has paused it since: `/agent resume` resumes it.";
 
 /// Returns the reply to an `approve` of a result that counts; it says so if text below the command
 /// changes nothing.

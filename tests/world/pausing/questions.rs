@@ -195,6 +195,56 @@ async fn a_pause_of_all_runs_that_meets_a_question_leaves_it_open() {
 }
 
 #[tokio::test]
+async fn of_what_is_said_to_a_question_during_a_pause_of_all_runs_the_last_counts_after_it() {
+    let world = world().await;
+    world
+        .model
+        .plans(plan())
+        .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))
+        .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+    assert_eq!(world.run().await.stdout, ASKED, "{}", world.story());
+    let all_runs = async |does: &str| {
+        assert_eq!(world.command(&[does, "--all"]).await.code, Some(0));
+    };
+
+    all_runs("pause").await;
+    issue.comment("alice", "Blue, please.");
+    issue.comment("alice", "/agent pause");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    all_runs("resume").await;
+    assert_eq!(
+        world.run().await.stdout,
+        "",
+        "it is paused since the answer\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
+
+    all_runs("pause").await;
+    issue.comment("alice", "/agent resume");
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    let answer = last_on_github(&world, &issue);
+    assert!(answer.starts_with("All work is paused by the operator"), "{answer}");
+    all_runs("resume").await;
+    world
+        .model
+        .calls(COMMAND, json!({ "command": "echo blue > color.txt" }))
+        .done("It is blue.");
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: done\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let told = world.model.requests()[3].text();
+    assert_eq!(told.matches("Blue, please.").count(), 1, "{told}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_persons_pause_that_meets_a_question_is_answered_and_leaves_it_open() {
     let world = world().await;
     let (issue, program) = about_to_ask(&world).await;
