@@ -10,7 +10,7 @@ use super::Web;
 use super::access::Visitor;
 use super::problem::Problem;
 use crate::agent::record::Record;
-use crate::agent::text::waits::{Decided, decided};
+use crate::agent::text::waits::{Decided, decided, may_go_on};
 use crate::agent::waiting::Visited;
 use crate::approval::digest::Beginning;
 use crate::journal::fact::{Fact, Subject};
@@ -18,6 +18,7 @@ use crate::service::attending::Told;
 use crate::service::automatic_approval::NotStarted;
 use crate::task::command::{Command, tokens};
 use crate::task::id::RunId;
+use crate::task::state::State;
 
 /// Most characters of a reason.
 const LONGEST_REASON: usize = 2_000;
@@ -42,7 +43,7 @@ pub(super) const ACTIONS: [&str; 6] = ["pause", "resume", "stop", "approve", "de
 pub(super) enum ActionOutcome {
     /// The worker that holds the run was told.
     Passed,
-    /// The decision counts, and the run goes on with it when the pause of all runs ends.
+    /// It counts, and the run goes on with it when the pause of all runs ends.
     Held,
     /// The decision does not count.
     Refused,
@@ -52,24 +53,27 @@ pub(super) enum ActionOutcome {
 }
 
 impl ActionOutcome {
-    /// Returns the outcome of a command, by the record of the run that waits as before.
-    fn of_waiting(command: &Command, by: &str, record: &Record) -> Self {
-        let counts = match (command, decided(record)) {
-            (Command::Approve(_), Some(Decided::Approved { by: person }))
-            | (Command::Deny(_), Some(Decided::Denied { by: person })) => person == by,
-            (Command::Approve(_) | Command::Deny(_), _) => false,
-            (Command::Resume, _) => return Self::NotResumed,
-            (
-                Command::Stop
-                | Command::Pause
-                | Command::Budget(_)
-                | Command::AutoApproveOff
-                | Command::Help
-                | Command::Unknown(_),
-                _,
-            ) => return Self::Visited(Visited::Stays),
+    /// Returns the outcome of a command, by state and record of the run, which waits after it.
+    fn of_waiting(command: &Command, by: &str, state: State, record: &Record) -> Self {
+        // But for the pause of all runs it would have gone on.
+        let is_held = may_go_on(state, record);
+        let is_mine = match decided(record) {
+            Some(Decided::Approved { by: person }) => matches!(command, Command::Approve(_)) && person == by,
+            Some(Decided::Denied { by: person }) => matches!(command, Command::Deny(_)) && person == by,
+            None => false,
         };
-        if counts { Self::Held } else { Self::Refused }
+        match command {
+            Command::Approve(_) | Command::Deny(_) if is_held && is_mine => Self::Held,
+            Command::Approve(_) | Command::Deny(_) => Self::Refused,
+            Command::Resume | Command::Budget(_) if is_held => Self::Held,
+            Command::Resume => Self::NotResumed,
+            Command::Stop
+            | Command::Pause
+            | Command::Budget(_)
+            | Command::AutoApproveOff
+            | Command::Help
+            | Command::Unknown(_) => Self::Visited(Visited::Stays),
+        }
     }
 
     /// Returns the name of an outcome that a page has to tell, since it is not the usual one of the
@@ -163,9 +167,11 @@ impl Web {
             Told::NoRun => Err(Problem::new(StatusCode::CONFLICT, "the run has ended meanwhile")),
             Told::Worker(_) => Ok(ActionOutcome::Passed),
             Told::Here(Visited::Stays) => {
-                let run = store.run(run.id).await?;
-                let record = run.and_then(|run| Record::read(&run).ok()).unwrap_or_default();
-                Ok(ActionOutcome::of_waiting(&command, &visitor.name, &record))
+                let Some(run) = store.run(run.id).await? else {
+                    return Ok(ActionOutcome::Visited(Visited::Stays));
+                };
+                let record = Record::read(&run).unwrap_or_default();
+                Ok(ActionOutcome::of_waiting(&command, &visitor.name, run.state, &record))
             }
             Told::Here(visited) => Ok(ActionOutcome::Visited(visited)),
         }

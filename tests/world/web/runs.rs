@@ -125,6 +125,10 @@ async fn a_page_tells_whether_a_decision_counts_also_while_all_runs_are_paused()
     assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
     let held = does("approve", &digest).await;
     assert!(held.starts_with("It counts. All runs are paused"), "{held}");
+    let paused = does("pause", "").await;
+    assert!(!paused.starts_with("It counts"), "{paused}");
+    let resumed = does("resume", "").await;
+    assert!(resumed.starts_with("It counts. All runs are paused"), "{resumed}");
 
     assert_eq!(world.run().await.stdout, "", "all runs are paused");
     assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
