@@ -9,6 +9,7 @@ use crate::environment::{
     how_to_build,
 };
 use crate::finding::Finding;
+use crate::http::remedy::without_semicolons;
 use crate::service::instance;
 use crate::task::id::{RunId, TaskId};
 
@@ -148,7 +149,11 @@ pub(super) async fn try_containers(
     let what = format!("starting the executor in a container of {}", environment.image);
     Err(EnvironmentError::Unexpected {
         what,
-        reason: format!("it ended with {}: {}", ending.exit_code, ending.stderr.trim()),
+        reason: format!(
+            "it ended with {}: {}",
+            ending.exit_code,
+            without_semicolons(ending.stderr.trim())
+        ),
     })
 }
 

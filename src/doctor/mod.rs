@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::conversation::excerpt;
 use crate::finding::{Finding, Verdict};
+use crate::http::remedy::Reason;
 use crate::llm::chat::PaidReply;
 use crate::llm::config::Edits;
 use crate::llm::config::model_config::OWN;
@@ -364,17 +365,13 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
 /// Splits an error of the program, which says what is wrong and, after a semicolon, how to fix it.
 /// The `usual` fix is for errors without one.
 fn told_apart(subject: impl Into<String>, error: impl Display, usual: &str) -> Finding {
-    let error = error.to_string();
-    match error.split_once("; ") {
-        Some((what, remedy)) => Finding::bad(subject, what, remedy),
-        None => Finding::bad(subject, error, usual),
-    }
+    let Reason { what, remedy } = Reason::of_own_words(&error.to_string());
+    Finding::bad(subject, what, remedy.as_deref().unwrap_or(usual))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::remedy::Reason;
 
     #[test]
     fn what_a_server_says_is_taken_for_no_remedy() {

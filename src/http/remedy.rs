@@ -27,6 +27,12 @@ impl Reason {
     }
 }
 
+/// Returns the words of another program without semicolons between sentences: behind one, a text of
+/// this program has the remedy.
+pub fn without_semicolons(text: &str) -> String {
+    text.replace("; ", ", ")
+}
+
 /// Makes a reason without a remedy, whatever stands in it.
 impl From<String> for Reason {
     fn from(what: String) -> Self {

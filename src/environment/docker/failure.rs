@@ -3,15 +3,16 @@
 use bollard::errors::Error;
 
 use crate::environment::processes::Failure;
+use crate::http::remedy::without_semicolons;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::DockerResponseServerError { status_code, message } => Self::Refused {
                 status: status_code,
-                message,
+                message: without_semicolons(&message),
             },
-            Error::DockerStreamError { error } => Self::Other(error),
+            Error::DockerStreamError { error } => Self::Other(without_semicolons(&error)),
             Error::HyperLegacyError { .. }
             | Error::HyperResponseError { .. }
             | Error::IOError { .. }

@@ -5,6 +5,7 @@ use kube::client::UpgradeConnectionError;
 
 use crate::environment::error::EnvironmentError;
 use crate::environment::processes::Failure;
+use crate::http::remedy::without_semicolons;
 
 /// The file that grants all that the program does in a cluster.
 const LIST_OF_RIGHTS: &str = "packaging/kubernetes/role.yaml";
@@ -73,7 +74,7 @@ pub(super) fn of(error: Error) -> Failure {
     match error {
         Error::Api(status) => Failure::Refused {
             status: status.code,
-            message: status.message.clone(),
+            message: without_semicolons(&status.message),
         },
         Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => Failure::Refused {
             status: status.as_u16(),

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::http::remedy::without_semicolons;
 use crate::repository::RepositoryError;
 
 /// The reason for which a connection or a whole transfer is given up.
@@ -173,7 +174,7 @@ fn told_of_ref(line: &str) -> Option<&str> {
 }
 
 /// Returns the useful part of git's messages on one line: without prefixes, addresses and the table
-/// of refs.
+/// of refs. It has no semicolon between sentences.
 fn in_one_line(complaint: &str) -> String {
     let told = complaint.lines().filter_map(|line| {
         let line = line.trim();
@@ -194,7 +195,7 @@ fn in_one_line(complaint: &str) -> String {
             .fold(line, |words, prefix| words.strip_prefix(prefix).unwrap_or(words).trim());
         (!is_noise && !words.is_empty()).then(|| words.to_owned())
     });
-    let told = told.collect::<Vec<_>>().join("; ");
+    let told = without_semicolons(&told.collect::<Vec<_>>().join(", "));
     if told.is_empty() {
         return "git failed without a message".to_owned();
     }
@@ -204,6 +205,7 @@ fn in_one_line(complaint: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::remedy::Reason;
 
     fn kind(complaint: &str) -> &'static str {
         match classify("fetching", complaint) {
@@ -317,7 +319,7 @@ mod tests {
             (
                 "remote: error: GH006: Protected branch update failed   \nremote: \nerror: failed to push some refs to 'http://a/'\n\n\
                  To http://a/\n!\t1f:refs/heads/x\t[remote rejected] (hook declined)\nDone\n",
-                "GH006: Protected branch update failed; [remote rejected] (hook declined)",
+                "GH006: Protected branch update failed, [remote rejected] (hook declined)",
             ),
             ("fatal: bad object HEAD\n", "bad object HEAD"),
             (
@@ -332,6 +334,27 @@ mod tests {
             ("  \n", "git failed without a message"),
         ] {
             assert_eq!(in_one_line(complaint), expected);
+        }
+    }
+
+    #[test]
+    fn what_git_says_is_taken_for_no_remedy() {
+        for (complaint, expected) in [
+            (
+                "remote: HTTP Basic: Access denied.\nfatal: Authentication failed for 'https://forge.example/a.git/'",
+                Reason::with(
+                    "fetching: access refused: HTTP Basic: Access denied., Authentication failed for \
+                     'https://forge.example/a.git/'",
+                    "make a new token, and see that the configuration has it",
+                ),
+            ),
+            (
+                "error: RPC failed; curl 56 Recv failure: reset",
+                Reason::from("fetching: RPC failed, curl 56 Recv failure: reset".to_owned()),
+            ),
+        ] {
+            let said = classify("fetching", complaint).to_string();
+            assert_eq!(Reason::of_own_words(&said), expected);
         }
     }
 }

@@ -237,7 +237,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
     -----
     ### ❌ This could not be done
 
-    Pushing to coding-agent/1-greet-the-reader of `http://<address>/acme/widgets.git`: access refused: GH006: Protected branch update failed; hook declined to update refs/heads/coding-agent/1-greet-the-reader; \[remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
+    Pushing to coding-agent/1-greet-the-reader of `http://<address>/acme/widgets.git`: access refused: GH006: Protected branch update failed, hook declined to update refs/heads/coding-agent/1-greet-the-reader, \[remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
 
     The work so far could not be brought to this repository. It is kept where this program runs, in the file `outputs/<run>/work.bundle`; there `git fetch outputs/<run>/work.bundle refs/coding-agent/<run>/accepted` brings it into a clone of this repository.
 
