@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::repository::commit::identity::committed;
 use crate::repository::commit::message::delivered;
 use crate::repository::commit::signing::SigningKey;
 use crate::repository::git::command::Git;
@@ -128,21 +129,8 @@ impl CommitWriter<'_> {
         let git = parents
             .iter()
             .fold(git, |git, parent| git.args(["-p", parent.as_str()]));
-        let id = git
-            .args(["-F", "-"])
-            .input(delivered(&original.message, self.run))
-            .env("GIT_AUTHOR_NAME", &self.config.author_name)
-            .env("GIT_AUTHOR_EMAIL", &self.config.author_email)
-            .env("GIT_AUTHOR_DATE", &original.date)
-            .env("GIT_COMMITTER_NAME", &self.config.author_name)
-            .env("GIT_COMMITTER_EMAIL", &self.config.author_email)
-            .env("GIT_COMMITTER_DATE", &original.date)
-            .text()
-            .await?;
-        id.parse().map_err(|error| RepositoryError::Unexpected {
-            what: "writing a commit".to_owned(),
-            reason: format!("{error}"),
-        })
+        let git = git.args(["-F", "-"]).input(delivered(&original.message, self.run));
+        committed(git, self.config, Some(&original.date)).await
     }
 }
 

@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use uuid::Uuid;
 
+use crate::repository::commit::identity::committed;
 use crate::repository::git::command::Git;
 use crate::repository::{CommitId, Config, RepositoryError};
 
@@ -113,17 +114,12 @@ impl SigningKey {
                 .bytes()
                 .await?;
             let git = Git::new(config, "signing a commit").directory(&place);
-            self.by(git)
+            let git = self
+                .by(git)
                 .args(["commit-tree", "-S", CommitId::nothing().as_str()])
                 .args(["-m", "Nothing"])
-                .env("TMPDIR", &place)
-                .env("GIT_AUTHOR_NAME", &config.author_name)
-                .env("GIT_AUTHOR_EMAIL", &config.author_email)
-                .env("GIT_COMMITTER_NAME", &config.author_name)
-                .env("GIT_COMMITTER_EMAIL", &config.author_email)
-                .bytes()
-                .await
-                .map(drop)
+                .env("TMPDIR", &place);
+            committed(git, config, None).await.map(drop)
         };
         let tried = tried.await;
         // A left-over repository does no harm; the next try uses another.

@@ -12,6 +12,7 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 use crate::private;
+use crate::repository::commit::identity::committed;
 use crate::repository::git::address::file_name;
 use crate::repository::git::command::Git;
 use crate::repository::git::limits::Effort;
@@ -118,21 +119,10 @@ impl Mirror {
             return Ok(head.clone());
         }
         let date = format!("@{} +0000", Utc::now().timestamp());
-        let commit = reading()
+        let command = reading()
             .args(["commit-tree", &tree, "-m", "The folder as it was when the task began"])
-            .args(head.iter().flat_map(|head| ["-p", head.as_str()]))
-            .env("GIT_AUTHOR_NAME", &self.config().author_name)
-            .env("GIT_AUTHOR_EMAIL", &self.config().author_email)
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_NAME", &self.config().author_name)
-            .env("GIT_COMMITTER_EMAIL", &self.config().author_email)
-            .env("GIT_COMMITTER_DATE", &date)
-            .text()
-            .await?;
-        commit.parse().map_err(|error| RepositoryError::Unexpected {
-            what: what.clone(),
-            reason: format!("{error}"),
-        })
+            .args(head.iter().flat_map(|head| ["-p", head.as_str()]));
+        committed(command, self.config(), Some(&date)).await
     }
 
     /// Fills the index of `reading` from the folder's HEAD and returns HEAD. A HEAD without a

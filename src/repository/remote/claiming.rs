@@ -11,6 +11,7 @@ use std::path::Path;
 use chrono::Utc;
 use uuid::Uuid;
 
+use crate::repository::commit::identity::committed;
 use crate::repository::git::address::{Login, Remote};
 use crate::repository::git::hardening::PUSH;
 use crate::repository::mirror::Mirror;
@@ -246,7 +247,6 @@ impl Mirror {
 
     /// Writes the commit of a claim. It has an empty tree and no parent: nothing but its text.
     async fn write_claim(&self, text: &str) -> Result<CommitId, RepositoryError> {
-        let config = self.config();
         // The forge needs the tree as well, and git knows this one without having it.
         self.git("writing a claim")
             .arg("mktree")
@@ -254,22 +254,11 @@ impl Mirror {
             .text()
             .await?;
         let date = format!("@{} +0000", Utc::now().timestamp());
-        let written = self
+        let git = self
             .git("writing a claim")
             .args(["commit-tree", CommitId::nothing().as_str()])
-            .env("GIT_AUTHOR_NAME", &config.author_name)
-            .env("GIT_AUTHOR_EMAIL", &config.author_email)
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_NAME", &config.author_name)
-            .env("GIT_COMMITTER_EMAIL", &config.author_email)
-            .env("GIT_COMMITTER_DATE", &date)
-            .input(text)
-            .text()
-            .await?;
-        written.parse().map_err(|error| RepositoryError::Unexpected {
-            what: "writing a claim".to_owned(),
-            reason: format!("{error}"),
-        })
+            .input(text);
+        committed(git, self.config(), Some(&date)).await
     }
 
     /// Sets the ref of a claim that is at `from`, or deletes it. Without `from` it must not exist.
