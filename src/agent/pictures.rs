@@ -16,7 +16,7 @@ use crate::journal::fact::Fact;
 use crate::journal::fact::picture::Shown;
 use crate::llm::chat::Chat;
 use crate::markdown::visible;
-use crate::picture::{MOST, Picture, is_attached, links, prepared};
+use crate::picture::{Picture, is_attached, links, prepared, refusal};
 use crate::store::StoreError;
 
 /// Characters of a digest that the model is shown: the same plan is made for the same pictures.
@@ -81,10 +81,8 @@ pub(crate) async fn sight(claim: &Claim, reporter: &Reporter, linked: &[LinkedPi
         }
         let author = visible::line(&one.from);
         let name = format!("picture {} by {author}", shown.len() + missing.len() + 1);
-        let came = if !chat.takes_pictures() {
-            Err("the model takes no pictures".to_owned())
-        } else if shown.len() >= MOST {
-            Err(format!("no more than {MOST} are shown"))
+        let came = if let Some(reason) = refusal(chat.takes_pictures(), shown.len()) {
+            Err(reason)
         } else if let Some(place) = one.handed_over {
             let mut kept = handed.get(place).cloned();
             if let Some(picture) = &mut kept {

@@ -8,7 +8,7 @@ use crate::journal::fact::picture::{Shown, Unanswered};
 use crate::llm::config::role::Role;
 use crate::llm::model::Model;
 use crate::messenger::place::{Attached, Incoming, Messenger};
-use crate::picture::{MOST, Picture, prepared};
+use crate::picture::{Picture, prepared, refusal};
 
 /// The pictures that a model is shown, and a sentence about those that it is not shown.
 #[derive(Default)]
@@ -23,13 +23,10 @@ pub(super) struct Sight {
 pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached], model: &Model, role: Role) -> Sight {
     let mut sight = Sight::default();
     let mut missing = Vec::new();
-    for (place, one) in attached.iter().enumerate() {
-        let came = if place >= MOST {
-            Err(format!("no more than {MOST} are shown"))
-        } else if model.takes_pictures() {
-            came(desk, incoming, one).await
-        } else {
-            Err("the model takes no pictures".to_owned())
+    for one in attached {
+        let came = match refusal(model.takes_pictures(), sight.pictures.len()) {
+            None => came(desk, incoming, one).await,
+            Some(reason) => Err(reason),
         };
         let mut fact = fact_of(incoming, one, model, role);
         match came {
@@ -72,13 +69,10 @@ pub(super) async fn handed(
 ) -> Handed {
     let mut handed = Handed::default();
     let takes = models.iter().any(|(model, _)| model.takes_pictures());
-    for (place, one) in attached.iter().enumerate() {
-        let came = if place >= MOST {
-            Err(format!("no more than {MOST} are shown"))
-        } else if takes {
-            came(desk, incoming, one).await
-        } else {
-            Err("the model takes no pictures".to_owned())
+    for one in attached {
+        let came = match refusal(takes, handed.pictures.len()) {
+            None => came(desk, incoming, one).await,
+            Some(reason) => Err(reason),
         };
         match came {
             Ok(picture) => handed.pictures.push(picture),

@@ -21,7 +21,7 @@ pub use preparing::{Unusable, prepared};
 /// Most bytes of a picture as it comes.
 pub const LARGEST: usize = 10 * 1024 * 1024;
 /// Most pictures that are shown with one message.
-pub const MOST: usize = 5;
+const MOST: usize = 5;
 /// Most characters of a name.
 const LONGEST_NAME: usize = 80;
 
@@ -132,6 +132,15 @@ pub fn named(name: &str) -> String {
     }
 }
 
+/// Returns why a model is not shown one more picture of a message, of which it is shown `shown`;
+/// `None` if it is.
+pub fn refusal(takes_pictures: bool, shown: usize) -> Option<String> {
+    if !takes_pictures {
+        return Some("the model takes no pictures".to_owned());
+    }
+    (shown >= MOST).then(|| format!("no more than {MOST} are shown"))
+}
+
 /// Returns the sentence that a model gets in the place of pictures that it does not take.
 pub fn instead_of(pictures: &[Picture]) -> String {
     let named: Vec<String> = pictures.iter().map(Picture::describe).collect();
@@ -149,4 +158,17 @@ fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, 
     let text = String::deserialize(deserializer)?;
     let bytes = STANDARD.decode(text).map_err(serde::de::Error::custom)?;
     Ok(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_shown_as_many_as_it_takes() {
+        assert_eq!(refusal(true, MOST - 1), None);
+        assert_eq!(refusal(true, MOST).as_deref(), Some("no more than 5 are shown"));
+        let takes_none = refusal(false, MOST);
+        assert_eq!(takes_none.as_deref(), Some("the model takes no pictures"));
+    }
 }
