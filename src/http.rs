@@ -2,6 +2,7 @@
 //! `Retry-After`, and repeated requests.
 
 pub mod remedy; // why something failed, and what helps
+pub mod page; // answers that are pages of HTML
 pub mod proxy; // the proxy on the way to a server
 
 use std::collections::HashMap;

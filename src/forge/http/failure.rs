@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 
 use crate::forge::ForgeError;
+use crate::http::page::{PAGE, is_page};
 use crate::http::remedy::Reason;
 
 /// The failure of a request.
@@ -136,14 +137,10 @@ pub(crate) fn causes(error: &dyn Error) -> String {
     messages.join(": ")
 }
 
-/// The words for an answer that is a page, as websites and proxies have them.
-pub(crate) const PAGE: &str = "(a page of HTML)";
-
 /// Returns a forge's text, shortened and on one line, for an error.
 pub(crate) fn one_line(text: &str) -> String {
     const LONGEST: usize = 300;
-    // A proxy's page says no more than its status does.
-    if text.trim_start().starts_with('<') {
+    if is_page(text.as_bytes()) {
         return PAGE.to_owned();
     }
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

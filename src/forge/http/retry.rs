@@ -14,7 +14,8 @@ use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use crate::certificates;
-use crate::forge::http::failure::{Failure, PAGE, one_line};
+use crate::forge::http::failure::{Failure, one_line};
+use crate::http::page::{PAGE, is_page};
 use crate::http::proxy::Proxy;
 use crate::http::remedy::Reason;
 use crate::http::{AttemptError, Backoff, BodyError, LONGEST_WAIT, read_body, reason, retry, retry_after};
@@ -73,7 +74,7 @@ impl Answer {
     pub(crate) fn naming_proxy(mut self, address: &Url) -> Self {
         let is_refusal = self.status.is_client_error() || self.status.is_server_error();
         if is_refusal
-            && self.body.trim_ascii_start().starts_with(b"<")
+            && is_page(&self.body)
             && !is_limit(&self)
             && let Some(proxy) = Proxy::on_the_way(address)
         {

@@ -12,6 +12,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::http::LONGEST_WAIT;
+use crate::http::page::{PAGE, is_page};
 use crate::http::proxy::Proxy;
 use crate::http::remedy::Reason;
 use crate::llm::error::{LlmError, REFUSAL_HINT};
@@ -150,8 +151,8 @@ impl ErrorResponse {
 
     /// Returns what the server said, in whichever form its protocol has, as one line.
     pub(crate) fn message(&self) -> String {
-        if is_page(&self.body) {
-            return "(a page of HTML)".to_owned();
+        if is_page(self.body.as_bytes()) {
+            return PAGE.to_owned();
         }
         let json: Option<Value> = serde_json::from_str(&self.body).ok();
         let said = json.as_ref().and_then(|json| {
@@ -206,11 +207,6 @@ impl ErrorResponse {
             },
         }
     }
-}
-
-/// Tells whether an answer is a page, as websites and proxies have them, and as no API has.
-pub(crate) fn is_page(body: &str) -> bool {
-    body.trim_start().starts_with('<')
 }
 
 /// Tells whether a filter of the provider refused what was asked: the words, in lower case, are of

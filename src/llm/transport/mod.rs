@@ -32,13 +32,14 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Trust;
+use crate::http::page::is_page;
 use crate::http::proxy::Proxy;
 use crate::http::remedy::Reason;
 use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry, retry_after};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
 use crate::llm::transport::attempt::{AttemptFailure, after, not_local, unreachable};
-use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary, is_page};
+use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
 use crate::llm::transport::server_info::ServerInfo;
@@ -342,7 +343,7 @@ impl Transport {
         Err(AttemptFailure::Answered(ErrorResponse {
             status,
             retry_after,
-            proxy: self.proxy.clone().filter(|_| is_page(&body)),
+            proxy: self.proxy.clone().filter(|_| is_page(body.as_bytes())),
             body,
         }))
     }
