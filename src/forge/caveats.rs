@@ -1,5 +1,5 @@
-//! Findings of an examination that work and should be looked at: rights wider than the program
-//! needs, and tokens whose time is up soon or never.
+//! What an examination finds on every platform: rights wider than the program needs, tokens whose
+//! time is up soon or never, and a token of another account than the configured one.
 
 use chrono::{NaiveDate, TimeDelta, Utc};
 
@@ -57,6 +57,19 @@ impl Caveats {
             remedy: self.remedies.join("; "),
         }
     }
+}
+
+/// Returns the verdict on a token that belongs to `login`, if the account that is `configured` in
+/// `section` is another. `account` is the platform's word for one.
+pub(crate) fn of_another(section: &str, account: &str, login: &str, configured: Option<&str>) -> Option<Verdict> {
+    let configured = configured.filter(|configured| !configured.eq_ignore_ascii_case(login))?;
+    Some(Verdict::bad(
+        format!("belongs to {login}, but {section}.bot_name is {configured}"),
+        format!(
+            "set {section}.bot_name to the token's {account}, or leave it out: otherwise the program takes its own \
+             comments for a person's"
+        ),
+    ))
 }
 
 /// Returns the first of some names, and how many more there are.

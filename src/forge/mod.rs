@@ -11,7 +11,7 @@ mod http; // requests: failures, repeats, pages, conditional requests
 pub mod item; // issues, changes, comments and people, in the same words for all platforms
 pub mod settings; // what the configuration says of every host
 mod platform; // the traits of one platform
-mod caveats; // findings of `doctor` that work and should be looked at
+mod caveats; // what `doctor` finds on every platform
 mod host; // a forge of any platform
 pub mod github;
 pub mod gitlab;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 
 use crate::finding::{Finding, Verdict};
-use crate::forge::caveats::{Caveats, some_of};
+use crate::forge::caveats::{Caveats, of_another, some_of};
 use crate::forge::github::http::response::AUTHORISE;
 use crate::forge::github::http::{TokenScope, encoded, path};
 use crate::forge::github::{Api, schema};
@@ -216,16 +216,9 @@ impl Api {
             .get("x-oauth-scopes")
             .and_then(|value| value.to_str().ok());
         let detail = format!("works, as {}", user.login);
-        if let Some(configured) = self.bot.get()
-            && !configured.eq_ignore_ascii_case(&user.login)
-        {
-            return Ok(Verdict::Bad {
-                detail: format!("belongs to {}, but github.bot_name is {configured}", user.login),
-                remedy:
-                    "set github.bot_name to the token's account, or leave it out: otherwise the program takes its own \
-                       comments for a person's"
-                        .to_owned(),
-            });
+        let configured = self.bot.get().map(String::as_str);
+        if let Some(verdict) = of_another("github", "account", &user.login, configured) {
+            return Ok(verdict);
         }
         let mut doubts = Caveats::default();
         let detail = match scopes {

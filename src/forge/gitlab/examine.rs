@@ -10,7 +10,7 @@ use gitlab::api::personal_access_tokens::PersonalAccessTokenSelf;
 use gitlab::api::users::{CurrentUser, User, Users};
 
 use crate::finding::Verdict;
-use crate::forge::caveats::{Caveats, some_of};
+use crate::forge::caveats::{Caveats, of_another, some_of};
 use crate::forge::gitlab::remedies::RENEW;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
@@ -35,16 +35,9 @@ impl ExamineApi for Api {
     async fn examine_proof(&self) -> Result<Verdict, Failure> {
         let user: schema::User = self.client.ask(CurrentUser::builder().build()).await?;
         let detail = format!("works, as {}", user.username);
-        if let Some(configured) = self.bot.get()
-            && !configured.eq_ignore_ascii_case(&user.username)
-        {
-            return Ok(Verdict::Bad {
-                detail: format!("belongs to {}, but gitlab.bot_name is {configured}", user.username),
-                remedy:
-                    "set gitlab.bot_name to the token's user, or leave it out: otherwise the program takes its own \
-                       comments for a person's"
-                        .to_owned(),
-            });
+        let configured = self.bot.get().map(String::as_str);
+        if let Some(verdict) = of_another("gitlab", "user", &user.username, configured) {
+            return Ok(verdict);
         }
         let mut doubts = Caveats::default();
         if user.is_admin == Some(true) {
