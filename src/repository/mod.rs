@@ -8,6 +8,7 @@
 
 mod protected_paths; // files that others than the project's own programs run or obey
 mod config; // the section `git`
+mod missing; // files and folders that need not be there
 pub mod git; // runs git: settings, limits, errors, addresses
 pub mod mirror; // the bare copy of one repository
 pub mod reading; // files, differences and searches of a commit

@@ -7,6 +7,7 @@ use crate::repository::git::address::file_name;
 use crate::repository::git::limits::Effort;
 use crate::repository::git::lock;
 use crate::repository::mirror::Mirror;
+use crate::repository::missing::unless_missing;
 use crate::repository::{Config, RepositoryError};
 
 /// Maximum depth of mirrors: host, then groups within groups.
@@ -115,10 +116,8 @@ impl Mirror {
         if !is_unused {
             return Ok(false);
         }
-        match tokio::fs::remove_dir_all(self.path()).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(lock::at(self.path(), &error)),
-            Ok(()) | Err(_) => Ok(true),
-        }
+        unless_missing(tokio::fs::remove_dir_all(self.path()).await).map_err(|error| lock::at(self.path(), &error))?;
+        Ok(true)
     }
 }
 

@@ -4,7 +4,7 @@
 //! "alternate". The folder is removed when the [`Quarantine`] is dropped; after a crash the next
 //! fetch finds its lock free and removes it.
 
-use std::fs::{DirEntry, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use crate::repository::RepositoryError;
 use crate::repository::git::command::Git;
 use crate::repository::git::lock;
 use crate::repository::mirror::Mirror;
+use crate::repository::missing::{entries, unless_missing};
 
 #[derive(Debug)]
 pub(in crate::repository) struct Quarantine {
@@ -94,7 +95,7 @@ impl Mirror {
 
 fn remove_leftovers(mirror: &Path) -> io::Result<()> {
     for name in ["HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock"] {
-        remove_if_there(&mirror.join(name))?;
+        unless_missing(std::fs::remove_file(mirror.join(name)))?;
     }
     remove_files(&mirror.join("refs"), &|name| name.as_bytes().ends_with(b".lock"))?;
     remove_files(&mirror.join("objects").join("pack"), &|name| name.starts_with("tmp_"))?;
@@ -110,7 +111,7 @@ fn remove_leftovers(mirror: &Path) -> io::Result<()> {
         if free {
             // A git of the dead process may still be writing; then the next fetch removes the rest.
             if std::fs::remove_dir_all(lock_path.with_extension("")).is_ok() {
-                remove_if_there(&lock_path)?;
+                unless_missing(std::fs::remove_file(&lock_path))?;
             }
         }
     }
@@ -122,23 +123,8 @@ fn remove_files(folder: &Path, is_litter: &dyn Fn(&str) -> bool) -> io::Result<(
         if entry.file_type()?.is_dir() {
             remove_files(&entry.path(), is_litter)?;
         } else if entry.file_name().to_str().is_some_and(is_litter) {
-            remove_if_there(&entry.path())?;
+            unless_missing(std::fs::remove_file(entry.path()))?;
         }
     }
     Ok(())
-}
-
-fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
-    match std::fs::read_dir(folder) {
-        Ok(entries) => entries.collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
 }

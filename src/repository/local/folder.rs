@@ -21,6 +21,7 @@ use crate::repository::incoming::quarantine::alternate;
 use crate::repository::local::listing::listed;
 use crate::repository::local::surroundings::{History, history, private_excludes, top_above};
 use crate::repository::mirror::Mirror;
+use crate::repository::missing::unless_missing;
 use crate::repository::{CommitId, Config, RepositoryError};
 
 /// A file that is removed on drop.
@@ -245,11 +246,7 @@ impl Mirror {
             tokio::fs::remove_dir_all(self.path()).await,
             tokio::fs::remove_file(self.path().with_added_extension("lock")).await,
         ] {
-            if let Err(error) = removed
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                return Err(lock::at(self.path(), &error));
-            }
+            unless_missing(removed).map_err(|error| lock::at(self.path(), &error))?;
         }
         Ok(())
     }

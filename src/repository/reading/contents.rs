@@ -20,6 +20,7 @@ use crate::lfs::Pointer;
 use crate::repository::RepositoryError;
 use crate::repository::git::lock;
 use crate::repository::mirror::{Mirror, accepted_ref};
+use crate::repository::missing::{entries, unless_missing};
 
 /// Beginning of the names of indexes in use, which are removed like contents that are not whole.
 pub(in crate::repository) const INDEX: &str = "index-";
@@ -236,19 +237,4 @@ fn pinned(folder: &Path) -> io::Result<HashSet<OsString>> {
         pinned.extend(entries(&run.path())?.into_iter().map(|pin| pin.file_name()));
     }
     Ok(pinned)
-}
-
-fn unless_missing(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-fn entries(folder: &Path) -> io::Result<Vec<std::fs::DirEntry>> {
-    match std::fs::read_dir(folder) {
-        Ok(entries) => entries.collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
 }

@@ -4,13 +4,13 @@
 //! Each run on it leaves a note beside the mirror, and the run that removes the last note removes
 //! the mirror. A repository that runs also work in directly is marked, and stays.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::repository::git::address::Remote;
 use crate::repository::git::lock;
 use crate::repository::git::progress::Told;
 use crate::repository::mirror::{Mirror, accepted_ref, wip_ref};
+use crate::repository::missing::unless_missing;
 use crate::repository::{CommitId, Config, RepositoryError};
 
 impl Mirror {
@@ -86,12 +86,5 @@ impl Mirror {
         // Validates the id, which becomes a file name.
         accepted_ref(run)?;
         Ok(self.notes().join(run))
-    }
-}
-
-fn unless_missing(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
     }
 }
