@@ -15,6 +15,7 @@ use clap::Subcommand;
 use clap_complete::Shell;
 
 use crate::approval::digest::Beginning;
+use crate::cli::exit;
 use crate::task::command;
 pub use code::{IndexCommand, Search};
 pub use reports::{Evaluations, Logs, Stats, Status};
@@ -299,9 +300,6 @@ pub struct MoveStore {
     pub password_file: Option<PathBuf>,
 }
 
-/// Wrong usage, in the numbering of sysexits.h.
-pub const WRONG_USAGE: u8 = 64;
-
 /// Parses the command line. Help, the version and what is wrong are errors that print themselves.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     Arguments::try_parse_from(arguments)
@@ -309,7 +307,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
 
 /// Returns the exit code of a command line that was not parsed.
 pub fn exit_code(error: &clap::Error) -> u8 {
-    if error.use_stderr() { WRONG_USAGE } else { 0 }
+    if error.use_stderr() { exit::USAGE } else { exit::SUCCESS }
 }
 
 #[cfg(test)]
@@ -346,7 +344,7 @@ mod tests {
         };
         let line = "coding-agent run --task Greet --root there --dry-run --environment go";
         assert_eq!(command(line), Command::Run(expected));
-        assert_eq!(read("coding-agent run --dry-run"), Err(WRONG_USAGE));
+        assert_eq!(read("coding-agent run --dry-run"), Err(exit::USAGE));
     }
 
     #[test]
@@ -379,7 +377,7 @@ mod tests {
             "coding-agent logs",
             "coding-agent status --json --quiet",
         ] {
-            assert_eq!(read(line), Err(WRONG_USAGE), "{line}");
+            assert_eq!(read(line), Err(exit::USAGE), "{line}");
         }
         for line in [
             "coding-agent --help",

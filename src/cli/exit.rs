@@ -13,9 +13,9 @@ pub const FAILED: u8 = 1;
 pub const REFUSED: u8 = 2;
 /// The model's replies stayed unreadable.
 pub const UNREADABLE: u8 = 3;
-/// The command line is wrong.
+/// The command line is wrong, in the numbering of sysexits.h.
 pub const USAGE: u8 = 64;
-/// The configuration is wrong.
+/// The configuration is wrong, in the same numbering.
 pub const CONFIGURATION: u8 = 78;
 /// Exit code after a signal that ended the program before the safe point.
 pub const KILLED: u8 = 130;

@@ -1,8 +1,8 @@
 //! The command line: parses the arguments, calls the service, and prints the outcome. Nothing else
 //! prints, except for `tool::guard`, which is a process of its own.
 
-pub mod arguments; // definitions and help texts
 pub mod exit; // what the exit code tells scripts
+pub mod arguments; // definitions and help texts
 pub mod session; // what commands share: output, configuration, an open service
 pub mod progress; // progress of a local task
 pub mod names; // what a static program says of how names are looked up

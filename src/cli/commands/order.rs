@@ -23,7 +23,7 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
         Ok(task) => task,
         Err(error) => {
             complain(error);
-            return crate::cli::arguments::WRONG_USAGE.into();
+            return exit::USAGE.into();
         }
     };
     let session = match Session::for_forge(config).await {

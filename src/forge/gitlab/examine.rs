@@ -11,14 +11,13 @@ use gitlab::api::users::{CurrentUser, User, Users};
 
 use crate::finding::Verdict;
 use crate::forge::caveats::{Caveats, of_another, some_of};
+use crate::forge::gitlab::people::DEVELOPER;
 use crate::forge::gitlab::remedies::RENEW;
 use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::platform::ExamineApi;
 use crate::forge::settings::allowed_users::Entry;
 
-/// The role that may push.
-const DEVELOPER: u64 = 30;
 const OWNER: u64 = 50;
 const OF_ITS_OWN: &str = "use an access token of the project or group, or of a user of its own, with the role Developer: what the token's \
      user writes is taken for the program's, and a person's comments would not be read";

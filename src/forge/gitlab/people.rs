@@ -10,7 +10,7 @@ use crate::forge::item::account::Account;
 use crate::forge::platform::PeopleApi;
 
 /// The lowest role that may push.
-const DEVELOPER: u64 = 30;
+pub(super) const DEVELOPER: u64 = 30;
 
 #[async_trait]
 impl PeopleApi for Api {
