@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{documents, read, root};
 
 /// Files that whoever follows a recipe of CONTRIBUTING.md makes.
-const TO_BE_MADE: [&str; 2] = ["src/agent/stages/reviewing.rs", "src/llm/provider/gemini.rs"];
+const TO_BE_MADE: [&str; 2] = ["src/agent/stages/documenting.rs", "src/llm/provider/gemini.rs"];
 
 /// Folders from which documents name files.
 const FOLDERS: [&str; 4] = ["", "src", "tests", "src/agent"];
