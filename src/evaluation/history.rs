@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::answer::{Evaluation, cleaned};
 use super::arguments::EvaluationRequest;
+use super::stored::LONGEST_ANSWERS;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::usage::ModelCall;
 use crate::approval::digest::Digest;
@@ -51,8 +52,15 @@ pub(super) struct Entry {
 }
 
 impl History {
-    /// Records that one of the documents of a call is being evaluated.
-    pub(super) async fn begin(&self, asked: &EvaluationRequest, number: usize, target_score: Score) -> Entry {
+    /// Records that one of the documents of a call is being evaluated, and how long the answers may
+    /// take that it needs.
+    pub(super) async fn begin(
+        &self,
+        asked: &EvaluationRequest,
+        number: usize,
+        target_score: Score,
+        longest_answers: Duration,
+    ) -> Entry {
         let document = &asked.documents[number];
         let name = document.name.clone().unwrap_or_else(|| first_line(&document.content));
         let known = json!({
@@ -66,7 +74,8 @@ impl History {
             begun: Instant::now(),
             document: cleaned(known, &self.redactor),
         };
-        let (id, document) = (entry.id, entry.document.clone());
+        let (id, mut document) = (entry.id, entry.document.clone());
+        document[LONGEST_ANSWERS] = json!(longest_answers.as_secs());
         self.write(|store| async move { store.begin_evaluation(id, &document).await })
             .await;
         entry

@@ -8,6 +8,7 @@
 
 mod answer; // what is answered
 mod arguments; // what is asked
+pub mod stored; // how a stored evaluation stands
 mod history; // what was evaluated before
 mod searching; // places of a folder
 mod frames; // lines that are no requests
@@ -120,7 +121,8 @@ impl Evaluations {
         let mut evaluations = Vec::new();
         for (number, document) in asked.documents.iter().enumerate() {
             let target_score = asked.target_score.unwrap_or(self.target_score);
-            let entry = self.history.begin(asked, number, target_score).await;
+            let longest = self.reviewer.longest_answers();
+            let entry = self.history.begin(asked, number, target_score, longest).await;
             let mut calls = Vec::new();
             let review = Box::pin(self.review(&document.content, asked, &mut calls));
             let evaluation = unless_cancelled(context, (number, total), begun, review).await;

@@ -34,7 +34,7 @@ const DOCUMENT: &str = "{{document_content}}";
 /// Who the reviewer is; everything else is in the prompt.
 const SYSTEM: &str = "You review documents that somebody else wrote. You judge, and change nothing.";
 /// Maximum number of repetitions of a failed attempt.
-const RETRIES: usize = 2;
+const RETRIES: u8 = 2;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Share of a model's window, in percent, that a document may fill: a review and the reasoning
 /// before it need the rest.
@@ -172,6 +172,12 @@ impl Reviewer {
         }
     }
 
+    /// Returns the time in which all attempts at a review are answered, without the pauses between
+    /// them and the waits for a turn.
+    pub fn longest_answers(&self) -> Duration {
+        self.timeout.saturating_mul(u32::from(RETRIES) + 1)
+    }
+
     /// Returns how many bytes a document may have.
     pub fn room(&self) -> usize {
         match &self.judge {
@@ -191,7 +197,7 @@ impl Reviewer {
         let mut pauses = ExponentialBuilder::new()
             .with_min_delay(FIRST_PAUSE)
             .with_factor(4.0)
-            .with_max_times(RETRIES)
+            .with_max_times(RETRIES.into())
             .build();
         let mut complaint = String::new();
         loop {

@@ -1,17 +1,14 @@
 //! Documents that other programs had evaluated.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::at;
+use crate::evaluation::stored;
 use crate::service::Service;
 use crate::store::{StoreError, StoredEvaluation};
-
-/// Longest time of an evaluation, all its attempts and pauses included. One without an end that
-/// began earlier was broken off with its process.
-const LONGEST: TimeDelta = TimeDelta::hours(2);
 
 /// An evaluation.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -47,17 +44,10 @@ pub(in crate::web) async fn one(service: &Service, id: &str) -> Result<Option<Ev
 fn view(one: &StoredEvaluation, now: DateTime<Utc>) -> EvaluationView {
     let document = &one.document;
     let text = |name: &str| document[name].as_str().map(str::to_owned);
-    let state = match (one.ended_at, document["evaluation"]["passed"].as_bool()) {
-        (None, _) if now - one.begun_at < LONGEST => "running",
-        (None, _) => "broken off",
-        (Some(_), Some(true)) => "passed",
-        (Some(_), Some(false)) => "not passed",
-        (Some(_), None) => "failed",
-    };
     EvaluationView {
         id: one.id.to_string(),
         name: text("name").unwrap_or_default(),
-        state: state.to_owned(),
+        state: stored::state(one, now).to_owned(),
         begun_at: at(one.begun_at),
         ended_at: one.ended_at.map(at),
         score: document["evaluation"]["score"].as_f64(),

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::cli::arguments::Evaluations;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
+use crate::evaluation::stored::state;
 use crate::store::{Address, Store, StoreError, StoredEvaluation};
 
 /// Maximum number of evaluations that are listed.
@@ -16,9 +17,6 @@ const MOST_LISTED: u32 = 30;
 /// Number of the last digits of an id that are listed. Ids begin with the time, so those that were
 /// made at about the same time differ at the end only.
 const LISTED: usize = 12;
-/// Longest time of an evaluation, all its attempts and pauses included. One without an end that
-/// began earlier was broken off with its process.
-const LONGEST: TimeDelta = TimeDelta::hours(2);
 
 /// Lists the newest evaluations, or prints one.
 pub async fn show(config: Option<&Path>, asked: &Evaluations) -> ExitCode {
@@ -60,17 +58,6 @@ async fn told(store: Address, asked: &Evaluations) -> Result<String, String> {
             "there is no evaluation '{id}'; `coding-agent evaluations` lists them"
         )),
         _ => Err(format!("'{id}' is the end of several evaluations; write more of it")),
-    }
-}
-
-fn state(one: &StoredEvaluation, now: DateTime<Utc>) -> &'static str {
-    let passed = one.document["evaluation"]["passed"].as_bool();
-    match (one.ended_at, passed) {
-        (None, _) if now - one.begun_at < LONGEST => "running",
-        (None, _) => "broken off",
-        (Some(_), Some(true)) => "passed",
-        (Some(_), Some(false)) => "not passed",
-        (Some(_), None) => "failed",
     }
 }
 
