@@ -160,7 +160,7 @@ pub(super) async fn carry_out(
         since: desk.store().newest_fact().await?,
     };
     let document = serde_json::to_string(&taken).unwrap_or_default();
-    desk.store().first_time(&name_of(incoming), &document).await?;
+    desk.store().keep_chat_answer(&incoming.id, &document).await?;
     let named = answer.digest.clone().or_else(|| digest.short().parse().ok());
     let command = if answer.is_yes {
         Command::Approve(named)
@@ -237,13 +237,8 @@ impl Taken {
     }
 }
 
-/// Returns the name under which it is kept that an answer was about to take effect.
-fn name_of(incoming: &Incoming) -> String {
-    format!("chat answer {}", incoming.id)
-}
-
 async fn taken_before(desk: &Desk, incoming: &Incoming) -> Result<Option<Taken>, StoreError> {
-    let document = desk.store().noted_once(&name_of(incoming)).await?;
+    let document = desk.store().kept_chat_answer(&incoming.id).await?;
     Ok(document.and_then(|document| serde_json::from_str(&document).ok()))
 }
 

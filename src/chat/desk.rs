@@ -9,7 +9,7 @@ use crate::llm::config::role::Role;
 use crate::llm::model::Model;
 use crate::messenger::config::Accounts;
 use crate::messenger::line::Line;
-use crate::messenger::place::{Messenger, Place};
+use crate::messenger::place::{Incoming, Messenger, Place};
 use crate::messenger::slack::Slack;
 use crate::routing::Route;
 use crate::service::Service;
@@ -60,6 +60,12 @@ impl Desk {
     pub(super) async fn session(&self, place: &Place) -> Result<Session, StoreError> {
         let document = self.store().chat_session(&place.to_string()).await?;
         Ok(document.map(Session::read).unwrap_or_default())
+    }
+
+    /// Writes down, with a note, that the request of a message is carried out; returns false, and
+    /// changes nothing, if that was written before.
+    pub(super) async fn first_time(&self, incoming: &Incoming, note: &str) -> Result<bool, StoreError> {
+        self.store().first_time(&format!("chat {}", incoming.id), note).await
     }
 
     /// Returns the model of a role, for what a conversation remembers and what may be said of

@@ -95,7 +95,7 @@ pub(in crate::chat) async fn open(
     if order.request.trim().is_empty() {
         return Ok(Phrase::WhatToDo.in_words(is_japanese));
     }
-    let is_first = desk.store().first_time(&format!("chat {}", incoming.id), "").await?;
+    let is_first = desk.first_time(incoming, "").await?;
     let by = format!("{} ({})", order.login, incoming.place.messenger.as_str());
     let models = models(desk, &order.repository, model);
     let is_apart = session.rule.is_some() && desk.rule(naming::path_of(&order.repository)).is_none();

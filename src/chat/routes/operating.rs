@@ -43,7 +43,7 @@ pub(in crate::chat) async fn operate(
     let Some(command) = command else {
         return Ok(Phrase::OpsUnknown(&list).in_words(is_japanese));
     };
-    if !desk.store().first_time(&format!("chat {}", incoming.id), name).await? {
+    if !desk.first_time(incoming, name).await? {
         return Ok(Phrase::OpsInterrupted(name).in_words(is_japanese));
     }
     let program = program(desk, command);

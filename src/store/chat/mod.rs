@@ -8,6 +8,7 @@
 mod outbox; // what is to be said
 mod inbox; // messages of people
 mod pictures; // pictures that came with a request
+mod answers; // answers to questions of runs
 mod watches; // tasks whose progress is told
 
 pub use inbox::ChatMessage;

@@ -3,6 +3,7 @@
 use chrono::Utc;
 use serde_json::Value;
 
+use super::answers::ANSWERS;
 use super::pictures;
 use crate::store::sql::{Row, Statement};
 use crate::store::{Store, StoreError};
@@ -85,9 +86,9 @@ impl Store {
             transaction.execute(named).await?;
         }
         for run in runs {
-            let answers =
-                Statement::new("DELETE FROM once WHERE SUBSTR(name, 1, 12) = 'chat answer ' AND value LIKE $1");
-            transaction.execute(answers.with(format!("%{run}%"))).await?;
+            let answers = Statement::new("DELETE FROM once WHERE SUBSTR(name, 1, LENGTH($2)) = $2 AND value LIKE $1");
+            let answers = answers.with(format!("%{run}%")).with(ANSWERS);
+            transaction.execute(answers).await?;
         }
         transaction.commit().await
     }

@@ -190,7 +190,7 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
     store.watch_in_chat(&watch).await.unwrap();
     store.unwatch_in_chat(&task).await.unwrap();
     store
-        .first_time("chat answer m-s", &json!({ "run": run }).to_string())
+        .keep_chat_answer("m-s", &json!({ "run": run }).to_string())
         .await
         .unwrap();
     assert_eq!(
@@ -202,7 +202,7 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
 
     store.erase_conversation(&task, "s", &[run]).await.unwrap();
     assert_eq!(store.asked_for_in(&task).await.unwrap(), None);
-    assert_eq!(store.noted_once("chat answer m-s").await.unwrap(), None);
+    assert_eq!(store.kept_chat_answer("m-s").await.unwrap(), None);
     assert_eq!(store.chat_session("s").await.unwrap(), None);
     assert!(
         store.chat_session("t").await.unwrap().is_some(),
