@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::desk::Desk;
-use super::phrases::Phrase;
+use super::phrases::{Phrase, Wording};
 use crate::agent::record::Record;
 use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
 use crate::agent::waiting::Visited;
@@ -45,18 +45,16 @@ pub(super) struct Answer {
 }
 
 /// Returns the buttons below a question.
-pub(super) fn buttons(run: RunId, digest: &str, is_japanese: bool) -> Vec<Button> {
-    let labels = if is_japanese {
-        ["承認", "却下"]
-    } else {
-        ["Approve", "Deny"]
-    };
+pub(super) fn buttons(run: RunId, digest: &str, wording: Wording) -> Vec<Button> {
     let button = |label: &str, word: &str, is_dangerous| Button {
         label: label.to_owned(),
         value: format!("{word} {run} {digest}"),
         is_dangerous,
     };
-    vec![button(labels[0], "approve", false), button(labels[1], "deny", true)]
+    vec![
+        button(wording.of("Approve", "承認"), "approve", false),
+        button(wording.of("Deny", "却下"), "deny", true),
+    ]
 }
 
 /// Reads the value of a button.
@@ -470,7 +468,7 @@ mod tests {
     #[test]
     fn a_button_says_what_it_answers() {
         let run = RunId::new();
-        let made = buttons(run, "0123456789abcdef", false);
+        let made = buttons(run, "0123456789abcdef", Wording { is_japanese: false });
         let answers: Vec<_> = made.iter().filter_map(|button| pressed(&button.value)).collect();
         assert_eq!(
             answers.iter().map(|answer| answer.is_yes).collect::<Vec<_>>(),

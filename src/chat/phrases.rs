@@ -2,6 +2,24 @@
 
 use crate::routing::Route;
 
+/// The language of the program's own words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wording {
+    pub(super) is_japanese: bool,
+}
+
+impl Wording {
+    /// Returns the words in the language.
+    pub(super) fn of(self, english: &'static str, japanese: &'static str) -> &'static str {
+        if self.is_japanese { japanese } else { english }
+    }
+
+    /// Returns a value behind its name.
+    pub(super) fn field(self, english: &'static str, japanese: &'static str, value: &str) -> String {
+        format!("{}: {value}", self.of(english, japanese))
+    }
+}
+
 /// Something that the program says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phrase<'a> {

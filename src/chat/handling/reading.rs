@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::Handling;
-use crate::chat::phrases::Phrase;
+use crate::chat::phrases::{Phrase, Wording};
 use crate::chat::routes::evidence::Evidence;
 use crate::chat::routes::looking::{self, View};
 use crate::chat::routes::talking;
@@ -60,7 +60,9 @@ impl Handling<'_> {
             if found.is_empty() {
                 return (end, None);
             }
-            let places = evidence.in_words(self.session.is_japanese);
+            let places = evidence.in_words(Wording {
+                is_japanese: self.session.is_japanese,
+            });
             return self
                 .tell(route, &view, request, &found.join("\n\n"), [places, end])
                 .await;

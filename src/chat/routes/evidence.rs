@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::looking::View;
+use crate::chat::phrases::Wording;
 use crate::index::evidence;
 use crate::markdown::visible;
 use crate::plan::evidence::Citation;
@@ -59,7 +60,7 @@ impl Evidence {
     }
 
     /// Returns the places for people; empty where none was named.
-    pub(in crate::chat) fn in_words(&self, is_japanese: bool) -> String {
+    pub(in crate::chat) fn in_words(&self, wording: Wording) -> String {
         let mut text = String::new();
         for (place, link) in self.proven.iter().take(MOST_SHOWN) {
             let _ = match link {
@@ -68,17 +69,13 @@ impl Evidence {
             };
         }
         for (place, fault) in self.doubtful.iter().take(MOST_SHOWN) {
-            let wrong = if is_japanese {
-                "確認できません"
-            } else {
-                "not found"
-            };
+            let wrong = wording.of("not found", "確認できません");
             let _ = writeln!(text, "- `{place}` ⚠ {wrong}: {fault}");
         }
         if text.is_empty() {
             return text;
         }
-        let title = if is_japanese { "根拠:" } else { "Evidence:" };
+        let title = wording.of("Evidence:", "根拠:");
         format!("{title}\n{}", text.trim_end())
     }
 }
@@ -129,9 +126,9 @@ mod tests {
             doubtful: vec![("b.py:9".to_owned(), "the file has 2 lines".to_owned())],
         };
         assert_eq!(
-            evidence.in_words(false),
+            evidence.in_words(Wording { is_japanese: false }),
             "Evidence:\n- `a.py:3` https://x.example/a.py#L3\n- `b.py:9` ⚠ not found: the file has 2 lines"
         );
-        assert_eq!(Evidence::default().in_words(true), "");
+        assert_eq!(Evidence::default().in_words(Wording { is_japanese: true }), "");
     }
 }

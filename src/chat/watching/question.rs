@@ -3,9 +3,10 @@
 //! It begins with where all of it can be read and how it is answered: behind long lists both would
 //! be cut off. It names every part that an approval covers, and counts what it leaves out.
 
-use super::{MOST_STEPS, and_more, cut};
+use super::words::{MOST_STEPS, and_more, cut};
 use crate::agent::record::{HeldResult, PausedBy, Record};
 use crate::approval::proposal::{Egress, HeldPlan, Part};
+use crate::chat::phrases::Wording;
 
 /// Most characters of a list on one line, unless its first entry is longer.
 const LONGEST_LIST: usize = 400;
@@ -17,22 +18,6 @@ pub(super) struct QuestionContext<'a> {
     pub(super) digest: &'a str,
     pub(super) cost_usd: Option<f64>,
     pub(super) wording: Wording,
-}
-
-/// The language of the program's own words.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wording {
-    pub(super) is_japanese: bool,
-}
-
-impl Wording {
-    fn of(self, english: &'static str, japanese: &'static str) -> &'static str {
-        if self.is_japanese { japanese } else { english }
-    }
-
-    fn field(self, english: &'static str, japanese: &'static str, value: &str) -> String {
-        format!("{}: {value}", self.of(english, japanese))
-    }
 }
 
 /// Returns the question. It may be longer than a message: a messenger gets it in parts.
@@ -172,7 +157,7 @@ fn network(egress: &Egress, wording: Wording) -> String {
 fn listed(list: &[String], beyond: usize, wording: Wording) -> Vec<String> {
     let shown = list.iter().take(MOST_STEPS).map(|entry| format!("- {}", cut(entry)));
     let more = list.len().saturating_sub(MOST_STEPS) + beyond;
-    let counted = (more > 0).then(|| format!("- {}", and_more(more, wording.is_japanese)));
+    let counted = (more > 0).then(|| format!("- {}", and_more(more, wording)));
     shown.chain(counted).collect()
 }
 
@@ -183,7 +168,7 @@ fn on_one_line(list: &[String], wording: Wording) -> String {
         let entry = cut(entry);
         if shown > 0 && line.chars().count() + entry.chars().count() > LONGEST_LIST {
             line.push_str("; ");
-            line.push_str(&and_more(list.len() - shown, wording.is_japanese));
+            line.push_str(&and_more(list.len() - shown, wording));
             break;
         }
         if shown > 0 {

@@ -1,0 +1,40 @@
+//! A task that a conversation follows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::phrases::Wording;
+use crate::messenger::place::Place;
+
+/// A task that a conversation follows, and how much of it was told there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(in crate::chat) struct Watched {
+    pub(in crate::chat) place: Place,
+    /// The address of the issue.
+    pub(in crate::chat) url: String,
+    pub(in crate::chat) is_japanese: bool,
+    /// The number of the newest fact that was looked at.
+    pub(in crate::chat) seen: u64,
+    /// The digests that people in the conversation were asked to approve.
+    pub(in crate::chat) asked: Vec<String>,
+    /// The other waits that people in the conversation were told of, each with its time.
+    pub(in crate::chat) waits: Vec<String>,
+}
+
+impl Watched {
+    pub(in crate::chat) fn default_at(place: Place) -> Self {
+        Self {
+            place,
+            url: String::new(),
+            is_japanese: false,
+            seen: 0,
+            asked: Vec::new(),
+            waits: Vec::new(),
+        }
+    }
+
+    pub(super) fn wording(&self) -> Wording {
+        Wording {
+            is_japanese: self.is_japanese,
+        }
+    }
+}
