@@ -1,4 +1,4 @@
-//! The journal read back, for `logs`.
+//! Facts read back, from the files of the journal and from the store.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,6 +10,10 @@ use flate2::read::MultiGzDecoder;
 
 use super::fact::Entry;
 use super::old_file;
+use crate::store::{FactFilter, Store, StoreError};
+
+/// Number of facts that are read from the store at once.
+const PAGE: u32 = 1_000;
 
 /// Reads a journal that grows: each look goes on where the last one ended.
 #[derive(Debug)]
@@ -55,6 +59,26 @@ impl Reader {
             }
         }
         Ok(())
+    }
+}
+
+/// Passes the facts of the store behind the number `after` to `each`, oldest first, and moves the
+/// number on. One of another version, which this one does not know, is left to that version.
+pub async fn each_in_store(
+    store: &Store,
+    filter: &FactFilter,
+    after: &mut u64,
+    mut each: impl FnMut(Entry),
+) -> Result<(), StoreError> {
+    loop {
+        let facts = store.facts(*after, filter, PAGE).await?;
+        let Some(newest) = facts.last() else { return Ok(()) };
+        *after = newest.sequence;
+        for fact in &facts {
+            if let Ok(entry) = serde_json::from_str(&fact.document) {
+                each(entry);
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::conversation::Usage;
 use crate::journal::fact::{Entry, Fact};
+use crate::journal::reading::each_in_store;
 use crate::journal::statistics::{Report, Statistics};
 use crate::service::Service;
 use crate::store::{FactFilter, StoreError};
@@ -20,8 +21,6 @@ use crate::task::id::RunId;
 
 /// Time for which a report counts.
 const FRESH: Duration = Duration::from_secs(15);
-/// Facts that are read at once.
-const PAGE: u32 = 1_000;
 /// Periods whose reports are kept.
 const MOST_KEPT: usize = 8;
 
@@ -86,19 +85,11 @@ impl Reports {
 async fn read(service: &Service, since: Option<DateTime<Utc>>) -> Result<Figures, StoreError> {
     let mut statistics = Statistics::since(since);
     let mut pictures = Pictures::default();
-    let mut last = 0;
-    loop {
-        let facts = service.store().facts(last, &FactFilter::All, PAGE).await?;
-        let Some(newest) = facts.last() else { break };
-        last = newest.sequence;
-        for fact in &facts {
-            // A fact of another version, which this one does not know, is no part of its figures.
-            if let Ok(entry) = serde_json::from_str::<Entry>(&fact.document) {
-                statistics.take(&entry);
-                pictures.take(&entry, since);
-            }
-        }
-    }
+    each_in_store(service.store(), &FactFilter::All, &mut 0, |entry| {
+        statistics.take(&entry);
+        pictures.take(&entry, since);
+    })
+    .await?;
     Ok(Figures {
         report: statistics.report(),
         days: pictures.days(),

@@ -12,14 +12,12 @@ use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, is_unheard, print};
 use crate::config::Config;
 use crate::journal::fact::{Entry, Fact};
-use crate::journal::reading::Reader;
+use crate::journal::reading::{self, Reader};
 use crate::store::{Address, FactFilter, Store, StoreError};
 use crate::task::id::TaskId;
 
 /// Interval between reads of the journal with `--follow`.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Facts that are read at once.
-const PAGE: u32 = 500;
 
 /// Prints the task's entries, oldest first.
 pub async fn show(config: Option<&Path>, logs: &Logs) -> ExitCode {
@@ -100,18 +98,11 @@ impl Source {
                     }
                 })
                 .map_err(|error| format!("the journal in {} cannot be read: {error}", folder.display())),
-            Self::Store { store, last } => loop {
+            Self::Store { store, last } => {
                 let filter = FactFilter::OfTask(task.clone());
-                let facts = store.facts(*last, &filter, PAGE).await;
-                let facts = facts.map_err(|error| error.to_string())?;
-                let Some(newest) = facts.last() else { return Ok(()) };
-                *last = newest.sequence;
-                // A fact of another version is shown by that version.
-                let entries = facts
-                    .iter()
-                    .filter_map(|fact| serde_json::from_str(&fact.document).ok());
-                entries.for_each(&mut tell);
-            },
+                let looked = reading::each_in_store(store, &filter, last, tell).await;
+                looked.map_err(|error| error.to_string())
+            }
         }
     }
 }

@@ -10,12 +10,9 @@ use chrono::{DateTime, Utc};
 use crate::cli::arguments::Stats;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
-use crate::journal::fact::Entry;
+use crate::journal::reading;
 use crate::journal::statistics::{Figure, Report, Statistics};
 use crate::store::{Address, FactFilter, Store};
-
-/// Number of facts that are read at once.
-const PAGE: u32 = 1_000;
 
 /// Prints the figures.
 pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
@@ -38,20 +35,8 @@ pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
 async fn read(store: Address, since: Option<DateTime<Utc>>) -> anyhow::Result<Report> {
     let store = Store::open(store).await.context("the store cannot be opened")?;
     let mut statistics = Statistics::since(since);
-    let mut last = 0;
-    loop {
-        let facts = store.facts(last, &FactFilter::All, PAGE).await?;
-        let Some(newest) = facts.last() else {
-            return Ok(statistics.report());
-        };
-        last = newest.sequence;
-        for fact in &facts {
-            // A fact of another version, which this one does not know, is no part of its figures.
-            if let Ok(entry) = serde_json::from_str::<Entry>(&fact.document) {
-                statistics.take(&entry);
-            }
-        }
-    }
+    reading::each_in_store(&store, &FactFilter::All, &mut 0, |entry| statistics.take(&entry)).await?;
+    Ok(statistics.report())
 }
 
 fn as_text(report: &Report) -> String {
