@@ -18,10 +18,6 @@ pub(super) const SEARCH_CODE: &str = "search_code";
 pub(super) const INGEST_CODE: &str = "ingest_code";
 pub(super) const PRUNE_CODE: &str = "prune_code";
 
-/// Number of places in an answer: by default, and at most.
-const PLACES: usize = 8;
-const MOST_PLACES: usize = 50;
-
 /// The settings for searching folders.
 pub struct Folders {
     pub index: index::Config,
@@ -39,7 +35,7 @@ struct SearchCode {
     query: String,
     /// The folder that is searched, as it lies there; the current one of the server when left out.
     project_path: Option<PathBuf>,
-    /// Number of places; 8 when left out.
+    /// Number of places; 8 when left out, at most 50.
     top_k: Option<usize>,
     /// Only files whose paths begin with this.
     path_prefix: Option<String>,
@@ -124,11 +120,12 @@ impl Folders {
 
     async fn search(&self, arguments: JsonObject, redactor: &Redactor) -> Result<CallToolResult, ErrorData> {
         let asked: SearchCode = read(arguments)?;
+        index::check_query(&asked.query).map_err(|reason| ErrorData::invalid_params(reason, None))?;
         let opened = self.open(asked.project_path.as_deref()).await?;
         let opened = opened.reordered_by(self.reranker.clone());
         let wanted = Wanted {
             question: &asked.query,
-            top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
+            top_k: index::places(asked.top_k),
             path_prefix: asked.path_prefix.as_deref().unwrap_or(&asked.filters.path_prefix),
             takes: &|_| true,
             redactor,

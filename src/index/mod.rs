@@ -27,7 +27,7 @@ pub use filling::{Counts, Filled};
 pub use folder::{FOLDER, FolderIndex, MARK};
 pub use ingesting::{Diff, Ingest, Ingested, NotDone, Pruned, TakenIn};
 pub use names::{Definition, Use};
-pub use searching::{Hit, Reranker, Wanted};
+pub use searching::{Hit, PLACES, Reranker, Wanted, check_query, places};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -23,6 +23,12 @@ use ranking::{Defined, Findings, Ranked, rank};
 pub use reranking::Reranker;
 use scoring::Word;
 
+/// Number of places in an answer to a question that names none.
+pub const PLACES: usize = 8;
+/// Most places in an answer to another program.
+const MOST_PLACES: usize = 50;
+/// Most characters of a question of another program.
+const LONGEST_QUESTION: usize = 20_000;
 /// Words of a question that are searched for: the rarest. The others stand everywhere.
 const MOST_WORDS: usize = 48;
 /// How often a word counts at most that a question repeats.
@@ -65,6 +71,19 @@ pub struct Hit {
     pub kind: String,
     pub score: f64,
     pub text: String,
+}
+
+/// Returns how many places another program gets that asked for so many.
+pub fn places(asked: Option<usize>) -> usize {
+    asked.unwrap_or(PLACES).clamp(1, MOST_PLACES)
+}
+
+/// Checks the question of another program; the error says what is wrong with it.
+pub fn check_query(query: &str) -> Result<(), String> {
+    if query.trim().is_empty() || query.chars().count() > LONGEST_QUESTION {
+        return Err(format!("`query` must have 1 to {LONGEST_QUESTION} characters"));
+    }
+    Ok(())
 }
 
 impl Index {
@@ -213,4 +232,19 @@ fn defined(question: &Question, tree: &Tree) -> Vec<Defined> {
 /// Returns the words of a name that a part of it would have, for searches by parts of names.
 pub(super) fn is_part(text: &str) -> bool {
     text.chars().count() >= 3 && words::identifiers(text).len() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_program_asks_and_is_answered_within_bounds() {
+        assert_eq!([None, Some(0), Some(3), Some(1_000)].map(places), [8, 1, 3, 50]);
+        let long = "あ".repeat(20_000);
+        assert_eq!(check_query(&long), Ok(()));
+        for query in [" \n", &format!("{long}.")] {
+            assert!(check_query(query).is_err());
+        }
+    }
 }

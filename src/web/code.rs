@@ -10,15 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Web;
 use super::problem::Problem;
-use crate::index::{Diff, Filled, Hit, Index, IndexError, Ingest, Ingested, NotDone, Pruned, Wanted};
+use crate::index::{self, Diff, Filled, Hit, Index, IndexError, Ingest, Ingested, NotDone, Pruned, Wanted};
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
-
-/// Number of places in an answer: by default, and at most.
-const PLACES: usize = 8;
-const MOST_PLACES: usize = 50;
-/// Most characters of a question.
-const LONGEST: usize = 20_000;
 
 /// A question about a repository.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -81,16 +75,13 @@ pub(super) struct PruneCode {
 
 impl Web {
     pub(super) async fn search_code(&self, asked: SearchCode) -> Result<Chunks, Problem> {
-        if asked.query.trim().is_empty() || asked.query.chars().count() > LONGEST {
-            let detail = format!("`query` must have 1 to {LONGEST} characters");
-            return Err(Problem::bad_request(detail));
-        }
+        index::check_query(&asked.query).map_err(Problem::bad_request)?;
         let _one_at_a_time = self.indexing.lock().await;
         let (index, commit, _) = self.indexed(&asked.repository, asked.branch.as_deref()).await?;
         let index = index.reordered_by(self.service.reranker());
         let wanted = Wanted {
             question: &asked.query,
-            top_k: asked.top_k.unwrap_or(PLACES).clamp(1, MOST_PLACES),
+            top_k: index::places(asked.top_k),
             path_prefix: &asked.filters.path_prefix,
             takes: &|_| true,
             redactor: self.service.redactor(),

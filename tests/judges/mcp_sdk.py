@@ -87,6 +87,8 @@ async def judge_index(client):
 
     for name, wrong in [
         ("search_code", {"query": "x", "folder": "/"}),
+        ("search_code", {"query": " ", "project_path": project}),
+        ("search_code", {"query": "x" * 20_001, "project_path": project}),
         ("ingest_code", {"project_path": project}),
         ("prune_code", {"project_path": project, "paths": ["../elsewhere"]}),
     ]:

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::index::PLACES;
+
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum IndexCommand {
     /// Say where the index is, how large, and whether something was committed since
@@ -51,7 +53,7 @@ pub struct Search {
     pub root: Option<PathBuf>,
 
     /// Number of places
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = PLACES)]
     pub top_k: usize,
 
     /// Only files whose paths begin so

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::conversation::ToolSpec;
-use crate::index::{Definition, Hit, Index, IndexError, Wanted};
+use crate::index::{Definition, Hit, Index, IndexError, PLACES, Wanted};
 use crate::repository::CommitId;
 use crate::rules::{Files, Filter};
 use crate::secret::Redactor;
@@ -22,8 +22,7 @@ pub(crate) const SEARCH_CODE: &str = "search_code";
 pub(crate) const OUTLINE: &str = "outline";
 pub(crate) const WHO_USES: &str = "who_uses";
 
-/// Places of an answer that names no number, and of any.
-const PLACES: usize = 8;
+/// Most places of an answer.
 const MOST_PLACES: usize = 20;
 /// Lines of a place that are shown.
 const LINES: usize = 4;
