@@ -59,10 +59,10 @@ pub(super) enum Phrase<'a> {
     NotTaken,
     TooMany,
     NeedsConfirmation,
-    /// Before a route with effects that a model wants to go on on.
+    /// Only a model wants the route, which has effects: the person is to ask for it by a command.
     NeedsCommand(Route),
     NotHandedOver(&'a str),
-    /// Seconds.
+    /// The seconds that a message may take are over.
     OutOfTime(u64),
     OutOfLoops(u32),
     NoWorkerAnswer,

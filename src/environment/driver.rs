@@ -127,7 +127,7 @@ pub struct ListedContainer {
     pub(crate) network: Option<String>,
     /// Seconds since 1970.
     pub(crate) created: i64,
-    /// By which it is removed as long as it is as it was listed: a run that takes a waiting
+    /// It is removed by this as long as it is as it was listed: a run that takes a waiting
     /// container at this moment makes this handle invalid, so that the removal does not hit it.
     pub(crate) handle: String,
 }

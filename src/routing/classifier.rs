@@ -29,7 +29,7 @@ pub struct Thresholds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classified {
     pub route: Route,
-    /// In percent.
+    /// Confidence, in percent.
     pub confidence: u8,
     pub reason: String,
     pub evidence: Vec<String>,

@@ -48,7 +48,7 @@ impl Source {
 pub struct Decision {
     pub route: Route,
     pub source: Source,
-    /// In percent.
+    /// Confidence, in percent.
     pub confidence: u8,
     pub reason: String,
     pub evidence: Vec<String>,

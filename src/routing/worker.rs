@@ -46,7 +46,7 @@ pub struct WorkerOutput {
     pub why: String,
     pub next_actions: Vec<String>,
     pub questions_for_user: Vec<String>,
-    /// In percent.
+    /// Confidence, in percent.
     pub confidence: u8,
     pub risk: Risk,
     /// Whether the route was the right one, where it says.
@@ -61,7 +61,7 @@ pub struct WorkerOutput {
 pub struct Proposal {
     pub route: Route,
     pub reason: String,
-    /// In percent.
+    /// Confidence, in percent.
     pub confidence: u8,
 }
 

@@ -67,7 +67,7 @@ pub(super) enum TargetKind {
 /// A target that was reached.
 pub(super) struct Reached {
     pub(super) kind: TargetKind,
-    /// By which address.
+    /// The address at which it was reached.
     pub(super) detail: String,
 }
 

@@ -10,7 +10,7 @@ pub struct DecidedRoute {
     pub route: String,
     /// `command`, `rule`, `classifier`, `fallback` or `entry`.
     pub source: String,
-    /// In percent.
+    /// Confidence, in percent.
     pub confidence: u8,
     pub reason: String,
     pub evidence: Vec<String>,
@@ -53,7 +53,7 @@ pub struct EndedRoute {
 pub struct WorkerAnswer {
     pub session: String,
     pub route: String,
-    /// In percent.
+    /// Confidence, in percent.
     pub confidence: u8,
     pub risk: String,
     pub needs_next_loop: bool,

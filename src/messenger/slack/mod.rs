@@ -57,7 +57,7 @@ const NOT_CHANGEABLE: [&str; 3] = ["message_not_found", "edit_window_closed", "c
 #[derive(Debug)]
 pub struct Slack {
     client: Client,
-    /// For websockets.
+    /// The client for websockets.
     upgrading: Client,
     api_url: String,
     app_token: Option<SecretString>,

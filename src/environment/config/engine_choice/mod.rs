@@ -97,12 +97,13 @@ pub struct Kubernetes {
 /// When the nodes pull an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PullPolicy {
-    /// If a node does not have it. A tag that is moved to another image stays the old one there.
+    /// The nodes pull it if they do not have it. A tag that is moved to another image stays the
+    /// old one there.
     #[default]
     IfNotPresent,
-    /// For each pod. Only what changed is fetched.
+    /// The nodes pull it for each pod. Only what changed is fetched.
     Always,
-    /// Not at all: the nodes must have it.
+    /// The nodes never pull it: they must have it.
     Never,
 }
 
