@@ -6,6 +6,7 @@ mod bounds;
 mod example;
 mod faults;
 mod hosts;
+mod refused;
 mod signing;
 mod values;
 
