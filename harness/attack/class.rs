@@ -105,7 +105,7 @@ impl Class {
         }
     }
 
-    /// For people.
+    /// Returns the class in words for people.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Repository => "a hostile repository",

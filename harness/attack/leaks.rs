@@ -21,7 +21,7 @@ fn leak(name: &'static str, end: End) -> Attempt {
     Attempt::new(Class::Leak, name, end)
 }
 
-/// The model's key in every spelling that is promised to be hidden.
+/// Returns the model's key in every spelling that is promised to be hidden.
 fn spelled() -> String {
     let packed = STANDARD.encode(format!("Bearer {MODEL_KEY}"));
     let (first, rest) = packed.split_at(20);
@@ -46,7 +46,7 @@ fn spelled() -> String {
     .join("\n\n")
 }
 
-/// By the model, through each of its doors.
+/// Returns the attacks by the model, through each of its doors.
 fn said() -> Vec<Attempt> {
     let words = spelled();
     let mut planned = leak("plan", End::Any).works();
@@ -92,7 +92,7 @@ fn said() -> Vec<Attempt> {
     ]
 }
 
-/// By commands in the container, into commits and into what is shown of them.
+/// Returns the attacks by commands in the container, into commits and into what is shown of them.
 fn made() -> Vec<Attempt> {
     let commits = |name, commands: &str| {
         leak(name, End::Refused)
@@ -137,7 +137,7 @@ fn made() -> Vec<Attempt> {
     ]
 }
 
-/// By commands in the container, in files whose text is not UTF-8.
+/// Returns the attacks by commands in the container, in files whose text is not UTF-8.
 fn wide() -> Vec<Attempt> {
     let encodes = |name, program: &str| {
         let command = format!("T=$({SAYS_FRESH}); python3 -c \"import sys; t = sys.argv[1]; {program}\" $T");
@@ -163,7 +163,7 @@ fn wide() -> Vec<Attempt> {
     ]
 }
 
-/// By a tool server, of what it was given itself.
+/// Returns the attacks by a tool server, which tells what it was given itself.
 fn served() -> Vec<Attempt> {
     vec![
         leak("server-says", End::Delivered)
@@ -176,7 +176,7 @@ fn served() -> Vec<Attempt> {
     ]
 }
 
-/// By people who did not mean to.
+/// Returns the leaks by people who did not mean to leak anything.
 fn pasted() -> Vec<Attempt> {
     let mut item = leak("pasted", End::Delivered).works();
     item.body =

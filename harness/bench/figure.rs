@@ -27,7 +27,7 @@ pub struct Figure {
     pub target_ratio: Option<f64>,
     /// The least that the gain should be.
     pub target_gain: Option<f64>,
-    /// In the order in which they were measured.
+    /// The single values, in the order in which they were measured.
     pub values: Vec<f64>,
 }
 

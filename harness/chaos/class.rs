@@ -83,7 +83,7 @@ impl Class {
         }
     }
 
-    /// For people.
+    /// Returns the class in words for people.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Boundary => "KILL at a step boundary",

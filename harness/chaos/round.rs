@@ -27,7 +27,7 @@ const THINKING: u64 = 700;
 /// How a round went.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// For people.
+    /// The round in one line, for people.
     pub line: String,
     pub starts: usize,
     pub kills: usize,

@@ -7,7 +7,7 @@ use sqlx::{PgPool, SqlitePool};
 
 use crate::site::Site;
 
-/// In a file, or on a server that several machines share.
+/// The program's database: in a file, or on a server that several machines share.
 pub enum Store {
     File(SqlitePool),
     Server(PgPool),

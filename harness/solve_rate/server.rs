@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(10);
 
 pub struct Server {
     pub model: String,
-    /// With `/v1` at its end.
+    /// The address, with `/v1` at its end.
     base: String,
     key: String,
     provider: Value,
