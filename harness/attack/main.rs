@@ -77,8 +77,8 @@ use std::process::ExitCode;
 
 use attempt::Attempt;
 use class::Class;
-use coding_agent_harness::exit_code;
 use coding_agent_harness::fake; // forges and model
+use coding_agent_harness::run;
 use forge::Kind;
 use futures_util::{StreamExt, TryStreamExt};
 use report::Row;
@@ -91,12 +91,12 @@ const SIDE_BY_SIDE: usize = 2;
 const SELF: &str = "self";
 
 fn main() -> ExitCode {
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = tokio::runtime::Runtime::new()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(attack(&wanted)));
-    exit_code("attack", outcome, "got through, were not tried or went unnoticed")
+    run(
+        "attack",
+        attack(&wanted),
+        "got through, were not tried or went unnoticed",
+    )
 }
 
 async fn attack(wanted: &[String]) -> anyhow::Result<usize> {

@@ -21,15 +21,15 @@ mod case; // one repository, from the label to the pull request
 use std::process::ExitCode;
 
 use coding_agent_harness::history::{self, History};
-use coding_agent_harness::{exit_code, fake};
+use coding_agent_harness::{fake, run};
 
 fn main() -> ExitCode {
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = tokio::runtime::Runtime::new()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(try_all(&wanted)));
-    exit_code("histories", outcome, "repositories did not come to a pull request")
+    run(
+        "histories",
+        try_all(&wanted),
+        "repositories did not come to a pull request",
+    )
 }
 
 /// Plays each repository, prints the table, and returns how many went wrong.

@@ -30,17 +30,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use cases::Case;
-use coding_agent_harness::exit_code;
 use coding_agent_harness::fake; // the forge
+use coding_agent_harness::run;
 use server::Server;
 
 fn main() -> ExitCode {
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = tokio::runtime::Runtime::new()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(try_all(&wanted)));
-    exit_code("test-model", outcome, "cases went wrong")
+    run("test-model", try_all(&wanted), "cases went wrong")
 }
 
 /// Plays the cases against each server that is there, and returns how many went wrong.

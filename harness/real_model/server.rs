@@ -1,20 +1,18 @@
 //! The servers: llama.cpp's, which is started here and ends with this program, and an Ollama that
 //! runs already.
 
-use std::process::Stdio;
+use std::ffi::OsStr;
 use std::time::Duration;
 
 use anyhow::Context;
-use coding_agent_harness::build;
+use coding_agent_harness::llama;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 /// The window of both, in tokens: the smallest that the program takes, since every token of it
 /// costs time.
 pub const WINDOW: u64 = 4_096;
 
-const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 const STARTING_TIME: Duration = Duration::from_mins(1);
 
 /// The longest reply that is let be written, where the protocol can say so.
@@ -36,28 +34,7 @@ pub enum Kind {
 impl Server {
     /// Starts llama.cpp's server.
     pub async fn llama() -> anyhow::Result<Self> {
-        // `scripts/setup test-model` installs it beside the build.
-        let installed = build::beside("test-model")?;
-        let (python, log) = (installed.join("bin/python"), installed.join("server.log"));
-        anyhow::ensure!(
-            python.exists(),
-            "{} is missing; `scripts/setup test-model` makes it, and `make test-model` runs both",
-            python.display()
-        );
-        let mut child = Command::new(python)
-            .args([STARTER, &WINDOW.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true)
-            .spawn()
-            .context("llama.cpp's server cannot be started")?;
-        let stdout = child.stdout.take().context("the server has no stdout")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let first = tokio::time::timeout(STARTING_TIME, lines.next_line()).await;
-        let address = first
-            .context("llama.cpp's server took too long to start")??
-            .with_context(|| format!("llama.cpp's server ended; {} tells why", log.display()))?;
+        let (child, address) = llama::start(&[OsStr::new(&WINDOW.to_string())], STARTING_TIME).await?;
         Ok(Self {
             kind: Kind::Llama,
             address,

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use coding_agent_harness::archive::Archive;
 use coding_agent_harness::history::{self, History};
-use coding_agent_harness::{build, exit_code, fake};
+use coding_agent_harness::{build, fake, run};
 
 use case::Source;
 use report::Report;
@@ -48,14 +48,10 @@ const SET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/replay/set");
 const REPOSITORY: &str = include_str!("set/repository.txtar");
 
 fn main() -> ExitCode {
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = tokio::runtime::Runtime::new()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(play_all(&wanted)));
-    exit_code(
+    run(
         "replay",
-        outcome,
+        play_all(&wanted),
         "faults: commands that were refused, differ for no reason that was found or never came, other final differences, and \
          recordings that were not played",
     )

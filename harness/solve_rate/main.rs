@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use coding_agent_harness::peer::Peer;
-use coding_agent_harness::{build, exit_code, fake};
+use coding_agent_harness::{build, fake, run};
 
 use book::Book;
 use measure::{Ended, Measurement};
@@ -43,12 +43,8 @@ use server::Server;
 use setting::{Anew, Wanted, said};
 
 fn main() -> ExitCode {
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let names: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = tokio::runtime::Runtime::new()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(measure(names)));
-    exit_code("solve-rate", outcome, "tasks were said to be done and are not")
+    let names = std::env::args().skip(1).collect();
+    run("solve-rate", measure(names), "tasks were said to be done and are not")
 }
 
 /// Works on all tasks that are not in the book yet, prints the report, and returns the number of

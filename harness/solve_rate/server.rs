@@ -1,20 +1,18 @@
 //! The model that is measured: behind an address that speaks OpenAI's protocol, an Ollama, or a
 //! file on llama.cpp's server, which is started here and ends with this program.
 
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use coding_agent_harness::build;
+use coding_agent_harness::llama;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::setting::{Anew, Setting, said};
 
-const STARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/real_model/server.py");
 /// A file of gigabytes is read.
 const STARTING_TIME: Duration = Duration::from_mins(5);
 /// The seed of the program's requests. Where the program wants another reply, it sends another
@@ -95,32 +93,10 @@ impl Server {
 
     async fn of_file(file: &Path, setting: &Setting) -> anyhow::Result<Self> {
         anyhow::ensure!(file.is_file(), "MODEL_FILE={} is no file", file.display());
-        let installed = build::beside("test-model")?;
-        let (python, log) = (installed.join("bin/python"), installed.join("server.log"));
-        anyhow::ensure!(
-            python.exists(),
-            "{} is missing; `scripts/setup test-model` makes it",
-            python.display()
-        );
         let window = setting.limits.window.unwrap_or_default();
-        let threads = said("THREADS").unwrap_or_default();
-        let mut child = Command::new(python)
-            .arg(STARTER)
-            .arg(window.to_string())
-            .arg(file)
-            .arg(&threads)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(&log)?)
-            .kill_on_drop(true)
-            .spawn()
-            .context("llama.cpp's server cannot be started")?;
-        let stdout = child.stdout.take().context("the server has no stdout")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let first = tokio::time::timeout(STARTING_TIME, lines.next_line()).await;
-        let address = first
-            .context("llama.cpp's server took too long to start")??
-            .with_context(|| format!("llama.cpp's server ended; {} tells why", log.display()))?;
+        let (tokens, threads) = (window.to_string(), said("THREADS").unwrap_or_default());
+        let arguments = [OsStr::new(&tokens), file.as_os_str(), OsStr::new(&threads)];
+        let (child, address) = llama::start(&arguments, STARTING_TIME).await?;
         let model = name_of(file);
         let base = format!("{address}/v1");
         let provider = json!({

@@ -27,10 +27,22 @@ pub mod build; // the programs that were built in the same profile
 pub mod containers; // what the engine itself says of an installation's containers
 pub mod history; // repositories with their whole histories
 pub mod installation; // the program, configured in a folder of its own
+pub mod llama; // llama.cpp's server
 pub mod machine; // the machine and the build that figures come from
 pub mod memory; // the memory of a process
 pub mod peer; // mini-swe-agent, where it is installed
 pub mod postgres; // a database on a server that can crash
+
+/// Does the work of a program that counts faults, and returns its exit code. `sentence` follows the
+/// number.
+pub fn run(program: &str, work: impl Future<Output = anyhow::Result<usize>>, sentence: &str) -> ExitCode {
+    // One TLS provider for all clients; a second call finds it there already.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let counted = tokio::runtime::Runtime::new()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(work));
+    exit_code(program, counted, sentence)
+}
 
 /// Returns the exit code of a program that counts faults, and prints what it counted or why it
 /// broke off. `sentence` follows the number.
