@@ -165,3 +165,51 @@ async fn gitlab_takes_a_push_and_moves_the_merge_request() {
     );
     assert_eq!(project.branches(), ["greet", "main"]);
 }
+
+#[tokio::test]
+async fn what_is_read_without_git_is_what_git_says_and_follows_the_branches() {
+    let github = GitHub::start().await;
+    let bare = github.default_repository().git();
+    let first = bare.commit("main", "HEAD", "One", &[("a", "1\n")]);
+    let second = bare.commit("main", "HEAD", "Two", &[("a", "2\n")]);
+    let side = bare.commit("deep/side", &first, "Side", &[("b", "1\n")]);
+    let of = |name: &str, id: &String| (name.to_owned(), id.clone());
+    assert_eq!(bare.branches(), [of("deep/side", &side), of("main", &second)]);
+
+    let path = bare.path();
+    works(&git(path, &["tag", "-m", "A tag", "v1", &first]));
+    works(&git(path, &["symbolic-ref", "refs/heads/same", "refs/heads/main"]));
+    bare.set_reference("refs/notes/tree", &bare.tree("main"));
+    for kept in ["loose", "packed"] {
+        let commits = [
+            ("refs/heads/main", Some(&second)),
+            ("refs/heads/main~1", Some(&first)),
+            ("refs/heads/deep", None),
+            ("refs/heads/deep/side", Some(&side)),
+            ("refs/heads/same", Some(&second)),
+            ("refs/heads/none", None),
+            ("refs/tags/v1", Some(&first)),
+            ("refs/notes/tree", None),
+            ("main", Some(&second)),
+        ];
+        for (name, commit) in commits {
+            assert_eq!(bare.resolve(name).as_ref(), commit, "{name}, {kept}");
+        }
+        let branches = [of("deep/side", &side), of("main", &second), of("same", &second)];
+        assert_eq!(bare.branches(), branches, "{kept}");
+        works(&git(path, &["pack-refs", "--all"]));
+    }
+
+    assert!(bare.merges("refs/heads/main", "refs/heads/deep/side"));
+    assert_eq!(bare.merge_base("refs/heads/main", &side).as_ref(), Some(&first));
+    let third = bare.commit("main", "HEAD", "Three", &[("b", "2\n")]);
+    assert!(!bare.merges("refs/heads/main", "refs/heads/deep/side"));
+    assert!(bare.merges(&second, &side));
+
+    let folder = tempfile::tempdir().unwrap();
+    let fork = bare.fork(&folder.path().join("fork.git"), "main");
+    let theirs = fork.commit("theirs", "main", "Theirs", &[("c", "1\n")]);
+    assert_eq!(bare.merge_base(&third, &theirs), None, "it is not there yet");
+    bare.take(&fork, "theirs", "refs/pull/1/head");
+    assert_eq!(bare.merge_base(&third, &theirs), Some(third));
+}

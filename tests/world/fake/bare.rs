@@ -1,9 +1,13 @@
 //! A bare git repository on disk: what a forge has behind each repository.
 //!
-//! Every question is answered by the real `git`, so that a push is a push and a diff is a diff.
-//! Nothing of the user's own git configuration is read.
+//! Questions are answered by the real `git`, so that a push is a push and a diff is a diff. But
+//! each process of it takes some milliseconds, and a run asks some seventy times: a reference is
+//! read from its file where that says the same, and what git said of commits that were named by
+//! their ids is remembered. Nothing of the user's own git configuration is read.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,6 +15,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::Mutex;
 
 /// Settings of every repository, as its file `config` has them. They are written at once: calling
 /// `git config` seven times takes longer than everything else that makes a repository.
@@ -32,10 +38,15 @@ const SETTINGS: &str = "\
 \tcompression = 0
 ";
 
+/// Where each reference leads to a commit; elsewhere it may lead to a tag or a tree.
+const LEAD_TO_COMMITS: [&str; 3] = ["refs/heads/", "refs/pull/", "refs/merge-requests/"];
+
 /// A bare repository, known by its path.
 #[derive(Clone, Debug)]
 pub struct Bare {
     path: PathBuf,
+    /// What git said of commits that were named by their ids, by its arguments.
+    known: Arc<Mutex<HashMap<String, String>>>,
 }
 
 /// A commit, as `git log` tells it.
@@ -63,7 +74,10 @@ impl Bare {
     /// Creates an empty repository whose HEAD names `branch`.
     pub fn create(path: &Path, branch: &str) -> Self {
         std::fs::create_dir_all(path).expect("the folder of a repository can be made");
-        let bare = Self { path: path.to_owned() };
+        let bare = Self {
+            path: path.to_owned(),
+            known: Arc::default(),
+        };
         bare.git(&["init", "--quiet", "--bare", "--initial-branch", branch]);
         let config = std::fs::File::options().append(true).open(path.join("config"));
         config
@@ -139,7 +153,19 @@ impl Bare {
     }
 
     /// Returns the commit that a name stands for.
+    ///
+    /// The file of a reference holds its id, and a reference without a file is not there. Git moves
+    /// a reference by renaming a new file, so that the old id is read or the new one.
     pub fn resolve(&self, name: &str) -> Option<String> {
+        let file = is_reference(name).then(|| self.path.join(name));
+        match file.map(std::fs::read_to_string) {
+            Some(Ok(content)) if leads_to_commit(name) && is_id(content.trim_end()) => {
+                return Some(content.trim_end().to_owned());
+            }
+            Some(Err(error)) if error.kind() == ErrorKind::NotFound && self.has_only_loose() => return None,
+            // Packed, symbolic, a tag, an expression or an id: git knows.
+            _ => {}
+        }
         let name = format!("{name}^{{commit}}");
         self.try_git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
             .map(|id| id.trim().to_owned())
@@ -154,6 +180,9 @@ impl Bare {
 
     /// Returns the branches with their commits, sorted by name.
     pub fn branches(&self) -> Vec<(String, String)> {
+        if let Some(branches) = self.loose_branches() {
+            return branches;
+        }
         let listed = self.git(&[
             "for-each-ref",
             "--format=%(refname:lstrip=2) %(objectname)",
@@ -161,6 +190,36 @@ impl Bare {
         ]);
         let pairs = listed.lines().filter_map(|line| line.rsplit_once(' '));
         pairs.map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
+    }
+
+    /// Returns the branches as their files have them, unless there may be others, or one is not a
+    /// commit's id.
+    fn loose_branches(&self) -> Option<Vec<(String, String)>> {
+        let heads = self.path.join("refs/heads");
+        let (mut branches, mut folders) = (Vec::new(), vec![heads.clone()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).ok()? {
+                let path = entry.ok()?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_none_or(|extension| extension != "lock") {
+                    let content = std::fs::read_to_string(&path).ok()?;
+                    let id = content.trim_end();
+                    let name = path.strip_prefix(&heads).ok()?.to_str()?;
+                    branches.push((name.to_owned(), is_id(id).then(|| id.to_owned())?));
+                }
+            }
+        }
+        branches.sort();
+        self.has_only_loose().then_some(branches)
+    }
+
+    /// Tells whether each reference is a file of its own. It is asked after the files were read:
+    /// what is packed is written there before its file goes.
+    fn has_only_loose(&self) -> bool {
+        ["packed-refs", "reftable"]
+            .iter()
+            .all(|other| !self.path.join(other).exists())
     }
 
     pub fn set_reference(&self, name: &str, id: &str) {
@@ -236,50 +295,83 @@ impl Bare {
 
     /// Returns what `head` has that its common ancestor with `base` has not, as a unified diff.
     pub fn diff(&self, base: &str, head: &str) -> String {
-        self.git(&[
-            "diff",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-renames",
-            &format!("{base}...{head}"),
-        ])
+        let [base, head] = [base, head].map(|name| self.id_of(name));
+        let range = format!("{base}...{head}");
+        self.git_once(
+            &["diff", "--no-color", "--no-ext-diff", "--no-renames", &range],
+            &[&base, &head],
+        )
     }
 
     /// Returns the changed files, counted.
     pub fn changed(&self, base: &str, head: &str) -> Vec<Changed> {
+        let [base, head] = [base, head].map(|name| self.id_of(name));
         let range = format!("{base}...{head}");
-        let states = self.git(&["diff", "--no-renames", "--name-status", &range]);
-        let counts = self.git(&["diff", "--no-renames", "--numstat", &range]);
+        let states = self.git_once(&["diff", "--no-renames", "--name-status", &range], &[&base, &head]);
+        let counts = self.git_once(&["diff", "--no-renames", "--numstat", &range], &[&base, &head]);
         let pairs = states.lines().zip(counts.lines());
         pairs.filter_map(|(state, count)| changed(state, count)).collect()
     }
 
     /// Returns the commits of `head` that are not in `base`, oldest first.
     pub fn commits(&self, base: &str, head: &str) -> Vec<Commit> {
-        self.log(&["--reverse", &format!("{base}..{head}")])
+        let [base, head] = [base, head].map(|name| self.id_of(name));
+        self.log(&["--reverse", &format!("{base}..{head}")], &[&base, &head])
     }
 
     /// Returns one commit.
     pub fn commit_named(&self, id: &str) -> Option<Commit> {
-        self.log(&["--max-count=1", id]).pop()
+        let id = self.id_of(id);
+        self.log(&["--max-count=1", &id], &[&id]).pop()
     }
 
     pub fn merge_base(&self, one: &str, other: &str) -> Option<String> {
-        self.try_git(&["merge-base", one, other]).map(|id| id.trim().to_owned())
+        let [one, other] = [one, other].map(|name| self.id_of(name));
+        let found = self.try_git_once(&["merge-base", &one, &other], &[&one, &other]);
+        found.map(|id| id.trim().to_owned())
     }
 
     /// Says whether the two merge without a conflict.
     pub fn merges(&self, base: &str, head: &str) -> bool {
-        self.try_git(&["merge-tree", "--write-tree", base, head]).is_some()
+        let [base, head] = [base, head].map(|name| self.id_of(name));
+        self.try_git_once(&["merge-tree", "--write-tree", &base, &head], &[&base, &head])
+            .is_some()
     }
 
-    fn log(&self, arguments: &[&str]) -> Vec<Commit> {
+    fn log(&self, arguments: &[&str], commits: &[&str]) -> Vec<Commit> {
         let mut all = vec!["log", "--format=%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%B%x1e"];
         all.extend_from_slice(arguments);
-        let text = self.git(&all);
+        let text = self.git_once(&all, commits);
         text.split('\u{1e}')
             .filter_map(|record| logged(record.trim_start_matches('\n')))
             .collect()
+    }
+
+    /// Returns the id of a commit, or the name itself where it stands for none.
+    fn id_of(&self, name: &str) -> String {
+        let id = if is_id(name) { None } else { self.resolve(name) };
+        id.unwrap_or_else(|| name.to_owned())
+    }
+
+    fn git_once(&self, arguments: &[&str], commits: &[&str]) -> String {
+        self.try_git_once(arguments, commits)
+            .unwrap_or_else(|| self.git(arguments))
+    }
+
+    /// Asks git about these commits, and remembers what it says if all are named by their ids: it
+    /// will never say anything else. A failure is not remembered, since a commit may still come.
+    fn try_git_once(&self, arguments: &[&str], commits: &[&str]) -> Option<String> {
+        if !commits.iter().all(|name| is_id(name)) {
+            return self.try_git(arguments);
+        }
+        let question = arguments.join(" ");
+        let known = || self.known.lock().expect("nobody panics with it");
+        if let Some(said) = known().get(&question) {
+            return Some(said.clone());
+        }
+        let said = self.try_git(arguments)?;
+        known().insert(question, said.clone());
+        Some(said)
     }
 
     fn git(&self, arguments: &[&str]) -> String {
@@ -317,6 +409,22 @@ impl Bare {
         drop(stdin);
         child.wait_with_output().expect("git ends")
     }
+}
+
+/// Tells whether a name is the whole name of a reference, and neither a path that leads elsewhere
+/// nor an expression such as `refs/heads/main~1`.
+fn is_reference(name: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.');
+    let has_signs = name.contains(['~', '^', ':', '?', '*', '[', '\\', '{', ' ']) || name.contains("..");
+    name.starts_with("refs/") && name.split('/').all(is_part) && !has_signs
+}
+
+fn leads_to_commit(name: &str) -> bool {
+    LEAD_TO_COMMITS.iter().any(|folder| name.starts_with(folder))
+}
+
+fn is_id(name: &str) -> bool {
+    name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns a path in the quotes of `git fast-import`.
