@@ -16,6 +16,7 @@ use tokio_util::io::StreamReader;
 use uuid::Uuid;
 
 use crate::agent::claim::Claim;
+use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::fetching::OnStop;
 use crate::approval::digest::{Digest, Hashing};
@@ -228,6 +229,9 @@ pub(crate) async fn put_into_bundle(claim: &Claim, name: &str) -> anyhow::Result
     if let Some(pushed) = pushed {
         anyhow::bail!("it was too large for the store, and is on a branch of the forge as the commit {pushed}");
     }
+    let Some(newest) = newest(&claim.record, work.accepted.as_ref(), work.wip.as_ref()) else {
+        return Ok(None);
+    };
     let head = work.bundle_head(&run.to_string(), &base.commit)?;
     let parts = parts(store.clone(), stored, digest, Arc::default());
     let pack = StreamReader::new(Box::pin(parts));
@@ -239,8 +243,23 @@ pub(crate) async fn put_into_bundle(claim: &Claim, name: &str) -> anyhow::Result
         return Err(error.into());
     }
     tokio::fs::rename(&fresh, &file).await?;
-    let accepted = work.accepted.filter(|accepted| *accepted != base.commit);
-    Ok(Some((file, if accepted.is_some() { "accepted" } else { "wip" })))
+    Ok(Some((file, newest)))
+}
+
+/// Returns the name of the newest of a run's work that is kept; `None` if there is none.
+///
+/// That is what was accepted, as long as it is the result. Otherwise the model has gone on since,
+/// and the work in progress is newer.
+pub(crate) fn newest(record: &Record, accepted: Option<&CommitId>, wip: Option<&CommitId>) -> Option<&'static str> {
+    let base = record.planned.base.as_ref().map(|base| &base.commit);
+    let accepted = accepted.filter(|accepted| Some(*accepted) != base);
+    let is_result = accepted == record.delivered.head.as_ref();
+    match (accepted, wip) {
+        (Some(accepted), Some(wip)) if !is_result && accepted != wip => Some("wip"),
+        (Some(_), _) => Some("accepted"),
+        (None, Some(_)) => Some("wip"),
+        (None, None) => None,
+    }
 }
 
 async fn write_bundle(file: &Path, head: &str, mut pack: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -278,4 +297,40 @@ fn parts(
 
 fn label(stored: &StoredWork) -> Result<Label, serde_json::Error> {
     serde_json::from_value(stored.about.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_model_did_after_a_result_was_accepted_is_the_newest() {
+        let commit = |digit: &str| -> CommitId { digit.repeat(40).parse().unwrap() };
+        let (base, accepted, wip) = (commit("0"), commit("1"), commit("2"));
+        let record = |head: Option<&CommitId>| -> Record {
+            let base = json!({"commit": base, "branch": "main", "head_branch": "greet", "holds_work": false});
+            let record = json!({"planned": {"base": base}, "delivered": {"head": head}});
+            serde_json::from_value(record).unwrap()
+        };
+        let repairing = record(None);
+        for (accepted, wip, expected) in [
+            (Some(&accepted), Some(&wip), Some("wip")),
+            (Some(&accepted), None, Some("accepted")),
+            // Taken up from a branch of the forge.
+            (Some(&accepted), Some(&accepted), Some("accepted")),
+            (Some(&base), Some(&wip), Some("wip")),
+            (None, Some(&wip), Some("wip")),
+            (Some(&base), None, None),
+            (None, None, None),
+        ] {
+            assert_eq!(newest(&repairing, accepted, wip), expected);
+        }
+        let delivering = record(Some(&accepted));
+        assert_eq!(newest(&delivering, Some(&accepted), Some(&wip)), Some("accepted"));
+        // Another result, of which the store has no copy.
+        let later = record(Some(&commit("3")));
+        assert_eq!(newest(&later, Some(&accepted), Some(&wip)), Some("wip"));
+    }
 }

@@ -1,11 +1,14 @@
 //! Puts the work of a run that ends into a file among its outputs.
 
+use crate::agent::claim::Claim;
 use crate::agent::record::WorkFile;
 use crate::agent::run::Run;
 use crate::agent::workspace::unfinished_work;
 use crate::journal::fact::Fact;
+use crate::repository::RepositoryError;
 use crate::repository::mirror::Mirror;
-use crate::repository::{CommitId, RepositoryError};
+use crate::workspace::base::Base;
+use crate::workspace::kept_work;
 
 /// Name of the file.
 const BUNDLE: &str = "work.bundle";
@@ -22,10 +25,10 @@ pub(super) async fn put(run: &Run, mirror: Option<&Mirror>) -> anyhow::Result<Op
     let is_newest = run.workspace.mirror.is_some();
     let id = claim.lease.run.to_string();
     let own = match mirror {
-        Some(mirror) => name_in(mirror, &id, &base.commit).await?.zip(Some(mirror)),
+        Some(mirror) => name_in(mirror, claim, base).await?.zip(Some(mirror)),
         None => None,
     };
-    let copied = if own.is_none() || (!is_newest && unfinished_work::has_more_than(claim, mirror).await) {
+    let copied = if (own.is_none() || !is_newest) && unfinished_work::has_more_than(claim, mirror).await {
         match unfinished_work::put_into_bundle(claim, BUNDLE).await {
             Err(error) if own.is_some() => {
                 tracing::warn!(task = %claim.lease.task, "the file has the work that this machine knows: {error:#}");
@@ -57,12 +60,17 @@ pub(super) async fn put(run: &Run, mirror: Option<&Mirror>) -> anyhow::Result<Op
     }))
 }
 
-/// Returns the name of the work in the mirror, if that has any.
-async fn name_in(mirror: &Mirror, run: &str, base: &CommitId) -> Result<Option<&'static str>, RepositoryError> {
-    let accepted = mirror.kept(run).await?.filter(|accepted| accepted != base);
-    Ok(match (accepted, mirror.kept_wip(run).await?) {
-        (Some(_), _) => Some("accepted"),
-        (None, Some(_)) => Some("wip"),
-        (None, None) => None,
-    })
+/// Returns the name of the newest work in the mirror, if that has any.
+async fn name_in(mirror: &Mirror, claim: &Claim, base: &Base) -> Result<Option<&'static str>, RepositoryError> {
+    let run = claim.lease.run.to_string();
+    let accepted = mirror.kept(&run).await?;
+    let wip = kept_work::head(mirror, base, &run).await?;
+    let is_same = if let (Some(accepted), Some(wip)) = (&accepted, &wip) {
+        mirror.tree(accepted).await? == mirror.tree(wip).await?
+    } else {
+        false
+    };
+    // With the same files, the accepted commits are those that would have been delivered.
+    let wip = wip.filter(|_| !is_same);
+    Ok(unfinished_work::newest(&claim.record, accepted.as_ref(), wip.as_ref()))
 }
