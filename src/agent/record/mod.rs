@@ -104,6 +104,15 @@ impl Record {
         pushed.map(|(branch, _)| SavedWork::Branch(branch.clone()))
     }
 
+    /// Records that the end of the run is decided, and the branch that has work of it by then: a
+    /// later one may be noted by a push that fails.
+    pub fn end(&mut self, now: DateTime<Utc>) {
+        if self.waiting.ended_at.is_none() {
+            self.delivered.pushed_before = self.pushed();
+        }
+        self.waiting.end(now);
+    }
+
     /// Returns true if people have the result, and only have to be told so: nothing more is pushed,
     /// and what becomes of the item is no reason to end the run.
     pub fn is_handed_over(&self) -> bool {
@@ -371,5 +380,18 @@ mod tests {
         ));
         assert!(!is_handed_over(json!({"handed_over": one, "change": change})));
         assert!(!is_handed_over(json!({"head": one})));
+    }
+
+    #[test]
+    fn the_branch_at_the_end_of_a_run_is_the_one_that_had_its_work_then() {
+        let delivered = json!({"unfinished": {"paint": ["1".repeat(40)]}});
+        let mut record: Record = serde_json::from_value(json!({ "delivered": delivered })).unwrap();
+        record.end(DateTime::UNIX_EPOCH);
+        // A push to another branch was begun, and failed.
+        let begun = vec!["2".repeat(40).parse().unwrap()];
+        record.delivered.unfinished.insert("paint-unfinished".to_owned(), begun);
+        record.end(DateTime::UNIX_EPOCH);
+        let before = SavedWork::Branch("paint".to_owned());
+        assert_eq!(record.delivered.pushed_before, Some(before));
     }
 }

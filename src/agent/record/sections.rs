@@ -292,6 +292,9 @@ pub struct DeliveryRecord {
     /// Branches that unfinished work was pushed to, the run's own or others, with the commits that
     /// were pushed or were about to be, newest last.
     pub unfinished: BTreeMap<String, Vec<CommitId>>,
+    /// The branch that had work of the run when its end was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pushed_before: Option<SavedWork>,
     /// The place that the work was brought to when the run ended without delivering it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescued: Option<SavedWork>,

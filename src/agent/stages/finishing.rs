@@ -240,7 +240,7 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         // Saved before anything is shown: the order may be gone after a crash, or when the forge
         // can be written to again.
         run.claim.record.ending = Some(EndWithoutFailure::by(order, &run.claim.services.redactor));
-        run.claim.record.waiting.end(Utc::now());
+        run.claim.record.end(Utc::now());
         save_or_log(run).await;
         let saved = match shown_before(run) {
             Some(saved) => Some(saved),
@@ -334,20 +334,17 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
         text: run.claim.services.redactor.clean(&failure.text).into_string(),
         ..failure
     };
-    let is_decided = run.claim.record.waiting.ended_at.is_some();
-    let mut shown_before = None;
-    if !is_decided {
+    if run.claim.record.waiting.ended_at.is_none() {
         run.claim.note(Fact::Failed {
             reason: failure.in_words(),
         });
-        shown_before = run.claim.record.pushed();
     }
     run.claim.record.failure = Some(failure.clone());
-    run.claim.record.waiting.end(Utc::now());
+    run.claim.record.end(Utc::now());
     save_or_log(run).await;
     let saved = if run.claim.record.request.local.is_none() {
         match rescue::rescue(run).await {
-            Ok(saved) => saved.or(shown_before),
+            Ok(saved) => saved.or_else(|| run.claim.record.delivered.pushed_before.clone()),
             Err(wait) => return park(run, wait).await,
         }
     } else {

@@ -270,6 +270,7 @@ pub fn failed(
     page.said(&sentence(&failure.in_words()));
     handed_over(&mut page, record);
     work_so_far(&mut page, saved, &failure.text);
+    earlier_work(&mut page, saved, record);
     reviews::reviews(&mut page, record, settings);
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
@@ -322,6 +323,17 @@ pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>, told: &str
             let line = Line::filled("The work so far could not be brought to this repository{}.", [why]);
             page.paragraph(line.and(place));
         }
+    }
+}
+
+/// Names the branch that has an earlier state of work that could not be brought.
+pub(crate) fn earlier_work(page: &mut Page, saved: Option<&SavedWork>, record: &Record) {
+    let before = &record.delivered.pushed_before;
+    if let (Some(SavedWork::Unbrought { .. }), Some(SavedWork::Branch(branch))) = (saved, before) {
+        page.paragraph(Line::filled(
+            "An earlier state of it is on the branch {}.",
+            [Line::code(branch)],
+        ));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::agent::record::{HeldResult, PausedBy, Record, SavedWork};
 use crate::agent::services::Settings;
-use crate::agent::text::comments::{LONGEST_REASON, handed_over, new_run, sentence, work_so_far};
+use crate::agent::text::comments::{LONGEST_REASON, earlier_work, handed_over, new_run, sentence, work_so_far};
 use crate::agent::text::plan_question;
 use crate::agent::text::reviews;
 use crate::agent::text::usage::{grouped, spent};
@@ -299,6 +299,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
     }
     handed_over(&mut page, record);
     work_so_far(&mut page, saved, "");
+    earlier_work(&mut page, saved, record);
     page.paragraph(new_run(trigger));
     if record.worked.turns > 0 {
         page.small(vec![Line::figures(&spent(record, settings))]);
@@ -323,6 +324,7 @@ pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: 
         page.own(told);
     }
     work_so_far(&mut page, saved.or(before.as_ref()), reason);
+    earlier_work(&mut page, saved, record);
     if unsaved.is_some() && before.is_some() && !state.is_set_aside() {
         page.own("What was done after it was pushed there is on no branch.");
     }

@@ -57,7 +57,7 @@ pub(super) async fn decide(
     end: EndWithoutFailure,
     reason: &str,
 ) -> Result<Option<SavedWork>, DateTime<Utc>> {
-    run.claim.record.waiting.end(Utc::now());
+    run.claim.record.end(Utc::now());
     // What another installation finished is there already, and so is what was handed over.
     let is_wanted = matches!(end, EndWithoutFailure::Withdrawn { .. }) && !run.claim.record.is_handed_over();
     if run.claim.record.ending.as_ref() != Some(&end) {
