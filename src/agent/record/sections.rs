@@ -1,5 +1,7 @@
 //! The sections of a record: each is written by the stage or part that it is named after.
 
+pub mod failed_attempts; // attempts to end a run that failed
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,6 +11,7 @@ use uuid::Uuid;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::follow_up::Round;
 use crate::agent::record::message::SeenComment;
+use crate::agent::record::sections::failed_attempts::FailedAttempts;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
 use crate::agent::record::{CheckedIn, LastWord, LocalTask, Parked, Paused, SavedWork, Work};
@@ -323,6 +326,9 @@ pub struct WaitingRecord {
     /// The time at which the end of the run was decided; it may be shown much later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
+    /// Set while it fails to bring the work of the run that ends, or to show its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<FailedAttempts>,
 }
 
 impl WaitingRecord {
@@ -339,6 +345,20 @@ impl WaitingRecord {
             self.ended_at = Some(now);
             self.postponed = 0;
         }
+    }
+
+    /// Returns since when it was tried to bring the work of the run that ends, or to show its end,
+    /// if another attempt fails now.
+    pub fn failing_since(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        self.failing.map_or(now, |failing| failing.since(now))
+    }
+
+    /// Counts such an attempt that failed, and returns the time of the next, not before `until`.
+    pub fn end_later(&mut self, now: DateTime<Utc>, until: DateTime<Utc>) -> DateTime<Utc> {
+        let since = self.failing_since(now);
+        let next = self.postpone(now).max(until);
+        self.failing = Some(FailedAttempts { since, next });
+        next
     }
 
     /// Returns the name of the comment that says what the run was paused for.
@@ -385,5 +405,15 @@ mod tests {
         assert_eq!(attempts, [2, 4, 8, 16, 32, 60, 60].map(at));
         waiting.end(at(200));
         assert_eq!((waiting.ended_at, waiting.postponed), (Some(at(1)), 7));
+    }
+
+    #[test]
+    fn failed_attempts_to_end_a_run_count_from_the_first_one() {
+        let at = |minute| DateTime::UNIX_EPOCH + TimeDelta::minutes(minute);
+        let mut waiting = WaitingRecord::default();
+        assert_eq!(waiting.failing_since(at(5)), at(5));
+        assert_eq!(waiting.end_later(at(5), at(0)), at(7));
+        assert_eq!(waiting.end_later(at(7), at(30)), at(30), "the forge named a time");
+        assert_eq!(waiting.failing_since(at(31)), at(5));
     }
 }

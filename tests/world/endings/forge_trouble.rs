@@ -105,7 +105,7 @@ async fn an_end_that_the_forge_refuses_to_show_waits_for_a_day_at_most() {
         } else {
             let yesterday = Utc::now() - TimeDelta::hours(24);
             world
-                .rewrite_records(|record| record["waiting"]["ended_at"] = json!(yesterday))
+                .rewrite_records(|record| record["waiting"]["failing"]["since"] = json!(yesterday))
                 .await;
         }
         world.make_everything_due().await;

@@ -134,12 +134,11 @@ pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> O
         _ => (now, hours),
     };
     let waiting = &mut run.claim.record.waiting;
-    let since = *waiting.ended_at.get_or_insert(now);
-    if now - since >= longest {
+    if now - waiting.failing_since(now) >= longest {
         tracing::error!(task = %run.claim.lease.task, "the run ends without that its end is shown on the item");
         return None;
     }
-    let next = waiting.postpone(now).max(until);
+    let next = waiting.end_later(now, until);
     save_or_log(run).await;
     Some(next)
 }
