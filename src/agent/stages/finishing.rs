@@ -60,7 +60,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
         }
         Interruption::Unsaved(error) => {
             tracing::error!(task = %run.claim.lease.task, "the run could not be saved and is put down: {error}");
-            unsaved(&mut run).await
+            RunOutcome::Unsaved
         }
         Interruption::Cancelled => interrupt(&mut run).await,
         Interruption::Postponed { until, reason } => postpone(&mut run, until, &reason).await,
@@ -75,7 +75,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
         }
     };
     run.claim.end_item().await;
-    closing::leave(&mut run).await;
+    leave(&mut run, &ending).await;
     let until = match &ending {
         RunOutcome::Postponed(until) => Some(*until),
         RunOutcome::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
@@ -85,13 +85,17 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     ending
 }
 
-/// Leaves a run whose state could not be saved. Its container is ahead of the store, so it stays
-/// for the process that resumes the run. That of a local task is removed, since nobody resumes it.
-async fn unsaved(run: &mut Run) -> RunOutcome {
-    if run.claim.record.request.local.is_none() {
+/// Closes what the run has open. The container of one whose state or end could not be saved is
+/// ahead of the store, so it stays for the process that resumes the run; that of one that another
+/// worker has may be in use. That of a local task is removed, since nobody resumes it.
+async fn leave(run: &mut Run, ending: &RunOutcome) {
+    let is_resumed = run.claim.record.request.local.is_none();
+    if is_resumed && *ending == RunOutcome::Unsaved {
         open::leave_container(run).await;
+    } else if is_resumed && *ending == RunOutcome::Disowned {
+        run.workspace.open = None;
     }
-    RunOutcome::Unsaved
+    closing::leave(run).await;
 }
 
 /// Saves the work for the next process. A local task is stopped instead: it ends with the command
