@@ -18,12 +18,11 @@ use crate::tool::mcp::McpServer;
 use crate::workspace::WORKSPACE;
 use crate::workspace::base::Base;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::kept_work;
 use crate::workspace::outside_rules;
 use crate::workspace::scripts;
 use crate::workspace::streams;
 use crate::workspace::streams::executor::ExecutorStream;
-use crate::workspace::streams::link::LATE;
+use crate::workspace::streams::link::{self, LATE};
 use crate::workspace::streams::multiplexer::Unopened;
 use crate::workspace::streams::tunnel::ContainerTunnel;
 
@@ -111,6 +110,11 @@ impl Project {
             kept: Mutex::default(),
             way_out: None,
         }
+    }
+
+    /// Ends what an earlier process started in the container: it may still change the work.
+    pub async fn end_earlier(&self) -> Result<(), WorkspaceError> {
+        Ok(link::end_earlier(&self.container).await?)
     }
 
     /// Starts the process that receives the project in a new container. It waits for
@@ -204,12 +208,6 @@ impl Project {
         let accepted = incoming.accept(&acceptance).await?;
         outside_rules::refuse_changes(&self.mirror, &self.base, &accepted.head, files).await?;
         Ok(accepted)
-    }
-
-    /// Accepts what [`Self::keep`] kept last, judged anew as [`Self::take_back`] judges; `None` if
-    /// nothing was kept, or nothing is changed by it.
-    pub async fn take_kept(&self, files: &Files) -> Result<Option<Accepted>, WorkspaceError> {
-        kept_work::accept(&self.mirror, &self.base, &self.run, files).await
     }
 
     /// Returns the files changed so far that the rules exclude, for the model; `None` if there are

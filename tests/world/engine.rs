@@ -27,6 +27,8 @@ enum Trouble {
     GoneBeforeExecutor,
     /// The engine goes away before a container is removed.
     GoneBeforeRemoval,
+    /// The engine goes away before the work in a container is committed.
+    GoneBeforeCommit,
     /// The engine does not know a command any more whose end is asked for, as after a restart
     /// during which its containers went on.
     CommandForgotten,
@@ -132,12 +134,16 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
     let makes_executor = line.starts_with("POST ")
         && line.contains("/exec ")
         && String::from_utf8_lossy(part).contains(r#"coding-agent-executor","--root""#);
+    let commits = line.starts_with("POST ")
+        && line.contains("/exec ")
+        && String::from_utf8_lossy(part).contains("commit.gpgSign=false commit");
     let trouble = {
         let mut armed = shared.trouble.lock().unwrap();
         let is_its = match *armed {
             Some(Trouble::KilledBeforeStart) => exec.is_some(),
             Some(Trouble::GoneBeforeExecutor) => makes_executor,
             Some(Trouble::GoneBeforeRemoval) => is_removal,
+            Some(Trouble::GoneBeforeCommit) => commits,
             Some(Trouble::CommandForgotten) | None => false,
         };
         if is_its { armed.take() } else { None }
@@ -147,7 +153,10 @@ async fn strikes(shared: &Shared, part: &[u8]) -> bool {
         let container = docker.inspect_exec(exec).await.unwrap().container_id.unwrap();
         docker.kill_container(&container, None).await.unwrap();
     }
-    matches!(trouble, Some(Trouble::GoneBeforeExecutor | Trouble::GoneBeforeRemoval))
+    matches!(
+        trouble,
+        Some(Trouble::GoneBeforeExecutor | Trouble::GoneBeforeRemoval | Trouble::GoneBeforeCommit)
+    )
 }
 
 /// Has the engine asked for the end of a command that it does not know, if this is such a request.
@@ -338,6 +347,52 @@ async fn an_engine_that_is_away_when_the_tools_are_needed_or_was_restarted_is_no
     assert_eq!(issue.labels(), ["coding agent done"]);
     let warned = world.journal().iter().filter(|entry| entry["fact"] == "warned").count();
     assert_eq!(warned, 0, "{}", world.story());
+    drop(engine);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_goes_away_while_a_stopped_run_hands_its_work_over_costs_none_of_it() {
+    let mut world = World::start().await.attentive();
+    world.model.allows_restarts();
+    let engine = Engine::before(&mut world);
+    world
+        .model
+        .plans(Plan::of(&["count"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "echo one > one.txt" }))
+        .done("This is never heard.")
+        .holds();
+    let issue = world.github.open_issue("Count to one").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // What the model has written is in the container alone.
+    program.kill().await;
+    issue.comment("alice", "/agent stop");
+    engine.will(Trouble::GoneBeforeCommit);
+
+    let ended = world.run().await;
+
+    assert!(engine.has_struck());
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until"),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(world.containers().await.len(), 1);
+    engine.comes_back();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+
+    assert_eq!(
+        ended.stdout,
+        "github:acme/widgets#1: stopped\n",
+        "{ended:?}\n{}",
+        world.story()
+    );
+    let repository = world.github.default_repository();
+    let saved = repository.file("coding-agent/1-count-to-one", "one.txt");
+    assert_eq!(saved.as_deref(), Some("one\n"), "{}", world.story());
+    world.model.release();
     drop(engine);
     world.finish().await;
 }

@@ -118,7 +118,7 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
     if run.claim.record.request.local.is_some() {
         return fail(run, Failure::of_task(reason)).await;
     }
-    if let Some(text) = rescue::given_up(&run.claim, since, now, reason) {
+    if let Some(text) = rescue::attempts::given_up(&run.claim, since, now, reason) {
         return fail(run, Failure::of_task(text)).await;
     }
     let wait = run.claim.record.waiting.postpone(now);

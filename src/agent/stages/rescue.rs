@@ -5,6 +5,8 @@
 //! on a branch of the item's own repository these would run with that repository's secrets. It is
 //! kept on the worker, and people are told so.
 
+pub(super) mod obstacle; // why it is not brought, and whether that passes
+pub(super) mod attempts; // for how long it is tried
 pub(super) mod taking; // takes the work out of its container, or what was kept of it
 pub(super) mod pushing; // pushes it to a branch of the program's own
 mod file; // puts it into a file
@@ -13,12 +15,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 
-use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::{Failure, KeptWork, Parked, SavedWork};
+use crate::agent::record::{KeptWork, Parked, SavedWork};
 use crate::agent::run::Run;
 use crate::agent::workspace::fetching;
 use crate::agent::workspace::open;
@@ -27,6 +27,7 @@ use crate::forge::Item;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::task::state::{Judged, State};
+use obstacle::Obstacle;
 use pushing::show_work;
 
 /// Longest time to save the work when a run ends or is suspended.
@@ -119,19 +120,19 @@ pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
     }
     // What is strange enough to break the program would break each attempt to end the run.
     let brought = AssertUnwindSafe(Box::pin(bring(run))).catch_unwind().await;
-    let saved = match brought.unwrap_or_else(|_| Err(Interruption::Failed(Run::fault()))) {
+    let saved = match brought.unwrap_or_else(|_| Err(Obstacle::Stays(Run::fault().text))) {
         Ok(saved) => saved,
-        Err(interruption) => match Obstacle::of(interruption) {
-            Obstacle::Passes { until, reason } => match next_attempt(&mut run.claim, until, &reason) {
-                Ok(wait) => return Err(wait),
-                Err(given_up) => give_up(run, &given_up).await,
-            },
-            Obstacle::Stays(reason) => give_up(run, &reason).await,
-            Obstacle::Moot => None,
+        Err(Obstacle::Passes { until, reason }) => match attempts::next(&mut run.claim, until, &reason) {
+            Ok(wait) => return Err(wait),
+            Err(given_up) => give_up(run, &given_up).await,
         },
+        Err(Obstacle::Stays(reason)) => give_up(run, &reason).await,
+        Err(Obstacle::Moot) => None,
     };
     if saved.is_some() {
         run.claim.record.delivered.rescued.clone_from(&saved);
+        // The attempts to show the end count for themselves.
+        run.claim.record.waiting.failing = None;
         if let Err(interruption) = run.claim.save().await {
             tracing::warn!(task = %run.claim.lease.task, "it could not be saved where the work is: {interruption:?}");
         }
@@ -139,63 +140,8 @@ pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
     Ok(saved)
 }
 
-/// A reason why the work cannot be brought to the forge.
-enum Obstacle {
-    /// It may be gone at this time.
-    Passes { until: DateTime<Utc>, reason: String },
-    /// It does not go away by itself.
-    Stays(String),
-    /// The work is not wanted there, or another worker has the run.
-    Moot,
-}
-
-impl Obstacle {
-    fn of(interruption: Interruption) -> Self {
-        let now = Utc::now();
-        let (until, reason) = match interruption {
-            Interruption::Postponed { until, reason } => (until, reason),
-            Interruption::ClaimedElsewhere { until } => {
-                let reason = "another installation has claimed the item on the forge";
-                (until, reason.to_owned())
-            }
-            Interruption::Unsaved(error) => (now, error.to_string()),
-            Interruption::Cancelled => (now, "the program was asked to stop".to_owned()),
-            Interruption::Failed(Failure { text, .. })
-            | Interruption::WorkspaceLost(text)
-            | Interruption::NoNativeCalls(text) => return Self::Stays(text),
-            Interruption::Withdrawn { .. }
-            | Interruption::FinishedElsewhere
-            | Interruption::Stopped { .. }
-            | Interruption::Paused { .. }
-            | Interruption::Disowned(_) => return Self::Moot,
-        };
-        Self::Passes { until, reason }
-    }
-}
-
-/// Returns why something is given up that has been tried since then, once that was for long enough.
-pub(super) fn given_up(claim: &Claim, since: DateTime<Utc>, now: DateTime<Utc>, reason: &str) -> Option<String> {
-    let hours = claim.services.settings.steering.give_up_hours;
-    let is_long = now - since >= TimeDelta::hours(i64::from(hours));
-    is_long.then(|| format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)"))
-}
-
-/// Returns when it is tried again to bring the work, not before `until`; once that was tried for
-/// long enough, the reason for which it was given up.
-fn next_attempt(claim: &mut Claim, until: DateTime<Utc>, reason: &str) -> Result<Parked, String> {
-    let now = Utc::now();
-    let since = claim.record.waiting.ended_at.unwrap_or(now);
-    if let Some(given_up) = given_up(claim, since, now, reason) {
-        return Err(given_up);
-    }
-    let reason = format!("the work of the run cannot be brought here yet: {reason}");
-    Ok(Parked {
-        until: claim.record.waiting.postpone(now).max(until),
-        reason: claim.services.redactor.clean(&reason).into_string(),
-    })
-}
-
 /// Puts the work into a file, because it cannot be brought to the forge; `None` if there is none.
+/// Where nothing of it can be put into a file, people are told of it all the same.
 async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
     tracing::warn!(task = %run.claim.lease.task, "the work so far could not be brought to the forge: {reason}");
     let putting = async {
@@ -203,7 +149,6 @@ async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
         file::put(run, mirror.as_ref()).await
     };
     let file = match tokio::time::timeout(RESCUE_TIME, putting).await {
-        Ok(Ok(None)) if run.claim.record.delivered.head.is_none() => return None,
         Ok(Ok(file)) => file,
         Ok(Err(error)) => {
             tracing::warn!(task = %run.claim.lease.task, "nor could it be put into a file: {error:#}");
@@ -214,10 +159,17 @@ async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
             None
         }
     };
-    Some(SavedWork::Unbrought {
-        reason: run.claim.services.redactor.clean(reason).into_string(),
-        file,
-    })
+    let record = &run.claim.record;
+    // A model has worked only in a container that was complete.
+    let may_be_work = record.delivered.head.is_some() || record.prepared.container.is_some();
+    match file {
+        Some(file) if record.planned.fork.is_some() => Some(SavedWork::Kept(KeptWork::File(file))),
+        None if !may_be_work => None,
+        file => Some(SavedWork::Unbrought {
+            reason: run.claim.services.redactor.clean(reason).into_string(),
+            file,
+        }),
+    }
 }
 
 /// Returns the mirror of the repository that the run works in, if this machine has it.
@@ -233,18 +185,16 @@ async fn mirror_at_hand(run: &Run) -> Option<Mirror> {
 }
 
 /// Brings the work to the forge; `None` if there is none, or none that may be shown.
-async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
+async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
     // Saved before the forge is asked for anything. Where it has to be waited for, the next claim
     // finds no container. On this machine it pushes from the mirror, on another from the copy.
-    match tokio::time::timeout(RESCUE_TIME, note_result(run)).await {
-        Ok(true) => {}
-        Ok(false) => return Ok(None),
-        Err(_) => {
-            // The next attempt takes it from there.
-            open::leave_container(run).await;
-            return Err(too_late("taking it out of its container"));
-        }
+    let noted = tokio::time::timeout(RESCUE_TIME, note_result(run)).await;
+    let noted = noted.unwrap_or_else(|_| Err(Obstacle::too_late(taking::TAKING)));
+    if matches!(noted, Err(Obstacle::Passes { .. })) && attempts::may_follow(&run.claim) {
+        // The next attempt takes it from there.
+        open::leave_container(run).await;
     }
+    noted?;
     copy_work(run).await;
     let mut patience = RESCUE_TIME;
     if run.claim.record.waiting.postponed > 0 {
@@ -260,18 +210,14 @@ async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
     tokio::select! {
         biased;
         handed_over = tokio::time::timeout(patience, Box::pin(hand_over(run))) => {
-            handed_over.unwrap_or_else(|_| Err(too_late("fetching the repository, or pushing to it,")))
+            handed_over.unwrap_or_else(|_| Err(Obstacle::too_late("fetching the repository, or pushing to it,")))
         }
-        () = until_stopped => Err(Interruption::Cancelled),
+        () = until_stopped => Err(Interruption::Cancelled.into()),
     }
 }
 
-fn too_late(what: &str) -> Interruption {
-    Interruption::postponed(2, format!("{what} took too long"))
-}
-
 /// Pushes the work to a branch, or puts that on a fork into a file.
-async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
+async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
     if let Some(fork) = run.claim.record.planned.fork.clone() {
         return put_into_file(run, &fork).await;
     }
@@ -281,7 +227,7 @@ async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
     let known = run.claim.record.delivered.head.clone();
     let may_be_there = match &known {
         Some(head) => *head != base,
-        // What an open container has is taken out, or cannot be.
+        // What an open container has was taken out before.
         None => run.workspace.open.is_none() && run.claim.record.prepared.container.is_some(),
     };
     if !may_be_there {
@@ -298,7 +244,7 @@ async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Interruption> {
         return Ok(None);
     };
     use_mirror_at_hand(run, &item, &head).await;
-    show_work(run, &head, &item).await
+    Ok(show_work(run, &head, &item).await?)
 }
 
 /// Has the work pushed from the mirror of this machine as it is, where that has it: a fetch could
@@ -316,31 +262,33 @@ async fn use_mirror_at_hand(run: &mut Run, item: &Item, head: &CommitId) {
 }
 
 /// Puts the work on a fork into a file, since its mirror is removed at the end of the run.
-async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, Interruption> {
-    let mirror = fetching::at_hand(&run.claim, fork).await?;
+async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, Obstacle> {
+    let mirror = fetching::at_hand(&run.claim, fork)
+        .await
+        .map_err(Interruption::from)?;
     let is_taken = run.claim.record.delivered.head.is_some() || run.workspace.open.is_some();
     if let Some(mirror) = mirror.as_ref().filter(|_| !is_taken)
-        && let Some(container) = taking::find_left(&run.claim).await
-        && let Err(interruption) = taking::take_left_into(run, mirror, Some(container)).await
+        && let Some(container) = taking::find_left(&run.claim).await?
     {
-        tracing::warn!(task = %run.claim.lease.task, "the work left in a container could not be taken out: {interruption:?}");
+        taking::take_left_into(run, mirror, Some(container)).await?;
     }
     match file::put(run, mirror.as_ref()).await {
         Ok(file) => Ok(file.map(|file| SavedWork::Kept(KeptWork::File(file)))),
-        Err(error) => Err(Interruption::postponed(2, format!("{error:#}"))),
+        Err(error) => Err(Obstacle::passes(format!("{error:#}"))),
     }
 }
 
-/// Takes the work out and saves that; returns false if another worker has the run.
-async fn note_result(run: &mut Run) -> bool {
-    taking::take_result(run).await;
-    if let Err(interruption) = run.claim.save().await {
-        if matches!(interruption, Interruption::Disowned(_)) {
-            return false;
+/// Takes the work out and saves that.
+async fn note_result(run: &mut Run) -> Result<(), Obstacle> {
+    taking::take_result(run).await?;
+    match run.claim.save().await {
+        Err(Interruption::Disowned(_)) => return Err(Obstacle::Moot),
+        Err(interruption) => {
+            tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
         }
-        tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
+        Ok(()) => {}
     }
-    true
+    Ok(())
 }
 
 /// Shows the work of a run that goes on. A failure is logged: the run keeps its work.

@@ -8,8 +8,8 @@ use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::workspace::branch_name::branch_name;
 use crate::forge::{Discretion, Item};
-use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
 
 const CONFIDENTIAL: &str = "the issue is confidential, and more people can read the project than the issue, so it is not \
     worked on; make the issue or the project visible to the same people, or set `gitlab.confidential_issues: neutral_names`";
@@ -49,7 +49,7 @@ pub(crate) fn branch_of(claim: &Claim, title: &str) -> String {
 
 /// Returns the commit to publish: the accepted one, or for a confidential item a single commit with
 /// a neutral message in place of all commits.
-pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, Interruption> {
+pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId) -> Result<CommitId, RepositoryError> {
     let Some(base) = claim
         .record
         .planned
@@ -60,9 +60,9 @@ pub(crate) async fn shown_as(claim: &Claim, mirror: &Mirror, accepted: CommitId)
         return Ok(accepted);
     };
     let run = claim.lease.run.to_string();
-    Ok(mirror
+    mirror
         .as_one(&base.commit, &accepted, &claim.record.request.title, &run)
-        .await?)
+        .await
 }
 
 /// Returns a title that reveals only the number of the issue.

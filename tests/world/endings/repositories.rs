@@ -174,6 +174,8 @@ async fn what_the_model_may_not_deliver_is_refused_by_policy() {
 
     The commits from the container were refused: `outside`: the link points to an absolute path; let it point to a file of the project, or do without it.
 
+    The work so far could not be brought to this repository. Nor could it be put into a file where this program runs; its log says why.
+
     To start a new run, set the label `coding agent` again.
 
     <sub>6 model turns · <tokens> · <time></sub>

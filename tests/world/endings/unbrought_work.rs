@@ -47,11 +47,20 @@ async fn waits(world: &World, issue: &Item, running: Program) {
     assert_eq!(world.containers().await, [""; 0]);
 }
 
-/// Makes the last attempt due, a day after the end was decided.
+/// Makes the last attempt due, after a day of them.
 async fn a_day_passes(world: &World) {
     let yesterday = Utc::now() - TimeDelta::hours(24);
     world
-        .rewrite_records(|record| record["waiting"]["ended_at"] = json!(yesterday))
+        .rewrite_records(|record| record["waiting"]["failing"]["since"] = json!(yesterday))
+        .await;
+    world.make_everything_due().await;
+}
+
+/// Makes an attempt due that was due before a weekend in which the program was off.
+async fn a_weekend_passes(world: &World) {
+    let friday = Utc::now() - TimeDelta::hours(60);
+    world
+        .rewrite_records(|record| record["waiting"]["failing"] = json!({ "since": friday, "next": friday }))
         .await;
     world.make_everything_due().await;
 }
@@ -127,6 +136,10 @@ async fn an_end_waits_for_git_while_the_api_answers() {
 async fn an_end_waits_for_a_day_and_then_tells_which_file_has_the_work() {
     let world = World::start().await.attentive();
     let issue = stopped_while_git_is_down(&world).await;
+
+    a_weekend_passes(&world).await;
+    let ended = world.run().await;
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
 
     a_day_passes(&world).await;
     is_stopped(&world).await;

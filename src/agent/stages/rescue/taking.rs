@@ -1,21 +1,29 @@
 //! Takes the work of a run out of its container, or what was kept of it.
+//!
+//! The container has work that is nowhere else. It stays until that work is out, or was judged and
+//! refused, or its engine has been asked for it for long enough; only then what was kept counts.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
+use crate::agent::stages::rescue::attempts;
+use crate::agent::stages::rescue::obstacle::Obstacle;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::fetching;
 use crate::agent::workspace::open;
 use crate::agent::workspace::snapshots;
 use crate::agent::workspace::source;
 use crate::agent::workspace::unfinished_work::{self, WorkCopy};
-use crate::environment::Container;
+use crate::environment::{Container, EnvironmentError};
 use crate::forge::Item;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::kept_work;
 use crate::workspace::project::Project;
 
@@ -27,76 +35,118 @@ const KEEPING_TIME: Duration = Duration::from_secs(10);
 /// Longest time to copy into the store what was taken out of it.
 const COPYING_TIME: Duration = Duration::from_mins(1);
 
+/// What may take too long, in the words of an obstacle.
+pub(super) const TAKING: &str = "taking it out of its container";
+
 /// Fetches the commits from the workspace unless that was done before; where they cannot be had,
 /// what was kept of them counts.
-pub(crate) async fn take_result(run: &mut Run) {
+pub(crate) async fn take_result(run: &mut Run) -> Result<(), Obstacle> {
     if run.claim.record.delivered.head.is_some() {
-        return;
+        return Ok(());
     }
-    let title = run.claim.record.request.title.clone();
-    // A container that does not answer must not take up the time for what was kept.
-    let taken = match tokio::time::timeout(TAKING_TIME, take_out(run, &title)).await {
-        Ok(Some(head)) => Some(head),
-        Ok(None) | Err(_) => take_kept(run).await,
+    let claim = &run.claim;
+    let Some(opened) = &mut run.workspace.open else {
+        return Ok(());
     };
-    run.claim.record.delivered.head = taken;
+    let project = Arc::clone(&opened.project);
+    let taking = async {
+        // A running snapshot temporarily moves the branch back.
+        opened.keeping.finish().await;
+        take_out_of(claim, &project, &claim.record.request.title).await
+    };
+    // A container that does not answer must not take up the time for what was kept.
+    let taken = timeout(TAKING_TIME, taking).await;
+    let taken = match or_kept(claim, &project, taken).await {
+        // Nobody has worked in a container before it has the whole project.
+        Err(_) if !has_whole_project(claim, &project) => take_kept(claim, project.mirror()).await,
+        taken => taken,
+    };
+    run.claim.record.delivered.head = taken?;
+    Ok(())
 }
 
-/// Accepts what was kept of work that cannot be taken out: its container is gone, or something in
-/// it stands in the way. What is refused of a result is refused here, too.
-async fn take_kept(run: &mut Run) -> Option<CommitId> {
-    let project = Arc::clone(&run.workspace.open.as_ref()?.project);
-    // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
-    match tokio::time::timeout(KEEPING_TIME, project.keep()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept: {error}"),
-        Err(_) => tracing::warn!(task = %run.claim.lease.task, "the work could not be kept in time"),
+fn has_whole_project(claim: &Claim, project: &Project) -> bool {
+    claim.record.prepared.container.as_deref() == Some(project.container_id())
+}
+
+/// Returns what was taken out of the container, or else what was kept of it: where the work was
+/// refused, where the container is gone, and where the last attempt failed.
+async fn or_kept(
+    claim: &Claim,
+    project: &Project,
+    taken: Result<Result<CommitId, WorkspaceError>, Elapsed>,
+) -> Result<Option<CommitId>, Obstacle> {
+    let obstacle = match taken {
+        Ok(Ok(head)) => return Ok(Some(head)),
+        Ok(Err(WorkspaceError::Environment(lost @ EnvironmentError::ContainerLost { .. }))) => {
+            tracing::warn!(task = %claim.lease.task, "the work so far could not be taken out: {lost}");
+            return take_kept(claim, project.mirror()).await;
+        }
+        Ok(Err(error)) => Obstacle::of_taking(error),
+        Err(_) => Obstacle::too_late(TAKING),
+    };
+    tracing::warn!(task = %claim.lease.task, "the work so far could not be taken out: {obstacle:?}");
+    if matches!(obstacle, Obstacle::Passes { .. }) && attempts::may_follow(claim) {
+        return Err(obstacle);
     }
-    let taken = async {
-        let files = &run.claim.record.planned.rules.files;
-        let Some(accepted) = project.take_kept(files).await? else {
+    // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
+    match timeout(KEEPING_TIME, project.keep()).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(task = %claim.lease.task, "the work could not be kept: {error}"),
+        Err(_) => tracing::warn!(task = %claim.lease.task, "the work could not be kept in time"),
+    }
+    match take_kept(claim, project.mirror()).await {
+        Ok(Some(head)) => Ok(Some(head)),
+        Err(passes @ Obstacle::Passes { .. }) if attempts::may_follow(claim) => Err(passes),
+        // There is work, and what stands in its way is told.
+        Ok(None) | Err(_) => Err(obstacle),
+    }
+}
+
+/// Accepts what was kept of the work. What is refused of a result is refused here, too.
+async fn take_kept(claim: &Claim, mirror: &Mirror) -> Result<Option<CommitId>, Obstacle> {
+    let Some(base) = &claim.record.planned.base else {
+        return Ok(None);
+    };
+    let taking = async {
+        let (run, files) = (claim.lease.run.to_string(), &claim.record.planned.rules.files);
+        let Some(accepted) = kept_work::accept(mirror, base, &run, files).await? else {
             return Ok(None);
         };
-        confidentiality::shown_as(&run.claim, project.mirror(), accepted.head)
-            .await
-            .map(Some)
+        let head = confidentiality::shown_as(claim, mirror, accepted.head).await?;
+        Ok::<_, WorkspaceError>(Some(head))
     };
-    match taken.await {
-        Ok(head) => head,
-        Err(interruption) => {
-            tracing::warn!(task = %run.claim.lease.task, "what was kept of the work could not be taken: {interruption:?}");
-            None
-        }
-    }
+    taking.await.map_err(|error| {
+        tracing::warn!(task = %claim.lease.task, "what was kept of the work could not be taken: {error}");
+        Obstacle::of_taking(error)
+    })
 }
 
-/// Fetches the commits from the workspace, if one is open; `message` is for what was uncommitted.
+/// Fetches the commits from the workspace of a run that goes on, if one is open; `message` is for
+/// what was uncommitted. A failure is logged: the run keeps its work.
 pub(super) async fn take_out(run: &mut Run, message: &str) -> Option<CommitId> {
     // A running snapshot temporarily moves the branch back.
     snapshots::finish_snapshot(run).await;
     let project = Arc::clone(&run.workspace.open.as_ref()?.project);
-    take_out_of(&run.claim, &project, message).await
-}
-
-async fn take_out_of(claim: &Claim, project: &Project, message: &str) -> Option<CommitId> {
-    let taken = async {
-        let files = &claim.record.planned.rules.files;
-        let accepted = project.take_back(message, files).await?;
-        confidentiality::shown_as(claim, project.mirror(), accepted.head).await
-    };
-    match taken.await {
+    match take_out_of(&run.claim, &project, message).await {
         Ok(head) => Some(head),
-        Err(interruption) => {
-            tracing::warn!(task = %claim.lease.task, "the work so far could not be taken out: {interruption:?}");
+        Err(error) => {
+            tracing::warn!(task = %run.claim.lease.task, "the work so far could not be taken out: {error}");
             None
         }
     }
 }
 
+async fn take_out_of(claim: &Claim, project: &Project, message: &str) -> Result<CommitId, WorkspaceError> {
+    let files = &claim.record.planned.rules.files;
+    let accepted = project.take_back(message, files).await?;
+    Ok(confidentiality::shown_as(claim, project.mirror(), accepted.head).await?)
+}
+
 /// Takes out what an earlier process left of the work, if there is any: that process was stopped or
 /// killed, and nobody has gone on with the run.
-pub(super) async fn take_left(run: &mut Run, item: &Item) -> Result<Option<CommitId>, Interruption> {
-    let container = find_left(&run.claim).await;
+pub(super) async fn take_left(run: &mut Run, item: &Item) -> Result<Option<CommitId>, Obstacle> {
+    let container = find_left(&run.claim).await?;
     if container.is_none() && !may_be_kept(run, item).await {
         return Ok(None);
     }
@@ -104,20 +154,19 @@ pub(super) async fn take_left(run: &mut Run, item: &Item) -> Result<Option<Commi
     take_left_into(run, &mirror, container).await
 }
 
-/// Returns the container that an earlier process left. An engine that does not answer has none: the
-/// end would have to wait for it, and has what was kept.
-pub(super) async fn find_left(claim: &Claim) -> Option<Container> {
-    match tokio::time::timeout(KEEPING_TIME, open::find_left(claim)).await {
-        Ok(Ok(container)) => container,
-        Ok(Err(error)) => {
-            tracing::warn!(task = %claim.lease.task, "the container with the work could not be looked for: {error}");
-            None
-        }
-        Err(_) => {
-            tracing::warn!(task = %claim.lease.task, "the container with the work could not be looked for in time");
-            None
-        }
+/// Returns the container that an earlier process left. An engine that does not answer may have it;
+/// it has none once it was asked for long enough.
+pub(super) async fn find_left(claim: &Claim) -> Result<Option<Container>, Obstacle> {
+    let obstacle = match timeout(KEEPING_TIME, open::find_left(claim)).await {
+        Ok(Ok(container)) => return Ok(container),
+        Ok(Err(error)) => Obstacle::passes(error.to_string()),
+        Err(_) => Obstacle::too_late("looking for the container with it"),
+    };
+    tracing::warn!(task = %claim.lease.task, "the container with the work could not be looked for: {obstacle:?}");
+    if attempts::may_follow(claim) {
+        return Err(obstacle);
     }
+    Ok(None)
 }
 
 /// Tells whether the mirror of this machine or the store may have a snapshot, without asking the
@@ -142,35 +191,36 @@ async fn may_be_kept(run: &Run, item: &Item) -> bool {
     !matches!(kept, Ok(None))
 }
 
-/// Takes the work out of a left container into `mirror`, or what the mirror keeps of it where that
-/// fails. The result is saved, and the container removed.
+/// Takes the work out of a left container into `mirror`, or what the mirror keeps of it. The result
+/// is saved, and then the container removed.
 pub(super) async fn take_left_into(
     run: &mut Run,
     mirror: &Mirror,
     container: Option<Container>,
-) -> Result<Option<CommitId>, Interruption> {
+) -> Result<Option<CommitId>, Obstacle> {
     let Some(base) = run.claim.record.planned.base.clone() else {
         return Ok(None);
     };
-    let id = run.claim.lease.run.to_string();
     let is_left = container.is_some();
-    let mut head = None;
-    if let Some(container) = container {
-        let project = Project::take_over(container, mirror.clone(), base.clone(), id.clone());
-        let title = &run.claim.record.request.title;
-        let taking = take_out_of(&run.claim, &project, title);
-        head = tokio::time::timeout(TAKING_TIME, taking).await.ok().flatten();
-    }
-    if head.is_none() {
-        let files = &run.claim.record.planned.rules.files;
-        head = match kept_work::accept(mirror, &base, &id, files).await? {
-            Some(accepted) => Some(confidentiality::shown_as(&run.claim, mirror, accepted.head).await?),
-            None => None,
-        };
-    }
+    let head = match container {
+        Some(container) => {
+            let id = run.claim.lease.run.to_string();
+            let project = Project::take_over(container, mirror.clone(), base, id);
+            // A command of the process that was killed may still be writing.
+            let taken = match project.end_earlier().await {
+                Ok(()) => {
+                    let taking = take_out_of(&run.claim, &project, &run.claim.record.request.title);
+                    timeout(TAKING_TIME, taking).await
+                }
+                Err(error) => Ok(Err(error)),
+            };
+            or_kept(&run.claim, &project, taken).await?
+        }
+        None => take_kept(&run.claim, mirror).await?,
+    };
     if let Some(copy) = WorkCopy::of(&run.claim) {
         // Too late is no loss on this machine, which has the work in the mirror.
-        let _ = tokio::time::timeout(COPYING_TIME, copy.write(mirror)).await;
+        let _ = timeout(COPYING_TIME, copy.write(mirror)).await;
     }
     run.claim.record.delivered.head.clone_from(&head);
     run.claim.save().await?;

@@ -1,0 +1,124 @@
+//! Why the work of a run that ends is not brought to people, and whether that passes.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::agent::record::Failure;
+use crate::agent::record::interruption::Interruption;
+use crate::repository::RepositoryError;
+use crate::workspace::error::WorkspaceError;
+
+/// A reason why the work of a run that ends is not brought to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// It may be gone at this time. The container that has the work stays until then.
+    Passes { until: DateTime<Utc>, reason: String },
+    /// It does not go away by itself: the work was judged and refused, or the forge refuses it. In
+    /// words for people.
+    Stays(String),
+    /// The work is not wanted there, or another worker has the run.
+    Moot,
+}
+
+impl Obstacle {
+    /// Returns an obstacle that may be gone at the next attempt.
+    pub(super) fn passes(reason: impl Into<String>) -> Self {
+        Self::Passes {
+            until: Utc::now() + TimeDelta::minutes(2),
+            reason: reason.into(),
+        }
+    }
+
+    /// Returns the obstacle of something that was given up because it took too long.
+    pub(super) fn too_late(what: &str) -> Self {
+        Self::passes(format!("{what} took too long"))
+    }
+
+    /// Returns why work does not come out of its container, or is not accepted. Only what was
+    /// judged and refused stays so: an engine that restarts, a full disk, a container that is slow
+    /// or has no memory left say nothing of the work, which is nowhere else.
+    pub(super) fn of_taking(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::OutsideRules(_)
+            | WorkspaceError::Uncommittable(_)
+            | WorkspaceError::Repository(RepositoryError::Unacceptable(_)) => {
+                Self::Stays(error.shortened().to_string())
+            }
+            WorkspaceError::Environment(_)
+            | WorkspaceError::Repository(_)
+            | WorkspaceError::Tool(_)
+            | WorkspaceError::Cancelled
+            | WorkspaceError::Failed(_) => Self::passes(error.to_string()),
+        }
+    }
+}
+
+impl From<Interruption> for Obstacle {
+    fn from(interruption: Interruption) -> Self {
+        let now = Utc::now();
+        let (until, reason) = match interruption {
+            Interruption::Postponed { until, reason } => (until, reason),
+            Interruption::ClaimedElsewhere { until } => {
+                let reason = "another installation has claimed the item on the forge";
+                (until, reason.to_owned())
+            }
+            Interruption::Unsaved(error) => (now, error.to_string()),
+            Interruption::Cancelled => (now, "the program was asked to stop".to_owned()),
+            Interruption::Failed(Failure { text, .. })
+            | Interruption::WorkspaceLost(text)
+            | Interruption::NoNativeCalls(text) => return Self::Stays(text),
+            Interruption::Withdrawn { .. }
+            | Interruption::FinishedElsewhere
+            | Interruption::Stopped { .. }
+            | Interruption::Paused { .. }
+            | Interruption::Disowned(_) => return Self::Moot,
+        };
+        Self::Passes { until, reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::EnvironmentError;
+
+    #[test]
+    fn only_a_judgement_on_the_work_stays() {
+        let link = "`outside`: the link points to an absolute path";
+        let refused = RepositoryError::Unacceptable(link.to_owned());
+        let told = format!("the commits from the container were refused: {link}");
+        assert_eq!(Obstacle::of_taking(refused.into()), Obstacle::Stays(told));
+        for refused in [
+            WorkspaceError::OutsideRules("the work changes what is left out".to_owned()),
+            WorkspaceError::Uncommittable("'app/' does not have a commit checked out".to_owned()),
+        ] {
+            let told = refused.to_string();
+            assert_eq!(Obstacle::of_taking(refused), Obstacle::Stays(told));
+        }
+    }
+
+    #[test]
+    fn trouble_of_the_worker_and_of_a_slow_container_passes() {
+        let full = RepositoryError::Unexpected {
+            what: "taking the commits back from the container".to_owned(),
+            reason: "the disk is full".to_owned(),
+        };
+        let slow = RepositoryError::TooSlow("the container sent nothing for 10 seconds".to_owned());
+        let away = EnvironmentError::EngineUnavailable {
+            address: "unix:///var/run/docker.sock".to_owned(),
+            reason: "it did not answer within 60 s".to_owned(),
+        };
+        let cut = EnvironmentError::Unexpected {
+            what: "a script of the program's own in the container".to_owned(),
+            reason: "it did not end within 600 s".to_owned(),
+        };
+        let killed = WorkspaceError::Failed("git ended with 137".to_owned());
+        for trouble in [killed, full.into(), slow.into(), away.into(), cut.into()] {
+            let told = trouble.to_string();
+            let obstacle = Obstacle::of_taking(trouble);
+            assert!(
+                matches!(&obstacle, Obstacle::Passes { until, reason } if *until > Utc::now() && *reason == told),
+                "{obstacle:?}"
+            );
+        }
+    }
+}
