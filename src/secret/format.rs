@@ -15,31 +15,123 @@ struct Format {
     pattern: &'static str,
 }
 
-/// What stands between the lines of a key where a text shows them in its own way: as a quote, a
-/// comment, a difference or strings of a program, with numbers, or with the name of the file.
-macro_rules! between {
+/// The line that a private key begins with.
+macro_rules! begin {
     () => {
-        r#"(?:[\s"'`>|#*,:+/-]|\\+[nrt"']|[0-9]+[\s:|]|[A-Za-z0-9_./-]+[:-][0-9]+[:-])*"#
+        "-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
     };
 }
 
-const FORMATS: [Format; 24] = [
+/// The line that a private key ends with.
+macro_rules! end {
+    () => {
+        "-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+    };
+}
+
+/// A character of a path.
+macro_rules! in_path {
+    () => {
+        r"[A-Za-z0-9_./@+~()\[\]\x{80}-\x{10ffff}-]"
+    };
+}
+
+/// What stands between the lines of a key where a text shows them in its own way: as a quote, a
+/// comment, a difference or strings of a program, with numbers, or with the path of the file.
+macro_rules! between {
+    () => {
+        concat!(
+            r#"(?:[\s"'`>|#*,:+/-]|\\+[nrt"']|[0-9]+[\s:|]|"#,
+            in_path!(),
+            "+[:-][0-9]+[:-]|",
+            in_path!(),
+            "*[./]",
+            in_path!(),
+            "*:)*",
+        )
+    };
+}
+
+/// What stands between two pieces of a key: it does not begin within what looks like one.
+macro_rules! next {
+    () => {
+        concat!(r#"(?:[\s"'`>|#*,]|\\+[nrt"'])"#, between!())
+    };
+}
+
+/// A private key as it is in its file, up to the end of its first line.
+macro_rules! plain {
+    () => {
+        concat!(
+            begin!(),
+            r"(?:\s|\\+[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\+[nr])+)*[A-Za-z0-9+/=]{16,}",
+        )
+    };
+}
+
+/// A private key with something before its lines, up to the end of the last full one. A full line
+/// is long, or any words would be a key.
+macro_rules! framed {
+    () => {
+        concat!(
+            begin!(),
+            "(?:",
+            between!(),
+            r"(?:Proc-Type|DEK-Info|Version|Comment): [^\r\n\\]*)*",
+            between!(),
+            "[A-Za-z0-9+/=]{40,}(?:",
+            next!(),
+            "[A-Za-z0-9+/=]{40,})*",
+        )
+    };
+}
+
+/// What follows a piece of a key where the key is cut off, and does not follow the folders of a
+/// path: these look like a piece of one, up to the dot or the sign before the rest of the name.
+macro_rules! apart {
+    () => {
+        r"(?:[^A-Za-z0-9+/=._:@-]|[._:@-]+(?:[^A-Za-z0-9._:@-]|\z)|-----|\z)"
+    };
+}
+
+const FORMATS: [Format; 25] = [
     Format {
         kind: "private-key",
         cues: &["-----BEGIN "],
         pattern: concat!(
-            r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\+[nr])*(?:[A-Za-z-]+: [^\r\n\\]*(?:\s|\\+[nr])+)*",
-            r"[A-Za-z0-9+/=]{16,}(?:[A-Za-z0-9+/=\s]|\\+[nr])*(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?",
-            // Lines with something before them. The first is long, or any words would be a key.
-            r"|-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?:",
-            between!(),
-            r"[A-Za-z0-9+/=]{40,})+(?:",
-            between!(),
-            r"[A-Za-z0-9+/=]+)?(?:(?:",
-            between!(),
-            r"[A-Za-z0-9+/=]+)?",
-            between!(),
-            r"-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?)",
+            "(",
+            plain!(),
+            r"(?:(?:\s|\\+[nr])(?:[A-Za-z0-9+/=\s]|\\+[nr])*(?:",
+            end!(),
+            ")?|",
+            end!(),
+            // Cut off within its first line, or behind it.
+            "))|(",
+            plain!(),
+            ")",
+            apart!(),
+        ),
+    },
+    // Searched apart, since each may find more of a key than the other; what they find is joined.
+    Format {
+        kind: "private-key",
+        cues: &["-----BEGIN "],
+        pattern: concat!(
+            "(",
+            framed!(),
+            "(?:",
+            next!(),
+            "[A-Za-z0-9+/=]+){0,2}(?:",
+            next!(),
+            ")?",
+            end!(),
+            // Without its last line.
+            ")|(",
+            framed!(),
+            "(?:",
+            next!(),
+            "[A-Za-z0-9+/=]+)?)",
+            apart!(),
         ),
     },
     // The end of a key whose beginning was cut off.
@@ -47,13 +139,15 @@ const FORMATS: [Format; 24] = [
         kind: "private-key",
         cues: &["-----END "],
         pattern: concat!(
-            r"([A-Za-z0-9+/=]{60,}(?:",
-            between!(),
-            r"[A-Za-z0-9+/=]{60,})*(?:",
-            between!(),
-            r"[A-Za-z0-9+/=]+){0,2}",
-            between!(),
-            r"-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)",
+            "([A-Za-z0-9+/=]{60,}(?:",
+            next!(),
+            "[A-Za-z0-9+/=]{60,})*(?:",
+            next!(),
+            "[A-Za-z0-9+/=]+){0,2}(?:",
+            next!(),
+            ")?",
+            end!(),
+            ")",
         ),
     },
     Format {
@@ -410,6 +504,62 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_a_private_key_stays_behind_the_paths_that_a_search_prints() {
+        let (full, short) = (token("MII", 61), token("", 22));
+        let first = "-----BEGIN RSA PRIVATE KEY-----";
+        let key = [first, &full, &token("", 64), &short];
+        let encrypted = [
+            first,
+            "Proc-Type: 4,ENCRYPTED",
+            "DEK-Info: AES-256-CBC,0123456789ABCDEF0123456789ABCDEF",
+            "",
+            &full,
+        ];
+        for path in [
+            "config/production/certs/server.key",
+            "config/production/certs/server",
+            "deployment/environments/production/certificates/server.key",
+            "packages/(certs)/@acme/schlüssel[1].pem",
+        ] {
+            for marks in [":#:", "-#-", ":"] {
+                // The output is cut off before the last line.
+                for lines in [&key[..2], &key[..3], &key[..], &encrypted[..]] {
+                    let shown = |(number, line): (usize, &&str)| {
+                        format!("{path}{}{line}\n", marks.replace('#', &(number + 1).to_string()))
+                    };
+                    let text: String = lines.iter().enumerate().map(shown).collect();
+                    let (before, _) = text.split_once(first).unwrap();
+                    check(&text, &format!("{before}[redacted:private-key]\n"));
+                }
+            }
+        }
+        let in_one = format!("const KEY: &str = \"{first}\\n{full}\\n\"\n  \"{full}\\n{short}\\n\";\n");
+        check(&in_one, "const KEY: &str = \"[redacted:private-key]\\n\";\n");
+    }
+
+    #[test]
+    fn paths_behind_the_first_line_of_a_private_key_stay() {
+        let first = "-----BEGIN PRIVATE KEY-----";
+        for folder in [
+            "config/production/certs",
+            "deployment/environments/production/certificates",
+            "backend/src/main/java/com/example/application/security/certificates",
+        ] {
+            for (one, other) in [
+                ("server.key:1:", "client.key:1:"),
+                ("server:1:", "client:1:"),
+                ("server-1-", "client-1-"),
+                ("server.key:", "client_key:"),
+            ] {
+                let text = format!("{folder}/{one}{first}\n{folder}/{other}{first}\n");
+                check(&text, &text);
+                let text = format!("{folder}/{one}{first}\n{folder}/{other}the words of a text\n");
+                check(&text, &text);
+            }
+        }
+    }
+
+    #[test]
     fn credentials_in_addresses_go_and_the_address_stays() {
         check("https://user:pass@host/a@b", "https://[redacted:credentials]@host/a@b");
         check("https://token123@host/a", "https://[redacted:credentials]@host/a");
@@ -443,6 +593,12 @@ mod tests {
         }
     }
 
+    /// The generator of texts knows no bounds of words and texts. They match nothing that a cue
+    /// could need.
+    fn without_bounds(pattern: &str) -> String {
+        pattern.replace(r"(?-u:\b)", "").replace(r"|\z", "")
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -450,13 +606,11 @@ mod tests {
         #[test]
         fn what_a_pattern_matches_has_one_of_its_cues(
             (at, text) in (0..FORMATS.len()).prop_flat_map(|at| {
-                // The generator knows no word boundaries; they match nothing that a cue could need.
-                let pattern = FORMATS[at].pattern.replace(r"(?-u:\b)", "");
-                (Just(at), string_regex(&pattern).unwrap())
+                (Just(at), string_regex(&without_bounds(FORMATS[at].pattern)).unwrap())
             })
         ) {
             let format = &FORMATS[at];
-            prop_assert!(Regex::new(&format.pattern.replace(r"(?-u:\b)", "")).unwrap().is_match(&text));
+            prop_assert!(Regex::new(&without_bounds(format.pattern)).unwrap().is_match(&text));
             let lower = text.to_ascii_lowercase();
             prop_assert!(format.cues.iter().any(|cue| lower.contains(&cue.to_ascii_lowercase())), "{}: {text}", format.kind);
         }

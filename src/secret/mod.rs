@@ -380,6 +380,7 @@ mod tests {
             "eyJ-AKIAIOSFODNN7EXAMPLE-",
             "a: ghp_0123456789abcdefghij -----BEGIN PRIVATE KEY-----\n",
             "-----BEGIN PRIVATE KEY-----\n> 1: a.pem-2-",
+            "-----BEGIN PRIVATE KEY-----0123456789abcdef0123456789abcdef01234567 a/b.pem:2:",
             "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n1: x -----END PRIVATE KEY-----",
             "http://u:p@",
             "a",
