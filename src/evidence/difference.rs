@@ -76,6 +76,20 @@ impl Finding {
     }
 }
 
+/// Returns the lines of a diff without its secrets, `clean`, each with the sign that it has in
+/// `diff`. A secret of several lines takes their signs with it, and without these the lines after
+/// it would count for others than they are.
+pub fn with_signs(diff: &str, clean: &str) -> String {
+    let mut signed = String::with_capacity(clean.len());
+    for (line, clean) in diff.lines().zip(clean.lines()) {
+        let sign = line.get(..1).filter(|sign| ["-", "+", " "].contains(sign));
+        signed.push_str(sign.filter(|sign| !clean.starts_with(*sign)).unwrap_or_default());
+        signed.push_str(clean);
+        signed.push('\n');
+    }
+    signed
+}
+
 /// Returns what a reviewer of `diff` should look at, worst first.
 pub fn inspect(diff: &str) -> Vec<Finding> {
     let mut inspection = Inspection::default();

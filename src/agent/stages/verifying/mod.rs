@@ -30,6 +30,7 @@ use crate::evidence::missing_imports;
 use crate::evidence::repair::{Limits, Verdict};
 use crate::journal::fact::Fact;
 use crate::repository::CommitId;
+use crate::secret::Redactor;
 use crate::task::state::Signal;
 use crate::workspace::scripts::PROJECT;
 
@@ -215,6 +216,48 @@ pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Findi
     if was_cut {
         run.claim.warn("The change is too large to be looked through whole: placeholders and weakened tests may be in the rest of it.");
     }
-    let findings = difference::inspect(&run.claim.services.redactor.clean(&diff).into_string());
-    Ok(findings)
+    Ok(difference::inspect(&without_secrets(&run.claim.services.redactor, &diff)))
+}
+
+/// Returns a diff without secrets. Each of its lines stays the one that it was: the heads of a diff
+/// count the lines below them.
+fn without_secrets(redactor: &Redactor, diff: &str) -> String {
+    difference::with_signs(diff, redactor.clean_in_lines(diff).as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::difference::Touched;
+
+    #[test]
+    fn what_stands_behind_a_private_key_in_a_diff_is_seen() {
+        let frame = |word: &str| format!("-----{word} {}-----", "PRIVATE KEY");
+        let (first, piece, last) = (frame("BEGIN"), "x0".repeat(32), frame("END"));
+        let key = [first.as_str(), &piece, &piece, &last];
+        let signed = |sign: &str| key.map(|line| format!("{sign}{line}\n")).concat();
+        let gone = |path: &str, count: usize, lines: &str| {
+            format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ /dev/null\n@@ -1,{count} +0,0 @@\n{lines}")
+        };
+        let diff = [
+            gone("certs/dev.key", 4, &signed("-")),
+            gone("tests/test_tls.py", 2, "-def test_tls():\n-    assert tls()\n"),
+            "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,7 @@\n".to_owned(),
+            format!(" KEY = (\n{}+)\n-use(KEY)\n+# TODO use it\n", signed("+")),
+        ]
+        .concat();
+        let clean = without_secrets(&Redactor::default(), &diff);
+        assert!(!clean.contains(&piece), "{clean}");
+        let seen: Vec<_> = difference::inspect(&clean).iter().map(Finding::heading).collect();
+        assert_eq!(
+            seen,
+            [
+                ("tests/test_tls.py".to_owned(), "a test was deleted"),
+                ("app.py:7".to_owned(), "a placeholder is left"),
+            ]
+        );
+        let counts = |file: &Touched| (file.added, file.removed);
+        let touched: Vec<_> = difference::touched(&clean).iter().map(counts).collect();
+        assert_eq!(touched, [(0, 4), (0, 2), (6, 1)]);
+    }
 }

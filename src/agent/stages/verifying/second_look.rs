@@ -31,7 +31,7 @@ pub(super) async fn question(run: &mut Run, head: &CommitId) -> Result<Option<St
     }
     let project = Arc::clone(&run.workspace.opened()?.project);
     let (diff, _) = project.mirror().diff(project.base(), head, LARGEST_DIFFERENCE).await?;
-    let touched = difference::touched(&run.claim.services.redactor.clean(&diff).into_string());
+    let touched = difference::touched(&super::without_secrets(&run.claim.services.redactor, &diff));
     if touched.is_empty() {
         return Ok(None);
     }
