@@ -37,8 +37,22 @@ pub enum ChangeKind {
 impl Mirror {
     /// Returns at most `limit` files of a commit, and whether there are more.
     pub async fn files(&self, commit: &CommitId, limit: usize) -> Result<(Vec<TreeEntry>, bool), RepositoryError> {
+        self.files_below(commit, "", limit).await
+    }
+
+    /// Returns at most `limit` files of a commit that lie below a folder, and whether there are
+    /// more. The empty path is that of the root.
+    pub async fn files_below(
+        &self,
+        commit: &CommitId,
+        folder: &str,
+        limit: usize,
+    ) -> Result<(Vec<TreeEntry>, bool), RepositoryError> {
         let mut files = Vec::new();
-        let git = self.git(format!("listing the files of {commit}")).args([
+        if !folder.is_empty() && !may_be_within(folder) {
+            return Ok((files, false));
+        }
+        let mut git = self.git(format!("listing the files of {commit}")).args([
             "ls-tree",
             "-r",
             "-z",
@@ -46,6 +60,10 @@ impl Mirror {
             "--long",
             commit.as_str(),
         ]);
+        if !folder.is_empty() {
+            // Without the slash, a file of that name would be listed as well.
+            git = git.args(["--", &format!("{folder}/")]);
+        }
         let more = split(git, b'\0', |line| {
             if let Some(entry) = entry(line) {
                 if files.len() == limit {
@@ -57,6 +75,24 @@ impl Mirror {
         })
         .await?;
         Ok((files, more))
+    }
+
+    /// Returns at most `limit` names of what lies in the root of a commit; those of folders end
+    /// with a slash.
+    pub async fn names_in_root(&self, commit: &CommitId, limit: usize) -> Result<Vec<String>, RepositoryError> {
+        let mut names = Vec::new();
+        let git = self
+            .git(format!("listing the root of {commit}"))
+            .args(["ls-tree", "-z", "--full-tree", commit.as_str()]);
+        split(git, b'\0', |line| {
+            if names.len() == limit {
+                return ControlFlow::Break(());
+            }
+            names.extend(name_in_root(line));
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok(names)
     }
 
     /// Returns the id of a commit's tree, which is equal for commits with the same files.
@@ -85,7 +121,7 @@ impl Mirror {
         max_bytes: u64,
     ) -> Result<Option<Vec<u8>>, RepositoryError> {
         let path = path.trim_start_matches("./");
-        if path.contains('\0') || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        if !may_be_within(path) {
             return Ok(None);
         }
         let what = format!("reading {path} of {commit}");
@@ -148,6 +184,22 @@ impl Mirror {
             .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"])
             .args([from.as_str(), to.as_str(), "--"]);
         whole_lines(comparison, max_bytes).await
+    }
+}
+
+/// Tells whether something in a commit may have this path. Git fails for others.
+fn may_be_within(path: &str) -> bool {
+    !path.contains('\0') && !path.split('/').any(|part| matches!(part, "" | "." | ".."))
+}
+
+/// Parses `mode type id<TAB>name`; `None` unless it is a file or a folder.
+fn name_in_root(line: &[u8]) -> Option<String> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let name = String::from_utf8_lossy(&line[tab + 1..]);
+    match std::str::from_utf8(&line[..tab]).ok()?.split(' ').nth(1)? {
+        "blob" => Some(name.into_owned()),
+        "tree" => Some(format!("{name}/")),
+        _ => None,
     }
 }
 

@@ -20,6 +20,8 @@ use crate::workspace::tools::path_filter::left_out;
 
 const NAME: &str = "repository";
 const MOST_FILES: usize = 2_000;
+/// Most files that are looked at, of which some may be excluded.
+const MOST_LOOKED_AT: usize = 50 * MOST_FILES;
 const MOST_MATCHES: usize = 200;
 const LARGEST_FILE: u64 = 512 * 1024;
 /// Most folders that are named where there is none of the name asked for.
@@ -83,31 +85,15 @@ impl RepositoryTools {
     }
 
     async fn list_files(&self, args: ListFiles) -> Result<String, ToolError> {
+        let folder = beneath_root(&args.path);
         let (files, more) = self
             .mirror
-            .files(&self.commit, 50 * MOST_FILES)
+            .files_below(&self.commit, &folder, MOST_LOOKED_AT)
             .await
             .map_err(|error| for_model(&error))?;
-        let folder = beneath_root(&args.path);
-        let folder = folder.as_str();
-        let below =
-            |path: &str| folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let is_chosen = |path: &str| below(path) && self.filter.takes(path);
-        let chosen: Vec<_> = files.iter().filter(|file| is_chosen(&file.path)).collect();
+        let chosen: Vec<_> = files.iter().filter(|file| self.filter.takes(&file.path)).collect();
         if chosen.is_empty() {
-            let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-            let mut top: Vec<&str> = paths.iter().filter_map(|path| Some(path.split_once('/')?.0)).collect();
-            top.dedup();
-            top.truncate(MOST_NAMED);
-            let folders = if top.is_empty() {
-                String::new()
-            } else {
-                format!("; there are the folders {}", top.join(", "))
-            };
-            return Err(ToolError::TellModel(format!(
-                "not_found 404: there are no files below '{}'{folders}",
-                args.path
-            )));
+            return Err(self.nothing_below(&args.path, more).await);
         }
         let mut lines: Vec<String> = chosen
             .iter()
@@ -118,6 +104,26 @@ impl RepositoryTools {
             lines.push(format!("[only the first {} are shown; name a folder]", lines.len()));
         }
         Ok(lines.join("\n"))
+    }
+
+    /// Returns the error for a folder with no file to show, with the folders that there are.
+    async fn nothing_below(&self, folder: &str, is_cut: bool) -> ToolError {
+        let names = self.mirror.names_in_root(&self.commit, MOST_LOOKED_AT).await;
+        let names = names.unwrap_or_default();
+        let top = names.iter().filter_map(|name| name.strip_suffix('/'));
+        let top: Vec<&str> = top.take(MOST_NAMED).collect();
+        let among = if is_cut {
+            format!(" among the first {MOST_LOOKED_AT}")
+        } else {
+            String::new()
+        };
+        let folders = if top.is_empty() {
+            String::new()
+        } else {
+            format!("; there are the folders {}", top.join(", "))
+        };
+        let what = format!("there are no files below '{folder}'{among}{folders}");
+        ToolError::TellModel(format!("not_found 404: {what}"))
     }
 
     async fn read_file(&self, args: ReadFile) -> Result<String, ToolError> {
@@ -140,7 +146,7 @@ impl RepositoryTools {
 
     /// Returns the error for a file that does not exist, with the one that may have been meant.
     async fn missing(&self, path: &str) -> ToolError {
-        let files = self.mirror.files(&self.commit, 50 * MOST_FILES).await;
+        let files = self.mirror.files(&self.commit, MOST_LOOKED_AT).await;
         let files = files.map(|(files, _)| files).unwrap_or_default();
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
         let paths = files.iter().map(|file| file.path.as_str());
@@ -262,7 +268,55 @@ fn lines_in((first, last): (i64, i64), text: &str, redactor: &Redactor) -> Strin
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
     use super::*;
+    use crate::repository::Config;
+
+    /// Runs git on a mirror and returns what it prints.
+    fn git(mirror: &Mirror, arguments: &[&str], input: &str) -> String {
+        let mut command = Command::new("git");
+        command.arg("--git-dir").arg(mirror.path());
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+        command.args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_folder_behind_very_many_files_is_listed_and_one_that_is_not_there_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mirror = Mirror::local(&Config::default(), folder.path(), "one").await.unwrap();
+        let tree = |entries: Vec<String>| git(&mirror, &["mktree"], &entries.concat());
+        let file = git(&mirror, &["hash-object", "-w", "--stdin"], "one");
+        let few = tree(vec![format!("100644 blob {file}\ta.txt\n")]);
+        let thousand = (0..1_000).map(|number| format!("100644 blob {file}\t{number}\n"));
+        let thousand = tree(thousand.collect());
+        let many = (0..=100).map(|number| format!("040000 tree {thousand}\t{number}\n"));
+        let many = tree(many.collect());
+        let root = tree(vec![
+            format!("040000 tree {many}\tapps\n"),
+            format!("040000 tree {few}\tzeta\n"),
+        ]);
+        let commit = git(&mirror, &["commit-tree", &root, "-m", "work"], "").parse().unwrap();
+        let tools = RepositoryTools::new(mirror, commit, Files::default(), Arc::default());
+        let list = async |path: &str| {
+            let args = serde_json::json!({ "path": path });
+            let listed = tools.call("list_files", args.as_object().unwrap()).await;
+            listed.map(|output| output.text)
+        };
+        assert_eq!(list("zeta").await.unwrap(), "zeta/a.txt (3 bytes)");
+        assert_eq!(list("/workspace/project/zeta/").await.unwrap(), "zeta/a.txt (3 bytes)");
+        for path in ["zet", "zeta/a.txt", "../zeta", ":(glob)*", "a\0b"] {
+            let told = list(path).await.unwrap_err().to_string();
+            let expected = format!("there are no files below '{path}'; there are the folders apps, zeta");
+            assert_eq!(told, format!("not_found 404: {expected}"));
+        }
+    }
 
     #[test]
     fn lines_from_the_middle_of_a_key_are_not_shown() {
