@@ -7,7 +7,7 @@ use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
 
 /// Maximum number of files whose names are searched for a test setup.
-const MOST_FILES: usize = 20_000;
+const MOST_FILES: usize = 100_000;
 /// Maximum size of a file that is read to detect the tests, in bytes.
 const LARGEST_FILE: u64 = 256 * 1024;
 
@@ -33,11 +33,43 @@ pub(crate) fn named(claim: &Claim) -> NamedTests {
     }
 }
 
+/// What the files of a commit say of how the project is tested.
+pub(crate) struct Detected {
+    /// The commands, the best first.
+    pub(crate) commands: Vec<String>,
+    /// Whether the commit has more files than were looked at.
+    is_cut: bool,
+}
+
+impl Detected {
+    /// Returns the remark for people, if there may be tests that were not found.
+    pub(crate) fn remark(&self) -> Option<String> {
+        (self.is_cut && self.commands.is_empty()).then(|| {
+            format!(
+                "No tests were found among the first {MOST_FILES} files of the project; name the command that runs \
+                 them in `planning.verification.test_command`."
+            )
+        })
+    }
+}
+
 /// Returns the commands that test the project, as detected from the files of `commit`.
-pub(crate) async fn detected(mirror: &Mirror, commit: &CommitId) -> Result<Vec<String>, Interruption> {
-    let (entries, _) = mirror.files(commit, MOST_FILES).await?;
+pub(crate) async fn detected(mirror: &Mirror, commit: &CommitId) -> Result<Detected, Interruption> {
+    detected_among(mirror, commit, MOST_FILES).await
+}
+
+/// Returns what the root and the first `most` files say.
+async fn detected_among(mirror: &Mirror, commit: &CommitId, most: usize) -> Result<Detected, Interruption> {
+    let (entries, is_cut) = mirror.files(commit, most).await?;
+    let mut paths: Vec<String> = entries.into_iter().map(|entry| entry.path).collect();
+    if is_cut {
+        // The files come in the order of their paths, and those in the root say most.
+        let root = mirror.names_in_root(commit, most).await?;
+        paths.retain(|path| path.contains('/'));
+        paths.extend(root.into_iter().filter(|name| !name.ends_with('/')));
+    }
     let mut files = Files {
-        paths: entries.into_iter().map(|entry| entry.path).collect(),
+        paths,
         ..Files::default()
     };
     let telling: Vec<String> = test_command::telling(&files.paths)
@@ -56,5 +88,40 @@ pub(crate) async fn detected(mirror: &Mirror, commit: &CommitId) -> Result<Vec<S
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(test_command::detect(&files))
+    Ok(Detected {
+        commands: test_command::detect(&files),
+        is_cut,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository::Config;
+
+    #[tokio::test]
+    async fn what_the_root_says_counts_however_many_files_come_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, project) = (folder.path().join("state"), folder.path().join("project"));
+        std::fs::create_dir_all(project.join("apps")).unwrap();
+        for name in ["apps/a.txt", "apps/b.txt"] {
+            std::fs::write(project.join(name), "").unwrap();
+        }
+        let config = Config::default();
+        let snapshot = async || Mirror::snapshot(&config, &state, "one", &project).await.unwrap();
+        let (mirror, commit) = snapshot().await;
+        let nothing = detected_among(&mirror, &commit, 1).await.unwrap();
+        assert_eq!(nothing.commands, [""; 0]);
+        assert!(nothing.remark().is_some_and(|remark| remark.contains("test_command")));
+        let nothing = detected_among(&mirror, &commit, 2).await.unwrap();
+        assert_eq!(nothing.remark(), None);
+
+        let package = r#"{"scripts": {"test": "vitest run"}}"#;
+        std::fs::write(project.join("package.json"), package).unwrap();
+        let (mirror, commit) = snapshot().await;
+        for most in [2, 3] {
+            let found = detected_among(&mirror, &commit, most).await.unwrap();
+            assert_eq!((found.commands, found.is_cut), (vec!["npm test".to_owned()], most == 2));
+        }
+    }
 }

@@ -185,11 +185,15 @@ async fn commands(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>
         NamedTests::Off => Vec::new(),
         NamedTests::Command(command) => vec![(command, Whose::Project)],
         NamedTests::Unnamed => {
-            let mut commands = project_tests::detected(mirror, base).await?;
-            if commands.is_empty() {
-                commands = project_tests::detected(mirror, head).await?;
+            let mut detected = project_tests::detected(mirror, base).await?;
+            if detected.commands.is_empty() {
+                detected = project_tests::detected(mirror, head).await?;
             }
-            commands.into_iter().map(|command| (command, Whose::Guess)).collect()
+            if let Some(remark) = detected.remark() {
+                run.claim.warn(remark);
+            }
+            let commands = detected.commands.into_iter();
+            commands.map(|command| (command, Whose::Guess)).collect()
         }
     })
 }

@@ -29,7 +29,7 @@ pub(crate) async fn advise(run: &mut Run, chat: &mut Chat) -> Result<(), Interru
         NamedTests::Unnamed => {
             let workspace = run.workspace.opened()?.project.clone();
             let detected = project_tests::detected(workspace.mirror(), workspace.base()).await?;
-            detected.into_iter().next()
+            detected.commands.into_iter().next()
         }
     };
     let output = open::execute(run, INSTALLED).await?;
