@@ -144,11 +144,14 @@ impl Index {
         let Some(row) = counted.map_err(|error| self.failed(&error))? else {
             return Ok(None);
         };
-        let noted = sqlx::query("UPDATE snapshot SET used = ? WHERE id = ?")
-            .bind(Utc::now().timestamp_micros())
-            .bind(row.get::<i64, _>(0))
-            .execute(self.pool())
-            .await;
+        // The clock may have been set back since others were used.
+        let noted = sqlx::query(
+            "UPDATE snapshot SET used = max(?, (SELECT coalesce(max(used), 0) + 1 FROM snapshot)) WHERE id = ?",
+        )
+        .bind(Utc::now().timestamp_micros())
+        .bind(row.get::<i64, _>(0))
+        .execute(self.pool())
+        .await;
         // Another process that writes for long, or a full disk, is no reason to go without what is
         // there: the commit only looks less used than it is.
         if let Err(error) = noted.map_err(|error| self.failed(&error)) {

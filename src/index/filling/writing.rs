@@ -104,7 +104,8 @@ pub(super) async fn write_segment(
     Ok(())
 }
 
-/// Writes which files a commit has.
+/// Writes which files a commit has. It counts as used last, also where the clock was set back:
+/// else it would be forgotten at once, for those that were noted before that.
 pub(super) async fn note(
     connection: &mut SqliteConnection,
     commit: &CommitId,
@@ -114,13 +115,17 @@ pub(super) async fn note(
     // A file that was not read has no places, and is known by its path alone.
     let id = |file: &TreeEntry| key(file).and_then(|key| blobs.get(&key).copied()).unwrap_or(0);
     let listed = paths::written(files.iter().map(|file| (file.path.as_str(), id(file))));
-    sqlx::query("INSERT OR IGNORE INTO snapshot (object, used, count, files) VALUES (?, ?, ?, ?)")
-        .bind(commit.as_str())
-        .bind(Utc::now().timestamp_micros())
-        .bind((files.len() as u64).cast_signed())
-        .bind(listed)
-        .execute(&mut *connection)
-        .await?;
+    sqlx::query(
+        "INSERT INTO snapshot (object, used, count, files) \
+         VALUES (?, max(?, (SELECT coalesce(max(used), 0) + 1 FROM snapshot)), ?, ?) \
+         ON CONFLICT (object) DO UPDATE SET used = excluded.used",
+    )
+    .bind(commit.as_str())
+    .bind(Utc::now().timestamp_micros())
+    .bind((files.len() as u64).cast_signed())
+    .bind(listed)
+    .execute(&mut *connection)
+    .await?;
     Ok(())
 }
 

@@ -61,6 +61,36 @@ async fn an_answer_does_not_depend_on_what_was_read_for_other_commits() {
 }
 
 #[tokio::test]
+async fn the_commits_that_were_used_last_are_kept_also_where_the_clock_was_set_back() {
+    let world = World::new();
+    let change = |number: usize| {
+        world.write("a.py", &format!("def one_thing():\n    return {number}\n"));
+        world.commit();
+    };
+    change(0);
+    let (index, first) = world.open().await;
+    index.fill(&first).await.unwrap();
+    let mut commits = vec![first];
+    for number in 1..8 {
+        change(number);
+        let (_, commit) = world.snapshot().await;
+        index.fill(&commit).await.unwrap();
+        commits.push(commit);
+    }
+    let later = "UPDATE snapshot SET used = used + 3600000000";
+    sqlx::query(later).execute(index.pool()).await.unwrap();
+
+    for number in [8, 9] {
+        change(number);
+        let (_, commit) = world.snapshot().await;
+        assert_eq!(best(&search(&index, &commit, "one thing").await).0, "a.py");
+        // It would be the next to be forgotten, and is used again.
+        let filled = index.fill(&commits[1]).await.unwrap();
+        assert_eq!((filled.files, filled.read), (1, 0), "{number}");
+    }
+}
+
+#[tokio::test]
 async fn an_index_is_smaller_than_half_of_its_text_and_shrinks_with_what_is_forgotten() {
     let world = World::new();
     let words = [
