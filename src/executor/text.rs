@@ -1,5 +1,5 @@
 //! Edits as pure functions from text to text. Line ends are kept: a file of CRLF lines is edited,
-//! and shown, as if it had LF lines.
+//! and shown, as if it had LF lines. So is a byte order mark, which is not shown.
 
 use std::path::Path;
 
@@ -9,8 +9,15 @@ pub(super) fn is_crlf(text: &str) -> bool {
     line_feeds > 0 && text.matches("\r\n").count() == line_feeds
 }
 
-/// Returns `text` with LF line ends if all its lines end in CR LF.
+/// Returns a text's byte order mark, which is empty if it has none, and what stands behind it.
+pub(super) fn split_mark(text: &str) -> (&str, &str) {
+    let rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.split_at(text.len() - rest.len())
+}
+
+/// Returns `text` without a byte order mark, and with LF line ends if all its lines end in CR LF.
 pub(super) fn shown(text: &str) -> String {
+    let (_, text) = split_mark(text);
     if is_crlf(text) {
         return text.replace("\r\n", "\n");
     }
@@ -28,6 +35,14 @@ pub(super) fn with_line_ends_of(model: &str, text: &str) -> String {
         return text.replace("\r\n", "\n").replace('\n', "\r\n");
     }
     text.to_owned()
+}
+
+/// Returns `text` in the place of all that a file held `before`: with its line ends, and with its
+/// byte order mark, which no model that read the file has seen.
+pub(super) fn in_place_of(before: &str, text: &str) -> String {
+    let (mark, _) = split_mark(before);
+    let text = if mark.is_empty() { text } else { split_mark(text).1 };
+    format!("{mark}{}", with_line_ends_of(before, text))
 }
 
 /// The result of a replacement.
@@ -57,8 +72,9 @@ pub(super) fn replace_once(text: &str, old: &str, new: &str) -> Replaced {
 }
 
 /// Inserts `added` as lines of its own after `line`, 0 being the top; `None` if there is no such
-/// line.
+/// line. A byte order mark stays before all lines.
 pub(super) fn insert_after(text: &str, line: usize, added: &str) -> Option<String> {
+    let (mark, text) = split_mark(text);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (before, after) = lines.split_at_checked(line)?;
     let mut result = before.concat();
@@ -71,7 +87,7 @@ pub(super) fn insert_after(text: &str, line: usize, added: &str) -> Option<Strin
         result.push_str(line_end);
     }
     result.push_str(&after.concat());
-    Some(result)
+    Some(format!("{mark}{result}"))
 }
 
 /// A part of a text, in whole lines.
@@ -142,6 +158,21 @@ mod tests {
     fn mixed_line_ends_are_left_as_they_are() {
         assert_eq!(replace_once("a\r\nb\nc", "b\nc", "x\n"), once("a\r\nx\n", 2));
         assert_eq!(shown("a\r\nb\n"), "a\r\nb\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_shown_and_stays_first() {
+        let before = "\u{feff}a\r\nb\r\n";
+        assert_eq!(shown(before), "a\nb\n");
+        assert_eq!(shown("a\u{feff}b"), "a\u{feff}b");
+        assert_eq!(insert_after(before, 0, "x").unwrap(), "\u{feff}x\r\na\r\nb\r\n");
+        assert_eq!(insert_after("\u{feff}", 0, "x").unwrap(), "\u{feff}x\n");
+        assert_eq!(insert_after("\u{feff}", 1, "x"), None);
+        assert_eq!(in_place_of(before, "x\n"), "\u{feff}x\r\n");
+        assert_eq!(in_place_of("\u{feff}a", "\u{feff}x"), "\u{feff}x");
+        // One that the file does not have may be wanted.
+        assert_eq!(in_place_of("a", "\u{feff}x"), "\u{feff}x");
+        assert_eq!(replace_once(before, "a", "x"), once("\u{feff}x\r\nb\r\n", 1));
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Files {
         let whole = self.root.read(&wanted.path)?;
         let text = text::shown(&whole);
         if text.is_empty() {
-            return Ok(Answer::on(0, "[empty file]".to_owned()));
+            return Ok(Answer::on(whole.len(), "[empty file]".to_owned()));
         }
         let (first, last) = wanted.view_range.unwrap_or((1, -1));
         let first = usize::try_from(first).unwrap_or_default().max(1);
@@ -205,7 +205,7 @@ impl Files {
             ))),
             (_, None) => Ok((wanted.content.clone(), format!("wrote {path}"))),
             (Mode::Overwrite, Some(before)) => {
-                let text = text::with_line_ends_of(before, &wanted.content);
+                let text = text::in_place_of(before, &wanted.content);
                 let answer = if text == before {
                     format!("{path} {UNCHANGED}")
                 } else {
@@ -245,7 +245,8 @@ impl Files {
         let path = &wanted.path;
         self.edit(path, Parents::MustExist, |existing| {
             let before = existing.ok_or_else(|| missing(path))?;
-            let lines = before.lines().count();
+            let (_, shown) = text::split_mark(before);
+            let lines = shown.lines().count();
             // As in a view_range, -1 is the end.
             let line = usize::try_from(wanted.line).unwrap_or(lines);
             let text = text::insert_after(before, line, &wanted.text)

@@ -244,6 +244,31 @@ async fn an_edit_keeps_mode_links_and_line_ends_and_leaves_no_draft() {
 }
 
 #[tokio::test]
+async fn a_byte_order_mark_is_not_shown_and_stays_where_it_is() {
+    let workspace = Workspace::open();
+    fs::write(workspace.path("a.ps1"), "\u{feff}one\n").unwrap();
+    let read = json!({"path": "a.ps1"});
+    assert_eq!(workspace.succeeds("read_file", read.clone()).await, "one\n");
+    for (tool, args, expected) in [
+        (
+            "insert",
+            json!({"path": "a.ps1", "line": 0, "text": "zero"}),
+            "\u{feff}zero\none\n",
+        ),
+        (
+            "write_file",
+            json!({"path": "a.ps1", "content": "ä\n", "mode": "overwrite"}),
+            "\u{feff}ä\n",
+        ),
+        ("undo_edit", read, "\u{feff}zero\none\n"),
+    ] {
+        workspace.succeeds(tool, args).await;
+        assert_eq!(fs::read_to_string(workspace.path("a.ps1")).unwrap(), expected, "{tool}");
+    }
+    workspace.finish().await;
+}
+
+#[tokio::test]
 async fn a_folder_is_listed_level_by_level() {
     let workspace = Workspace::open();
     workspace
