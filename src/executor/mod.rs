@@ -31,7 +31,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
-pub use files::UNCHANGED;
+pub use files::{ShownLines, UNCHANGED};
 pub use large_files::{filter, receive, send};
 pub use multiplexer::{Channel, GREETING, ScriptEnding, multiplex};
 use server::Workspace;

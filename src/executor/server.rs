@@ -140,7 +140,10 @@ impl Workspace {
         match tokio::task::spawn_blocking(move || work(&files, wanted)).await {
             Ok(Ok(answer)) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-                result.structured_content = answer.size.map(|size| json!({ "size": size }));
+                result.structured_content = answer.size.map(|size| match answer.lines {
+                    Some(lines) => json!({ "size": size, "lines": lines }),
+                    None => json!({ "size": size }),
+                });
                 result
             }
             Ok(Err(fault)) => refusal(fault.to_string()),

@@ -6,8 +6,9 @@ mod listing; // the text of a listed folder
 mod history; // what files were before they were edited
 mod meant; // what a model means by text that does not occur word for word
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,11 +106,32 @@ pub(super) struct Answer {
     pub(super) text: String,
     /// Size of the file that was read, or its new size.
     pub(super) size: Option<usize>,
+    /// The lines of the file that the text ends by naming; `None` if it is all of them.
+    pub(super) lines: Option<ShownLines>,
+}
+
+/// The lines of a file that an answer shows, where these are not all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownLines {
+    pub first: usize,
+    pub last: usize,
+    /// The number of lines that the file has.
+    pub of: usize,
+}
+
+impl fmt::Display for ShownLines {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "[lines {} to {} of {}]", self.first, self.last, self.of)
+    }
 }
 
 impl Answer {
     fn on(size: usize, text: String) -> Self {
-        Self { text, size: Some(size) }
+        Self {
+            text,
+            size: Some(size),
+            lines: None,
+        }
     }
 }
 
@@ -163,7 +185,11 @@ impl Files {
             max_items: max_items.filter(|most| *most > 0).unwrap_or(ITEMS).min(MOST_ITEMS),
         };
         let text = listing.of(folder).map_err(|error| Fault::at(&wanted.path, &error))?;
-        Ok(Answer { text, size: None })
+        Ok(Answer {
+            text,
+            size: None,
+            lines: None,
+        })
     }
 
     /// Returns the text without line numbers, since models copy the numbers into their edits.
@@ -190,11 +216,15 @@ impl Files {
             return Ok(Answer::on(whole.len(), view.text));
         }
         let line_end = if view.text.ends_with('\n') { "" } else { "\n" };
-        let text = format!(
-            "{}{line_end}[lines {} to {} of {}]",
-            view.text, view.first, view.last, view.of
-        );
-        Ok(Answer::on(whole.len(), text))
+        let lines = ShownLines {
+            first: view.first,
+            last: view.last,
+            of: view.of,
+        };
+        Ok(Answer {
+            lines: Some(lines),
+            ..Answer::on(whole.len(), format!("{}{line_end}{lines}", view.text))
+        })
     }
 
     pub(super) fn write(&self, wanted: &WriteFile) -> Result<Answer, Fault> {

@@ -244,6 +244,26 @@ async fn an_edit_keeps_mode_links_and_line_ends_and_leaves_no_draft() {
 }
 
 #[tokio::test]
+async fn an_answer_with_a_part_of_a_file_says_for_programs_which_lines_it_has() {
+    let workspace = Workspace::open();
+    fs::write(workspace.path("long"), "0123456789\n".repeat(4000)).unwrap();
+    for (args, lines) in [
+        (json!({"path": "long"}), json!({"first": 1, "last": 1818, "of": 4000})),
+        (
+            json!({"path": "long", "view_range": [3999, -1]}),
+            json!({"first": 3999, "last": 4000, "of": 4000}),
+        ),
+    ] {
+        let (_, fields) = workspace.try_call("read_file", args).await.unwrap();
+        assert_eq!(fields, json!({"size": 44_000, "lines": lines}));
+    }
+    fs::write(workspace.path("a"), "a\n").unwrap();
+    let (_, fields) = workspace.try_call("read_file", json!({"path": "a"})).await.unwrap();
+    assert_eq!(fields, json!({"size": 2}));
+    workspace.finish().await;
+}
+
+#[tokio::test]
 async fn a_byte_order_mark_is_not_shown_and_stays_where_it_is() {
     let workspace = Workspace::open();
     fs::write(workspace.path("a.ps1"), "\u{feff}one\n").unwrap();
