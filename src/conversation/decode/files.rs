@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::{OWN_KEYS, Unreadable, fault, search};
+use super::{OWN_KEYS, Unreadable, fault, paths, search};
 use crate::conversation::{Reply, ToolCall, Turn};
 
 /// The mode of writing a file of which the reply may hold a piece only.
@@ -21,8 +21,6 @@ pub const PUT: &str = "put";
 const SHELLS: [&str; 5] = ["bash", "sh", "shell", "console", "zsh"];
 /// Longest comment that is kept of what was said around the blocks, in characters.
 const LONGEST_COMMENT: usize = 600;
-/// Most words of a line that announces a file.
-const LONGEST_ANNOUNCEMENT: usize = 8;
 /// Most blocks of a reply.
 const MOST_BLOCKS: usize = 20;
 
@@ -131,8 +129,8 @@ fn named(block: &Block<'_>) -> Option<String> {
     block
         .info
         .split_whitespace()
-        .find_map(path_in)
-        .or_else(|| path_of_line(block.above))
+        .find_map(paths::of_word)
+        .or_else(|| paths::of_line(block.above))
 }
 
 fn is_script(path: &str) -> bool {
@@ -166,15 +164,11 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
             json!({ "command": prompts_taken_off(&block.content) }),
         ));
     }
-    let first = block.content.lines().next().unwrap_or_default();
-    // Many write the path as a comment on the first line.
-    let on_first_line = || path_of_line(first).map(|path| (path, without_first_line(&block.content)));
-    let known = || of_public_class(&block.content, shown).or_else(|| most_like(&block.content, shown));
     let place = named
         .map(|path| (path, block.content.clone()))
-        .or_else(on_first_line)
-        .or_else(|| known().map(|path| (path.to_owned(), block.content.clone())));
+        .or_else(|| unnamed(block, shown));
     let Some((path, content)) = place else {
+        let first = first_line(block);
         return Err(Unreadable::with_form(
             format!("The block that begins with `{first}` names no file: its path must be the line above it"),
             FORM,
@@ -185,6 +179,28 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
         "write_file",
         json!({ "path": path, "content": content, "mode": PUT }),
     ))
+}
+
+/// Returns the path and the text of a block that is named neither behind its fence nor above it:
+/// many write the path as a comment on the first line.
+fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
+    let known = of_public_class(&block.content, shown).or_else(|| most_like(&block.content, shown));
+    let first = first_line(block);
+    // What a file itself begins with, such as a comment on others, does not name it.
+    let is_of = |known: &str| {
+        let mut texts = shown.iter().filter(|(path, _)| path == known);
+        texts.any(|(_, text)| text.lines().any(|line| line.trim() == first.trim()))
+    };
+    if let Some(path) = paths::of_first_line(first)
+        && known.is_none_or(|known| !is_of(known))
+    {
+        return Some((path, without_first_line(&block.content)));
+    }
+    known.map(|known| (known.to_owned(), block.content.clone()))
+}
+
+fn first_line<'block>(block: &'block Block<'_>) -> &'block str {
+    block.content.lines().next().unwrap_or_default()
 }
 
 fn tool_call(tool: &str, args: Value) -> ToolCall {
@@ -280,7 +296,7 @@ fn blocks(text: &str) -> (Vec<Block<'_>>, String) {
             None => {
                 if !line.trim().is_empty() {
                     above = line;
-                    if path_of_line(line).is_none() {
+                    if paths::of_line(line).is_none() {
                         around.push_str(line.trim());
                         around.push(' ');
                     }
@@ -290,32 +306,6 @@ fn blocks(text: &str) -> (Vec<Block<'_>>, String) {
     }
     blocks.extend(open.map(|(_, block)| block));
     (blocks, around)
-}
-
-/// Returns the path that a line such as `**src/a.py**:` or `# src/a.py` names, if it names one
-/// alone. A longer sentence is about a file and does not announce it.
-fn path_of_line(line: &str) -> Option<String> {
-    let words = line.split_whitespace().count();
-    let mut paths = line.split_whitespace().filter_map(path_in);
-    let path = paths.next()?;
-    (words <= LONGEST_ANNOUNCEMENT && paths.all(|other| other == path)).then_some(path)
-}
-
-/// Returns the path in a word such as `` `src/a.py`: ``: a name with an extension, or one below a
-/// folder.
-fn path_in(word: &str) -> Option<String> {
-    let is_edge = |letter: char| !letter.is_alphanumeric() && !"_.".contains(letter);
-    let word = word.rsplit_once('=').map_or(word, |(_, value)| value);
-    let word = word.trim_matches(is_edge).trim_end_matches('.');
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let is_written_so = |letter: char| letter.is_alphanumeric() || "_-./+@".contains(letter);
-    let has_extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
-        let is_ending = !end.is_empty() && end.len() <= 10 && end.chars().all(char::is_alphanumeric);
-        is_ending && !stem.is_empty() && end.chars().any(char::is_alphabetic)
-    });
-    let is_path = word.chars().all(is_written_so) && (has_extension || name == "Makefile" || name == "Dockerfile");
-    let is_sentence = word.contains("..") || word.contains("//");
-    (is_path && !is_sentence).then(|| word.trim_start_matches("./").to_owned())
 }
 
 /// Returns the commands without the `$ ` that some write before each.
@@ -426,6 +416,49 @@ mod tests {
                 "{first}"
             );
         }
+    }
+
+    /// Returns the path to which a block is written, and what, beside these files.
+    fn placed(text: &str, shown: &[(&str, &str)]) -> Result<(String, String), String> {
+        let reply = Reply {
+            text: text.to_owned(),
+            ..Reply::default()
+        };
+        let shown: Vec<Shown> = shown
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+            .collect();
+        let turn = turn(&reply, &shown).map_err(|unreadable| unreadable.what)?;
+        let arg = |name: &str| turn.calls[0].args[name].as_str().unwrap_or_default().to_owned();
+        Ok((arg("path"), arg("content")))
+    }
+
+    #[test]
+    fn the_first_line_of_code_is_taken_for_no_path() {
+        let java = "package com.example;\n\nimport java.util.List;\n\npublic class Point {\n    int x;\n}\n";
+        let python = "from django.db import models\n\n\nclass Shop(models.Model):\n    name = 1\n";
+        let shown = [
+            ("src/Point.java", "public class Point {}\n"),
+            ("shop/models.py", python),
+            ("app/globals.css", "body {}\n"),
+            ("lib/run.js", "// Dates for node.js\nlet a = 1;\nlet b = 2;\n"),
+        ];
+        let of = |path: &str, content: &str| Ok((path.to_owned(), content.to_owned()));
+        let of_class = format!("```java\n{java}```");
+        assert_eq!(placed(&of_class, &shown), of("src/Point.java", java));
+        let changed = python.replace("name = 1", "name = 2");
+        let of_models = format!("```\n{changed}```");
+        assert_eq!(placed(&of_models, &shown), of("shop/models.py", &changed));
+        let style = "```tsx\nimport './globals.css'\n\nexport default () => <p/>\n```";
+        assert!(placed(style, &shown).unwrap_err().contains("names no file"));
+        // The comment stands in that file.
+        let script = "// Dates for node.js\nlet a = 1;\nlet b = 3;\n";
+        assert_eq!(placed(&format!("```js\n{script}```"), &shown), of("lib/run.js", script));
+        let other = "// lib/other.js\nlet a = 1;\nlet b = 2;\n";
+        assert_eq!(
+            placed(&format!("```js\n{other}```"), &shown),
+            of("lib/other.js", "let a = 1;\nlet b = 2;\n")
+        );
     }
 
     #[test]
