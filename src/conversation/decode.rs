@@ -14,7 +14,7 @@
 mod lenient;
 mod search;
 mod turns;
-mod paths; // the path of a file in a line or a word
+pub mod paths; // the path of a file in a line or a word
 pub mod files; // a reply that holds whole files
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! How a file is shown to the model: its path, and its text between two lines that mark its ends.
 
+use crate::conversation::decode::paths;
 use crate::llm::config::Edits;
 
 /// The lines around the text of a file.
@@ -25,11 +26,12 @@ impl FileFence {
     /// Returns a file as it stands in a message.
     pub(crate) fn block(&self, path: &str, text: &str) -> String {
         let (path, text) = (path.replace(char::is_control, "\u{fffd}"), text.trim_end());
+        let heading = paths::heading(&path);
         match self {
-            Self::Tag(tag) => format!("\n{path}:\n<{tag}>\n{text}\n</{tag}>\n"),
+            Self::Tag(tag) => format!("\n{heading}:\n<{tag}>\n{text}\n</{tag}>\n"),
             Self::Backticks => {
                 let fence = "`".repeat(longest_run(text).max(2) + 1);
-                format!("\n{path}\n{fence}\n{text}\n{fence}\n")
+                format!("\n{heading}\n{fence}\n{text}\n{fence}\n")
             }
         }
     }

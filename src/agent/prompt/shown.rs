@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::conversation::Message;
 use crate::conversation::decode::files::{self, Shown};
+use crate::conversation::decode::paths;
 
 /// Tells whether the model has `lines` before it, in whatever way: all of them stand in one message
 /// that was not replaced by a summary, or in one of the texts that it gets `beside` them.
@@ -62,9 +63,10 @@ pub(crate) fn files(tag: &str, message: &str) -> Vec<Shown> {
         let Some((text, behind)) = behind.split_once(&close) else {
             break;
         };
-        let path = before.rsplit('\n').next().unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
         // Other blocks have a sentence above them.
-        if !path.is_empty() && !path.contains(' ') {
+        let word = Some(line).filter(|line| !line.is_empty() && !line.contains(' '));
+        if let Some(path) = paths::of_heading(line).or(word) {
             found.push((path.to_owned(), format!("{text}\n")));
         }
         rest = behind;
@@ -76,6 +78,7 @@ pub(crate) fn files(tag: &str, message: &str) -> Vec<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::prompt::file_block::FileFence;
     use crate::conversation::{ToolCall, ToolResult};
     use serde_json::json;
 
@@ -115,6 +118,20 @@ mod tests {
         // Each half in another message is no whole.
         let halves = lines.split("\n\n").map(user).collect::<Vec<_>>();
         assert!(!has_lines(&halves, &[], lines));
+    }
+
+    #[test]
+    fn files_are_read_back_whatever_their_paths_are() {
+        for fence in [FileFence::Tag("d-1".to_owned()), FileFence::Backticks] {
+            for path in ["docs/my file.md", "app/[slug]/page.tsx", "routes/$id.tsx", "a.py"] {
+                let message = format!("The task.\n{}\nBegin.", fence.block(path, "x = 1"));
+                assert_eq!(
+                    files("d-1", &message),
+                    [(path.to_owned(), "x = 1\n".to_owned())],
+                    "{message}"
+                );
+            }
+        }
     }
 
     #[test]

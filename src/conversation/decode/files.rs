@@ -28,6 +28,9 @@ const MOST_BLOCKS: usize = 20;
 pub const FORM: &str =
     "Reply with each file that has to change, whole: a line with its path, then its content between two lines ```.";
 
+/// Stands for a path in a line that is read without it.
+const STAND_IN: &str = "stand-in.path";
+
 /// Commands that do what no file can say.
 const MOVES: [&str; 4] = ["rm", "mv", "git", "mkdir"];
 /// Share of a block's lines, in percent, that have to stand in a file for the block to be of it,
@@ -66,7 +69,7 @@ pub fn turn(reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
         .collect::<String>()
         .trim()
         .to_owned();
-    if !blocks.iter().any(|block| !is_answer(block)) {
+    if !blocks.iter().any(|block| !is_answer(block, shown)) {
         return match super::turn(reply) {
             Err(_) if found.objects.is_empty() && found.broken.is_none() && !comment.is_empty() && !reply.cut => {
                 Ok(Turn {
@@ -110,12 +113,17 @@ pub fn turn(reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
     Ok(Turn { comment, calls, done })
 }
 
-/// Returns the texts of the blocks that name a file, with its path.
+/// Returns the texts of the blocks that name a file, with its path; [`paths::heading`] makes lines
+/// that name any.
 pub fn blocks_with_paths(text: &str) -> Vec<Shown> {
+    let path = |block: &Block<'_>| match paths::of_heading(block.above) {
+        Some(path) => Some(path.to_owned()),
+        None => named(block, &[]),
+    };
     let (blocks, _) = blocks(text);
     blocks
         .into_iter()
-        .filter_map(|block| Some((named(&block)?, block.content)))
+        .filter_map(|block| Some((path(&block)?, block.content)))
         .collect()
 }
 
@@ -125,12 +133,36 @@ fn only_moves(commands: &str) -> bool {
 }
 
 /// Returns the path that stands behind a block's fence or in the line above it.
-fn named(block: &Block<'_>) -> Option<String> {
-    block
-        .info
-        .split_whitespace()
-        .find_map(paths::of_word)
+fn named(block: &Block<'_>, shown: &[Shown]) -> Option<String> {
+    mentioned(block.info, shown)
+        .or_else(|| block.info.split_whitespace().find_map(paths::of_word))
+        .or_else(|| mentioned(block.above, shown))
         .or_else(|| paths::of_line(block.above))
+}
+
+/// Returns the path of the shown file that a line names, of those whose path is not read as a word:
+/// by its path, or by a name that it alone has.
+fn mentioned(line: &str, shown: &[Shown]) -> Option<String> {
+    let paths = shown.iter().map(|(path, _)| path.as_str());
+    let odd: Vec<&str> = paths.filter(|path| paths::is_odd(path)).collect();
+    let names = |written: &str| {
+        let without = line.replacen(written, STAND_IN, 1);
+        line.contains(written) && paths::of_line(&without).as_deref() == Some(STAND_IN)
+    };
+    let by_path = only(odd.iter().filter(|path| names(path)));
+    let by_name = || {
+        only(odd.iter().filter(|path| {
+            let name = paths::name_of(path);
+            paths::is_odd(name) && names(name)
+        }))
+    };
+    by_path.or_else(by_name).map(|path| (*path).to_owned())
+}
+
+/// Returns what is found if it is one thing alone.
+fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    let one = found.next()?;
+    found.next().is_none().then_some(one)
 }
 
 fn is_script(path: &str) -> bool {
@@ -138,7 +170,7 @@ fn is_script(path: &str) -> bool {
 }
 
 /// Tells whether a block holds an answer in the form of [`super::turn`], and is no file.
-fn is_answer(block: &Block<'_>) -> bool {
+fn is_answer(block: &Block<'_>, shown: &[Shown]) -> bool {
     let content = block.content.trim();
     if !content.starts_with('{') || !content.ends_with('}') {
         return false;
@@ -146,7 +178,7 @@ fn is_answer(block: &Block<'_>) -> bool {
     let objects = search::search(content).objects;
     let has_own_key =
         |(_, object): &(Range<usize>, Map<String, Value>)| OWN_KEYS.iter().any(|key| object.contains_key(*key));
-    objects.len() == 1 && (objects.iter().any(has_own_key) || named(block).is_none())
+    objects.len() == 1 && (objects.iter().any(has_own_key) || named(block, shown).is_none())
 }
 
 fn names_same_file(one: &ToolCall, other: &ToolCall) -> bool {
@@ -157,17 +189,23 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
     let kind = block.info.split_whitespace().next().unwrap_or_default().to_lowercase();
     let is_shell = SHELLS.contains(&kind.as_str());
     // Commands are often announced with the name of a file that they run.
-    let named = named(block).filter(|path| !is_shell || is_script(path));
+    let named = named(block, shown).filter(|path| !is_shell || is_script(path));
     if named.is_none() && is_shell {
         return Ok(tool_call(
             "bash",
             json!({ "command": prompts_taken_off(&block.content) }),
         ));
     }
+    if let Some(longer) = named.as_deref().and_then(|path| longer(block, path, shown)) {
+        return Err(not_read(longer));
+    }
     let place = named
         .map(|path| (path, block.content.clone()))
         .or_else(|| unnamed(block, shown));
     let Some((path, content)) = place else {
+        if let Some(path) = paths::unread(block.above) {
+            return Err(not_read(path));
+        }
         let first = first_line(block);
         return Err(Unreadable::with_form(
             format!("The block that begins with `{first}` names no file: its path must be the line above it"),
@@ -181,10 +219,27 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
     ))
 }
 
+/// Returns the path with spaces of which `path` is only the end, unless that is a shown file's.
+fn longer<'text>(block: &Block<'text>, path: &str, shown: &[Shown]) -> Option<&'text str> {
+    let full = in_full(path.to_owned(), shown);
+    let is_shown = shown.iter().any(|(known, _)| *known == full);
+    paths::spaced(block.above).filter(|spaced| !is_shown && spaced.ends_with(path))
+}
+
+/// Returns the refusal of a block whose path is not read.
+fn not_read(path: &str) -> Unreadable {
+    let what = format!(
+        "The path `{path}` cannot be read: write the file with a path without spaces and signs, and move it to its \
+         place with mv between ```bash and ```"
+    );
+    Unreadable::with_form(what, FORM)
+}
+
 /// Returns the path and the text of a block that is named neither behind its fence nor above it:
 /// many write the path as a comment on the first line.
 fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
     let known = of_public_class(&block.content, shown).or_else(|| most_like(&block.content, shown));
+    let is_meant = |known: &&str| paths::unread(block.above).is_none_or(|path| paths::may_mean(path, known));
     let first = first_line(block);
     // What a file itself begins with, such as a comment on others, does not name it.
     let is_of = |known: &str| {
@@ -196,7 +251,9 @@ fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
     {
         return Some((path, without_first_line(&block.content)));
     }
-    known.map(|known| (known.to_owned(), block.content.clone()))
+    known
+        .filter(is_meant)
+        .map(|known| (known.to_owned(), block.content.clone()))
 }
 
 fn first_line<'block>(block: &'block Block<'_>) -> &'block str {
@@ -222,11 +279,8 @@ fn in_full(path: String, shown: &[Shown]) -> String {
         return path;
     }
     let end = format!("/{path}");
-    let mut longer = shown.iter().filter(|(known, _)| known.ends_with(&end));
-    match (longer.next(), longer.next()) {
-        (Some((known, _)), None) => known.clone(),
-        _ => path,
-    }
+    let longer = only(shown.iter().filter(|(known, _)| known.ends_with(&end)));
+    longer.map_or(path, |(known, _)| known.clone())
 }
 
 /// Returns the path of the shown file of Java that has the name of the public class in `content`:
@@ -459,6 +513,42 @@ mod tests {
             placed(&format!("```js\n{other}```"), &shown),
             of("lib/other.js", "let a = 1;\nlet b = 2;\n")
         );
+    }
+
+    #[test]
+    fn a_path_that_is_no_plain_word_is_that_of_a_shown_file_or_refused() {
+        let page = "export default function Page() {\n  return 1;\n}\n";
+        let shown = [
+            ("app/page.tsx", page),
+            ("app/[slug]/page.tsx", "x\n"),
+            ("docs/my file.md", "y\n"),
+            ("routes/$id.tsx", "z\n"),
+        ];
+        for (above, path) in [
+            ("app/[slug]/page.tsx", "app/[slug]/page.tsx"),
+            ("**[slug]/page.tsx**:", "app/[slug]/page.tsx"),
+            ("app/(auth)/page.tsx", "app/(auth)/page.tsx"),
+            ("docs/my file.md", "docs/my file.md"),
+            ("Here is `./docs/my file.md`:", "docs/my file.md"),
+            ("### my file.md", "docs/my file.md"),
+            ("`routes/$id.tsx`", "routes/$id.tsx"),
+            // As before.
+            ("<root>/app/page.tsx", "app/page.tsx"),
+            ("../app/page.tsx", "app/page.tsx"),
+            ("[page](app/page.tsx)", "app/page.tsx"),
+            ("HTML/CSS index.html", "index.html"),
+            ("i/o: src/a.py", "src/a.py"),
+        ] {
+            let written = placed(&format!("{above}\n```\n{page}```"), &shown);
+            assert_eq!(written, Ok((path.to_owned(), page.to_owned())), "{above}");
+        }
+        let title = placed("```md title=\"docs/my file.md\"\n# x\n```", &shown);
+        assert_eq!(title, Ok(("docs/my file.md".to_owned(), "# x\n".to_owned())));
+        for path in ["docs/other file.md", "app/{id}/page.tsx", "routes/$new.tsx"] {
+            let refused = placed(&format!("`{path}`\n```\n{page}```"), &shown).unwrap_err();
+            let expected = format!("The path `{path}` cannot be read");
+            assert!(refused.starts_with(&expected), "{refused}");
+        }
     }
 
     #[test]

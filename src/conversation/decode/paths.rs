@@ -3,11 +3,21 @@
 //!
 //! Many write the path as the first line, and code begins with lines that have words like paths: an
 //! import, the name of a package. Such a line counts only if it is a comment, or says nothing else.
+//!
+//! A path is read as one word of a few signs. That of a file that was shown is found whatever it
+//! is; a line that seems to hold another one is told apart, so that no other file is written.
+
+use std::borrow::Cow;
 
 /// Most words of a line that announces a file.
 const LONGEST_ANNOUNCEMENT: usize = 8;
 /// Words that announce a path.
 const LABELS: [&str; 3] = ["file", "filename", "path"];
+/// Brackets that names of folders and files begin with, such as `[id]` and `(shop)`.
+const OPENING: [char; 2] = ['[', '('];
+const BRACKETS: [char; 4] = ['[', ']', '(', ')'];
+/// Signs with which no path is read, although files are called so.
+const SIGNS: &str = "{}<>$~&!%#";
 /// Signs around a path that stands alone on a line, besides white space.
 const DECORATION: &str = "`*#/:\"'<>~-=";
 /// Signs that comments and rules begin with; brackets, `@` and `$` begin code.
@@ -47,16 +57,99 @@ pub(super) fn of_first_line(line: &str) -> Option<String> {
 /// folder.
 pub(super) fn of_word(word: &str) -> Option<String> {
     let word = word.rsplit_once('=').map_or(word, |(_, value)| value);
-    let word = word.trim_matches(is_edge).trim_end_matches('.');
-    let name = name_of(word);
-    let is_path =
-        word.chars().all(is_written_so) && (has_extension(name) || name == "Makefile" || name == "Dockerfile");
-    let is_sentence = word.contains("..") || word.contains("//");
-    (is_path && !is_sentence).then(|| word.trim_start_matches("./").to_owned())
+    let bare = word.trim_matches(is_edge).trim_end_matches('.');
+    let bracketed = word
+        .trim_start_matches(|letter: char| is_edge(letter) && !OPENING.contains(&letter))
+        .trim_end_matches(is_edge)
+        .trim_end_matches('.');
+    let path = [bare, bracketed].into_iter().find(|word| is_path(word))?;
+    Some(path.trim_start_matches("./").to_owned())
 }
 
-fn name_of(path: &str) -> &str {
+/// Returns the line above a file's text by which [`of_heading`] finds its path again.
+pub fn heading(path: &str) -> Cow<'_, str> {
+    if path.contains(' ') && is_odd(path) {
+        return format!("`{path}`").into();
+    }
+    path.into()
+}
+
+/// Returns the path that a line is which [`heading`] made, if it is more than a word that
+/// [`of_word`] reads.
+pub fn of_heading(line: &str) -> Option<&str> {
+    let marked = line.strip_prefix('`').and_then(|line| line.strip_suffix('`'));
+    let path = match marked.filter(|path| path.contains(' ')) {
+        Some(path) => path,
+        None if line.contains(' ') => return None,
+        None => line,
+    };
+    is_odd(path).then_some(path)
+}
+
+/// Tells whether `path` ends as the path of a file does, and is not what [`of_word`] reads.
+pub(super) fn is_odd(path: &str) -> bool {
+    has_extension(name_of(path)) && of_word(path).as_deref() != Some(path)
+}
+
+/// Returns the path with spaces that a line seems to be, such as `docs/my file.md`. Its last word
+/// alone is read as the path of another file.
+pub(super) fn spaced(line: &str) -> Option<&str> {
+    let line = line.rsplit_once(": ").map_or(line, |(_, behind)| behind);
+    let line = line.trim_matches(is_edge);
+    let (first, rest) = line.split_once(' ')?;
+    // What begins with a capital is a word: `HTML/CSS index.html`.
+    let begins_so = first.starts_with(|letter: char| letter.is_lowercase() || "_.".contains(letter));
+    let folders = first.trim_start_matches("./").split_once('/');
+    let has_folder = folders.is_some_and(|(_, behind)| !behind.is_empty()) && of_word(first).is_none();
+    let is_one_path = line.chars().all(|letter| is_written_so(letter) || letter == ' ') && !rest.contains('/');
+    (begins_so && has_folder && is_one_path).then_some(line)
+}
+
+/// Returns the path that a line seems to be, but for a label, and that has signs which are not
+/// read, such as `routes/{id}.tsx`.
+pub(super) fn unread(line: &str) -> Option<&str> {
+    let words = line.split_whitespace().map(|word| word.trim_matches(is_edge));
+    let mut words = words.filter(|word| !word.is_empty());
+    let word = words.next_back()?;
+    let is_path = word.contains('/') && has_extension(name_of(word)) && of_word(word).is_none();
+    let is_one_word = word.chars().all(|letter| is_written_so(letter) || SIGNS.contains(letter));
+    let is_sentence = word.contains("..") || word.contains("//");
+    (is_path && is_one_word && !is_sentence && words.count() <= 1).then_some(word)
+}
+
+/// Tells whether `word`, which [`unread`] returned, may be meant for the file at `path`: it ends
+/// with it, or its first folder alone has strange signs, as in `<root>/src/a.py`.
+pub(super) fn may_mean(word: &str, path: &str) -> bool {
+    let is_part = |letter: char| letter != '/' && is_written_so(letter);
+    let ends_with = |whole: &str, end: &str| {
+        let before = whole.strip_suffix(end);
+        before.is_some_and(|before| !before.ends_with(is_part))
+    };
+    let behind_root = word.split_once('/').map(|(_, rest)| rest);
+    let behind_root = behind_root.filter(|rest| !rest.contains(|letter: char| SIGNS.contains(letter)));
+    ends_with(word, path) || behind_root.is_some_and(|rest| ends_with(path, rest))
+}
+
+pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+fn is_path(word: &str) -> bool {
+    let name = name_of(word);
+    let is_sentence = word.replace("[...", "[").contains("..") || word.contains("//");
+    let is_named_so = has_extension(name) || name == "Makefile" || name == "Dockerfile";
+    let is_one_word = word.chars().all(|letter| is_written_so(letter) || BRACKETS.contains(&letter));
+    is_one_word && is_named_so && !is_sentence && brackets_fit(word)
+}
+
+/// Tells whether the brackets in a path, if there are any, are those with which its parts begin.
+fn brackets_fit(path: &str) -> bool {
+    let fits = |part: &str| {
+        let (opening, rest) = part.split_at(part.len() - part.trim_start_matches(OPENING).len());
+        let closing = opening.chars().rev().map(|sign| if sign == '[' { ']' } else { ')' });
+        closing.eq(rest.chars().filter(|sign| BRACKETS.contains(sign)))
+    };
+    !path.contains(BRACKETS) || (path.contains('/') && path.split('/').all(fits))
 }
 
 fn has_extension(name: &str) -> bool {
@@ -134,6 +227,82 @@ mod tests {
         }
         for line in ["a.py", "./a.py", "`a.py`:", "a.py (updated)", "Here is a.py:"] {
             assert_eq!(of_first_line(line).as_deref(), Some("a.py"), "{line}");
+        }
+    }
+
+    #[test]
+    fn brackets_belong_to_a_path_where_its_parts_begin_with_them() {
+        for path in [
+            "app/[slug]/page.tsx",
+            "app/[...all]/page.tsx",
+            "app/[[...all]]/page.tsx",
+            "app/(auth)/login.tsx",
+            "(auth)/login.tsx",
+            "pages/[id].ts",
+        ] {
+            for line in [path.to_owned(), format!("**`{path}`**:"), format!("# File: ./{path}")] {
+                assert_eq!(of_line(&line).as_deref(), Some(path), "{line}");
+            }
+        }
+        for (word, path) in [
+            ("(src/a.py)", Some("src/a.py")),
+            ("(pages/[id].ts)", Some("pages/[id].ts")),
+            ("[a.py](src/a.py)", None),
+            ("[id].ts", None),
+            ("print(src/a.py)", None),
+            ("src/f(x).py", None),
+            ("(a/b).py", None),
+            ("a/[../b.py", None),
+            ("a/[...]/../b.py", None),
+        ] {
+            assert_eq!(of_word(word).as_deref(), path, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_heading_is_read_back_whatever_its_path_is() {
+        for path in ["docs/my file.md", "my file.md", "routes/$id.tsx", "[id].ts", "a/b=c.py"] {
+            assert_eq!(of_heading(&heading(path)), Some(path), "{path}");
+        }
+        assert_eq!(heading("docs/my file.md"), "`docs/my file.md`");
+        assert_eq!(heading("a.py, lines 8 to 9"), "a.py, lines 8 to 9");
+        for line in ["src/a.py", "What the tests expect", "LICENSE", "docs/my file.md"] {
+            assert_eq!(of_heading(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_seems_to_be_another_path_is_told_apart() {
+        for (line, path) in [
+            ("docs/my file.md", Some("docs/my file.md")),
+            ("### `docs/my file.md`:", Some("docs/my file.md")),
+            ("File: .github/my file.md", Some(".github/my file.md")),
+            ("HTML/CSS index.html", None),
+            ("i/o: src/a.py", None),
+            ("src/a.py is new.py", None),
+            ("./run a.py", None),
+            ("python a.py", None),
+        ] {
+            assert_eq!(spaced(line), path, "{line}");
+        }
+        for (line, path) in [
+            ("### `routes/{id}.tsx`", Some("routes/{id}.tsx")),
+            ("File: routes/$id.tsx", Some("routes/$id.tsx")),
+            ("src/a.py", None),
+            ("../lib/a.js", None),
+            ("It is like routes/{id}.tsx", None),
+            ("[a](src/a.py)", None),
+            ("lib\\a.js", None),
+        ] {
+            assert_eq!(unread(line), path, "{line}");
+        }
+        for (word, is_meant) in [
+            ("root>/lib/a.js", true),
+            ("root>/a.js", true),
+            ("root>/mylib/a.js", false),
+            ("lib/{x}/a.js", false),
+        ] {
+            assert_eq!(may_mean(word, "lib/a.js"), is_meant, "{word}");
         }
     }
 
