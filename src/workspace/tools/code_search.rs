@@ -246,7 +246,7 @@ impl ToolServer for CodeSearchServer {
 }
 
 /// Returns `path` relative to the root, which models also write as it is called in the container.
-pub(super) fn beneath_root(path: &str) -> String {
+pub(crate) fn beneath_root(path: &str) -> String {
     let path = within_project(path).unwrap_or_else(|| path.to_owned());
     without_root(&path).map(str::to_owned).unwrap_or(path)
 }

@@ -191,18 +191,26 @@ async fn a_file_is_written_whole_only_by_a_model_that_saw_it_whole() {
     let large = "NUMBERS.append(900)\n".repeat(900);
     let sums = "def add(one, other):\n    return one + other\n";
     let names = "FIRST = 1\nLAST = 900\n";
+    let data = "{\"number\": 1},\n".repeat(20_000);
     let repository = world.github.default_repository();
     repository.commit(
         "main",
         "Add numbers",
-        &[("numbers.py", &large), ("names.py", names), ("sums.py", sums)],
+        &[
+            ("numbers.py", &large),
+            ("names.py", names),
+            ("sums.py", sums),
+            ("data.json", &data),
+        ],
     );
     let renamed = "names.py\n```python\nFIRST = 0\nLAST = 900\n```";
+    // Neither was seen: a test by its whole path, and a file of 300 KB.
+    let others = "/workspace/project/tests/test_sums.py\n```python\nimport unittest\n```\n\ndata.json\n```\n[]\n```";
     world
         .model
         .says(&format!("It begins at 0.\n\n{renamed}"))
         .says("I look at it.\n\n```bash\ncat names.py\n```")
-        .says(&format!("It begins at 0.\n\n{renamed}"));
+        .says(&format!("It begins at 0.\n\n{renamed}\n\n{others}"));
     let issue = world.github.open_issue("The first number is 0").label("coding agent");
 
     let ended = world.run().await;
@@ -220,6 +228,10 @@ async fn a_file_is_written_whole_only_by_a_model_that_saw_it_whole() {
     assert_eq!(
         world.github.pulls()[0].file("names.py").as_deref(),
         Some("FIRST = 0\nLAST = 900\n")
+    );
+    assert_eq!(
+        ["tests/test_sums.py", "data.json"].map(|file| world.github.pulls()[0].file(file).unwrap_or_default()),
+        [ADDS_WRONGLY[2].1.to_owned(), data]
     );
     world.finish().await;
 }

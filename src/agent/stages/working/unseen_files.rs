@@ -15,14 +15,21 @@ use crate::conversation::decode::files;
 use crate::conversation::{Message, ToolCall, ToolResult};
 use crate::evidence::language::is_among_tests;
 use crate::llm::chat::Chat;
-use crate::repository::RepositoryError;
+use crate::repository::mirror::Mirror;
+use crate::repository::{CommitId, RepositoryError};
 use crate::syntax::fragment;
-
-/// Largest file that is looked at, in bytes; none that is larger was shown.
-const LARGEST: u64 = 256 * 1024;
+use crate::workspace::tools::code_search::beneath_root;
 
 /// Words by which the result of a call that was left out is recognised.
 const LEFT_ALONE: &str = "so it stays as it is.";
+
+/// What the base has at a path.
+enum AtBase {
+    Nothing,
+    Text(String),
+    /// A file that is larger than the file tools take, or cannot be looked at.
+    TooLarge,
+}
 
 /// Takes those calls out of `calls` that would write such a file, and returns their results. Pieces
 /// of a file that is no test stay: they are put in the place of what they replace.
@@ -38,27 +45,25 @@ pub(super) async fn left_alone(
         return Ok(Vec::new());
     };
     let first = ReplyForm::of(&run.claim).shown(&run.claim, chat.messages());
+    let is_shown = |path: &str| first.iter().any(|(shown, _)| shown == path);
+    let most = run.claim.services.containers.config.files.max_bytes;
     let mirror = source::mirror_at_hand(run).await?;
     let (mut kept, mut refused) = (Vec::new(), Vec::new());
     for call in calls.drain(..) {
-        let (path, content) = (argument(&call, "path"), argument(&call, "content"));
-        if !writes_whole(&call) || first.iter().any(|(shown, _)| shown == path) {
+        let path = argument(&call, "path");
+        if !writes_whole(&call) || is_shown(path) {
             kept.push(call);
             continue;
         }
-        let text = match mirror.file(&base, path, LARGEST).await {
-            Ok(bytes) => bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            Err(RepositoryError::Unexpected { .. }) => Some(String::new()),
-            Err(error) => return Err(error.into()),
+        // The executor takes a path that begins with the project's own as meant beneath it.
+        let beneath = beneath_root(path);
+        let (path, found) = match at_base(&mirror, &base, path, most).await? {
+            AtBase::Nothing if beneath != path => (beneath.as_str(), at_base(&mirror, &base, &beneath, most).await?),
+            found => (path, found),
         };
-        let is_test = is_among_tests(path);
-        let is_safe = |text: &str| {
-            was_printed_whole(chat.messages(), text) || (!is_test && fragment::merge(path, text, content).is_some())
-        };
-        if text.as_deref().is_none_or(is_safe) {
-            kept.push(call);
-        } else {
-            refused.push((why(path, is_test), call));
+        match why_not(path, argument(&call, "content"), &found, chat.messages()) {
+            Some(why) if !is_shown(path) => refused.push((why, call)),
+            Some(_) | None => kept.push(call),
         }
     }
     *calls = kept;
@@ -76,7 +81,8 @@ pub(super) fn was_left_alone(result: &ToolResult) -> bool {
     result.call.tool.ends_with("write_file") && result.output.contains(LEFT_ALONE)
 }
 
-/// Tells whether the model was told to print the file first, and then to write it.
+/// Tells whether the model was told to print the file first, and then to write it, or to change it
+/// with commands.
 pub(super) fn is_to_be_printed(result: &ToolResult) -> bool {
     was_left_alone(result) && !is_among_tests(argument(&result.call, "path"))
 }
@@ -103,14 +109,90 @@ fn was_printed_whole(messages: &[Message], text: &str) -> bool {
         .any(|message| shown::has_lines(std::slice::from_ref(message), &[], text))
 }
 
-fn why(path: &str, is_test: bool) -> String {
-    if is_test {
-        return format!(
-            "{path} is a test that you have not seen whole, {LEFT_ALONE} Write the file that it tests instead."
-        );
+async fn at_base(mirror: &Mirror, base: &CommitId, path: &str, most: u64) -> Result<AtBase, Interruption> {
+    match mirror.file(base, path, most).await {
+        Ok(None) => Ok(AtBase::Nothing),
+        Ok(Some(bytes)) => {
+            let text = String::from_utf8_lossy(&bytes);
+            // The file tools show no byte order mark.
+            Ok(AtBase::Text(text.trim_start_matches('\u{feff}').to_owned()))
+        }
+        Err(RepositoryError::Unexpected { .. }) => Ok(AtBase::TooLarge),
+        Err(error) => Err(error.into()),
     }
-    format!(
+}
+
+/// Returns why `content` is not written to the file at `path`, unless nothing is lost by it.
+fn why_not(path: &str, content: &str, found: &AtBase, messages: &[Message]) -> Option<String> {
+    let is_test = is_among_tests(path);
+    match found {
+        AtBase::Nothing => return None,
+        AtBase::Text(text) => {
+            let is_piece = || !is_test && fragment::merge(path, text, content).is_some();
+            if text.trim().is_empty() || was_printed_whole(messages, text) || is_piece() {
+                return None;
+            }
+        }
+        AtBase::TooLarge if is_test => {}
+        AtBase::TooLarge => {
+            return Some(format!(
+                "{path} is there already and too large to be looked at, {LEFT_ALONE} Change it with commands \
+                 (sed, a script) between ```bash and ```."
+            ));
+        }
+    }
+    if is_test {
+        return Some(format!(
+            "{path} is a test that you have not seen whole, {LEFT_ALONE} Write the file that it tests instead."
+        ));
+    }
+    Some(format!(
         "{path} is there already, and you have not seen it whole: what you have not seen would be lost, {LEFT_ALONE} Print it \
          first (`cat {path}` between ```bash and ```), or write the function that changes alone."
-    )
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "import os\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n";
+    const PIECE: &str = "def one():\n    return 3\n";
+    const OTHER: &str = "x = 1\n";
+
+    fn printed(text: &str) -> Vec<Message> {
+        vec![Message::User {
+            text: format!("bash cat:\n{text}"),
+            pictures: Vec::new(),
+        }]
+    }
+
+    #[test]
+    fn a_file_is_written_whole_if_nothing_of_it_is_lost() {
+        let found = AtBase::Text(TEXT.to_owned());
+        let refused = why_not("a.py", OTHER, &found, &printed("def one():")).unwrap();
+        assert!(refused.contains("Print it first"), "{refused}");
+        for (path, content, messages) in [
+            ("a.py", OTHER, printed(TEXT)),
+            ("a.py", PIECE, Vec::new()),
+            ("tests/test_a.py", OTHER, printed(TEXT)),
+        ] {
+            assert_eq!(why_not(path, content, &found, &messages), None, "{path}: {content}");
+        }
+        let refused = why_not("tests/test_a.py", PIECE, &found, &[]).unwrap();
+        assert!(refused.contains("is a test that you have not seen whole"), "{refused}");
+        for found in [AtBase::Nothing, AtBase::Text("\n".to_owned())] {
+            assert_eq!(why_not("tests/__init__.py", OTHER, &found, &[]), None);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_to_be_looked_at_is_changed_with_commands() {
+        for messages in [Vec::new(), printed(TEXT)] {
+            let refused = why_not("data.json", "[]\n", &AtBase::TooLarge, &messages).unwrap();
+            assert!(refused.contains("too large to be looked at, so it stays"), "{refused}");
+        }
+        let refused = why_not("tests/data.json", "[]\n", &AtBase::TooLarge, &[]).unwrap();
+        assert!(refused.contains("is a test"), "{refused}");
+    }
 }
