@@ -341,7 +341,11 @@ async fn the_trigger_label_stays_where_the_paused_run_is_stopped_while_a_search_
     // Another process hears alice meanwhile, and cannot tell people of the end yet.
     world.github.takes_no_comment();
     let visited = world.command(&["resume", "github:acme/widgets#1"]).await;
-    assert!(visited.stdout.contains("put back until"), "{visited:?}\n{}", world.story());
+    assert!(
+        visited.stdout.contains("put back until"),
+        "{visited:?}\n{}",
+        world.story()
+    );
     world.github.cuts_off();
     let ended = searching.ended().await;
     assert_eq!(ended.stdout, "", "{ended:?}\n{}", world.story());

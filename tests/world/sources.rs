@@ -138,7 +138,12 @@ async fn a_limit_on_one_repository_keeps_no_item_of_another_from_being_admitted(
     let ended = world.run().await;
 
     assert!(world.github.count("GET /repos/acme/widgets") > 1, "{}", world.story());
-    assert_eq!(issue.labels(), ["coding agent processing"], "{ended:?}\n{}", world.story());
+    assert_eq!(
+        issue.labels(),
+        ["coding agent processing"],
+        "{ended:?}\n{}",
+        world.story()
+    );
     world.finish().await;
 }
 

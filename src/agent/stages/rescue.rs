@@ -263,9 +263,7 @@ async fn use_mirror_at_hand(run: &mut Run, item: &Item, head: &CommitId) {
 
 /// Puts the work on a fork into a file, since its mirror is removed at the end of the run.
 async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, Obstacle> {
-    let mirror = fetching::at_hand(&run.claim, fork)
-        .await
-        .map_err(Interruption::from)?;
+    let mirror = fetching::at_hand(&run.claim, fork).await.map_err(Interruption::from)?;
     let is_taken = run.claim.record.delivered.head.is_some() || run.workspace.open.is_some();
     if let Some(mirror) = mirror.as_ref().filter(|_| !is_taken)
         && let Some(container) = taking::find_left(&run.claim).await?

@@ -112,7 +112,9 @@ pub(super) fn unread(line: &str) -> Option<&str> {
     let mut words = words.filter(|word| !word.is_empty());
     let word = words.next_back()?;
     let is_path = word.contains('/') && has_extension(name_of(word)) && of_word(word).is_none();
-    let is_one_word = word.chars().all(|letter| is_written_so(letter) || SIGNS.contains(letter));
+    let is_one_word = word
+        .chars()
+        .all(|letter| is_written_so(letter) || SIGNS.contains(letter));
     let is_sentence = word.contains("..") || word.contains("//");
     (is_path && is_one_word && !is_sentence && words.count() <= 1).then_some(word)
 }
@@ -138,7 +140,9 @@ fn is_path(word: &str) -> bool {
     let name = name_of(word);
     let is_sentence = word.replace("[...", "[").contains("..") || word.contains("//");
     let is_named_so = has_extension(name) || name == "Makefile" || name == "Dockerfile";
-    let is_one_word = word.chars().all(|letter| is_written_so(letter) || BRACKETS.contains(&letter));
+    let is_one_word = word
+        .chars()
+        .all(|letter| is_written_so(letter) || BRACKETS.contains(&letter));
     is_one_word && is_named_so && !is_sentence && brackets_fit(word)
 }
 

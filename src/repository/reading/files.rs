@@ -81,9 +81,9 @@ impl Mirror {
     /// with a slash.
     pub async fn names_in_root(&self, commit: &CommitId, limit: usize) -> Result<Vec<String>, RepositoryError> {
         let mut names = Vec::new();
-        let git = self
-            .git(format!("listing the root of {commit}"))
-            .args(["ls-tree", "-z", "--full-tree", commit.as_str()]);
+        let git =
+            self.git(format!("listing the root of {commit}"))
+                .args(["ls-tree", "-z", "--full-tree", commit.as_str()]);
         split(git, b'\0', |line| {
             if names.len() == limit {
                 return ControlFlow::Break(());

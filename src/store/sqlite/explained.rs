@@ -39,10 +39,7 @@ fn explained(error: &sqlx::Error) -> Option<String> {
     // The only connection was not free all that time. Waiting for other processes ends sooner, so
     // statements took that long.
     if matches!(error, sqlx::Error::PoolTimedOut) {
-        return Some(
-            "it was busy for a whole minute: see whether the disk is overloaded, and start again"
-                .to_owned(),
-        );
+        return Some("it was busy for a whole minute: see whether the disk is overloaded, and start again".to_owned());
     }
     let code: u32 = error.as_database_error()?.code()?.parse().ok()?;
     let mend = mend(code)?;
@@ -73,10 +70,7 @@ mod tests {
     #[test]
     fn a_disk_that_does_not_answer_is_named_instead_of_the_pool() {
         let reason = explained(&sqlx::Error::PoolTimedOut).unwrap();
-        assert!(
-            reason.contains("whole minute") && !reason.contains("pool"),
-            "{reason}"
-        );
+        assert!(reason.contains("whole minute") && !reason.contains("pool"), "{reason}");
     }
 
     #[test]

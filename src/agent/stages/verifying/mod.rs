@@ -216,7 +216,10 @@ pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Findi
     if was_cut {
         run.claim.warn("The change is too large to be looked through whole: placeholders and weakened tests may be in the rest of it.");
     }
-    Ok(difference::inspect(&without_secrets(&run.claim.services.redactor, &diff)))
+    Ok(difference::inspect(&without_secrets(
+        &run.claim.services.redactor,
+        &diff,
+    )))
 }
 
 /// Returns a diff without secrets. Each of its lines stays the one that it was: the heads of a diff
