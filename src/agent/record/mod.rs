@@ -125,6 +125,12 @@ impl Record {
         }
     }
 
+    /// Returns the branch that is pushed; empty before there is one.
+    pub fn head_branch(&self) -> &str {
+        let base = self.planned.base.as_ref();
+        base.map_or("", |base| base.head_branch.as_str())
+    }
+
     /// Returns true if there is an accepted change to deliver, by this run or by an earlier one
     /// that was interrupted.
     pub fn has_changes(&self) -> bool {

@@ -219,15 +219,7 @@ pub(crate) fn notes(page: &mut Page, notes: &[String]) {
 
 /// Returns the final comment of a run that completed.
 pub fn done(record: &Record, settings: &Settings) -> Page {
-    let branch = || {
-        Line::code(
-            record
-                .planned
-                .base
-                .as_ref()
-                .map_or("", |base| base.head_branch.as_str()),
-        )
-    };
+    let branch = || Line::code(record.head_branch());
     let done = if record.is_checked() {
         "✅ Done: "
     } else {

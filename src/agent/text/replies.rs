@@ -201,18 +201,13 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Sett
         let obstacles = held.obstacles.iter();
         page.items(obstacles.map(|text| Line::said(text, LONGEST_OBJECTION)).collect());
     }
-    let branch = record
-        .planned
-        .base
-        .as_ref()
-        .map_or("", |base| base.head_branch.as_str());
     let Extent { commits, files, lines } = held.extent;
     page.paragraph(Line::filled(
         "An approval pushes {} to the branch {}: {} in {}, also what is not shown here. The branch can be deleted again; what the \
          forge runs because of the push cannot be undone.",
         [
             number_of(commits as u64, "commit"),
-            Line::code(branch),
+            Line::code(record.head_branch()),
             number_of(lines, "changed line"),
             number_of(files as u64, "file"),
         ],

@@ -94,11 +94,7 @@ async fn clear(
 
 /// Returns the branches with unfinished work of the run, except its own.
 fn beside(record: &Record) -> Vec<(String, Vec<CommitId>)> {
-    let own = record
-        .planned
-        .base
-        .as_ref()
-        .map_or("", |base| base.head_branch.as_str());
+    let own = record.head_branch();
     let all = record.delivered.unfinished.iter().filter(|(branch, _)| *branch != own);
     all.map(|(branch, commits)| (branch.clone(), commits.clone())).collect()
 }

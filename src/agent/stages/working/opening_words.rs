@@ -13,11 +13,7 @@ use crate::conversation::decode::files;
 
 /// Returns the last line of the first message. A small model keeps to what it reads last.
 pub(super) fn last_line(record: &Record, form: ReplyForm) -> String {
-    let branch = record
-        .planned
-        .base
-        .as_ref()
-        .map_or("", |base| base.head_branch.as_str());
+    let branch = record.head_branch();
     match form {
         ReplyForm::Calls => format!("The branch `{branch}` is checked out. Begin."),
         ReplyForm::Files => files::FORM.to_owned(),
