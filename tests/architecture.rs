@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 9] = [
     &[
         "spelling",
+        "plain",
         "picture",
         "conversation",
         "plan",

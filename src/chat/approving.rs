@@ -17,6 +17,7 @@ use crate::approval::{Grant, Question};
 use crate::journal::fact::{Entry, Fact};
 use crate::messenger::place::Incoming;
 use crate::messenger::words::Button;
+use crate::plain::one_line;
 use crate::routing::text::folded;
 use crate::service::attending::Told;
 use crate::store::{FactFilter, NumberedFact, Run, StoreError};
@@ -322,10 +323,6 @@ fn account(desk: &Desk, incoming: &Incoming, run: &Run) -> Option<(String, Strin
     let accounts = desk.accounts(incoming.place.messenger, &incoming.user)?;
     let login = accounts.get(item.host.as_str())?;
     Some((format!("{}:{}", item.host.as_str(), item.repository), login.clone()))
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

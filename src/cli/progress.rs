@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::session::complain;
+use crate::plain::one_line;
 
 /// A progress display. Cheap to clone; the clones share one spinner.
 #[derive(Clone)]
@@ -29,7 +30,7 @@ impl Progress {
 
     /// Shows `text` as the current activity.
     pub fn now(&self, text: impl Display) {
-        let line = one_line(&text.to_string());
+        let line = harmless(&one_line(&text.to_string()));
         match &self.spinner {
             Some(spinner) => spinner.set_message(line),
             None => complain(line),
@@ -42,11 +43,6 @@ impl Progress {
             spinner.finish_and_clear();
         }
     }
-}
-
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    harmless(&words.join(" "))
 }
 
 /// Replaces control characters, except line breaks and tabs, with visible ones: a model, or a file
@@ -68,7 +64,10 @@ mod tests {
 
     #[test]
     fn nothing_a_model_says_steers_the_terminal() {
-        assert_eq!(one_line("a\n\n b\u{1b}[2J\u{9b}x"), "a b\u{241b}[2J\u{fffd}x");
+        assert_eq!(
+            harmless(&one_line("a\n\n b\u{1b}[2J\u{9b}x")),
+            "a b\u{241b}[2J\u{fffd}x"
+        );
         assert_eq!(harmless("a\tb\r\n"), "a\tb\u{240d}\n");
     }
 }

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use crate::plain::printable;
+
 /// Tells whether every line ends in CR LF.
 pub(super) fn is_crlf(text: &str) -> bool {
     let line_feeds = text.matches('\n').count();
@@ -26,7 +28,7 @@ pub(super) fn shown(text: &str) -> String {
 
 /// Returns `path` as one line: control characters and bytes that are no UTF-8 become `�`.
 pub(super) fn shown_path(path: &Path) -> String {
-    path.to_string_lossy().replace(char::is_control, "\u{fffd}")
+    printable(&path.to_string_lossy())
 }
 
 /// Returns `text` with the line ends of the text `model`.

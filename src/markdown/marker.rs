@@ -5,6 +5,7 @@
 //! reach of a cut in the middle.
 
 use super::fence::Fence;
+use crate::plain::one_line;
 
 /// Characters reserved for the note about the omission and for closing and reopening a code block.
 const ROOM_FOR_NOTE: usize = 120;
@@ -81,7 +82,7 @@ fn without_half_a_span(head: &str) -> &str {
 
 /// Returns a title in at most `limit` characters.
 pub fn short_title(title: &str, limit: usize) -> String {
-    let line = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(title);
     if length(&line) <= limit {
         return line;
     }

@@ -18,6 +18,7 @@ use super::block::Block;
 use super::escape::escaped;
 use super::inline::Inline;
 use super::visible;
+use crate::plain::one_line;
 
 /// Maximum nesting of quotes and lists; deeper ones are flattened.
 const DEEPEST: usize = 6;
@@ -36,8 +37,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 
 /// Returns `text` on one line, cut to `most` characters and sanitized.
 pub(super) fn line(text: &str, most: usize) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    let text = words.join(" ");
+    let text = one_line(text);
     let end = text.char_indices().nth(most).map(|(end, _)| end);
     let text = end.map_or_else(|| text.clone(), |end| format!("{}…", &text[..end]));
     // With a word in front, the text cannot begin a block.

@@ -10,6 +10,8 @@ mod mention;
 
 use std::borrow::Cow;
 
+use crate::plain::one_line;
+
 /// Returns the visible part of a Markdown text.
 pub fn markdown(text: &str) -> String {
     characters(&markdown::seen(text)).into_owned()
@@ -29,7 +31,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 
 /// Returns the visible part of a plain text on one line: a title, a name.
 pub fn line(text: &str) -> String {
-    characters(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&characters(text))
 }
 
 /// Returns the text without the characters that no page shows.

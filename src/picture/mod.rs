@@ -15,6 +15,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::plain::one_line;
+
 pub use links::{is_attached, links};
 pub use preparing::{Unusable, prepared};
 
@@ -123,7 +125,7 @@ pub fn named(name: &str) -> String {
         .chars()
         .map(|sign| if sign.is_control() { ' ' } else { sign })
         .collect();
-    let line = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(&seen);
     let short: String = line.chars().take(LONGEST_NAME).collect();
     if short.is_empty() {
         "a picture".to_owned()

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Blocker;
 use super::document::Document;
+use crate::plain::one_line;
 use crate::plan::evidence::Citation;
 use crate::syntax::cited;
 
@@ -203,7 +204,7 @@ pub fn named(text: &str) -> impl Iterator<Item = Place> {
 
 /// Returns the text in small letters, with single blanks.
 fn squeezed(text: &str) -> String {
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&text.to_lowercase())
 }
 
 fn numbers_of_criteria(text: &str) -> Vec<usize> {

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::compact::compact;
 use super::{ToolError, ToolOutput, own_spec, read_args};
 use crate::conversation::ToolSpec;
+use crate::plain::one_line;
 
 /// The tool that describes others, and the server it is listed under.
 pub(super) const DESCRIBE: &str = "agent/describe_tools";
@@ -145,8 +146,7 @@ fn size(spec: &ToolSpec) -> usize {
 
 /// Returns a tool with its name, the first sentence of its description, and free arguments.
 fn brief(spec: &ToolSpec) -> ToolSpec {
-    let words: Vec<&str> = spec.description.split_whitespace().collect();
-    let words = words.join(" ");
+    let words = one_line(&spec.description);
     let sentence = words.split_inclusive(". ").next().unwrap_or_default().trim();
     let description = match sentence.char_indices().nth(LONGEST_BRIEF) {
         Some((end, _)) => format!("{}…", sentence[..end].trim_end()),

@@ -14,6 +14,7 @@ use crate::agent::text::waits::{Decided, decided, may_go_on};
 use crate::agent::waiting::Visited;
 use crate::approval::digest::Beginning;
 use crate::journal::fact::{Fact, Subject};
+use crate::plain::one_line;
 use crate::service::attending::Told;
 use crate::service::automatic_approval::NotStarted;
 use crate::task::command::{Command, tokens};
@@ -122,7 +123,7 @@ fn command(action: &str, details: Details) -> Result<Command, Problem> {
         }
         "deny" => {
             // One line: what follows a command on its line belongs to it.
-            let reason = given(details.reason).map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" "));
+            let reason = given(details.reason).map(|reason| one_line(&reason));
             if reason
                 .as_ref()
                 .is_some_and(|reason| reason.chars().count() > LONGEST_REASON)

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::conversation::ToolResult;
+use crate::plain::one_line;
 
 /// Number of different attempts that are remembered.
 const MOST: usize = 12;
@@ -89,7 +90,7 @@ fn outcome(result: &ToolResult) -> String {
 }
 
 fn cut(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::conversation::ToolCall;
+use crate::plain::printable;
 use crate::tool::ToolOutput;
 
 /// Longest path that is shown, in characters.
@@ -49,7 +50,7 @@ pub(crate) fn above_ending(output: &str, line: &str) -> String {
 /// Returns a change in words: `src/a.py +3 -1`. The text comes from the container.
 fn words(change: &Value) -> Option<String> {
     let path: String = change["path"].as_str()?.chars().take(LONGEST).collect();
-    let path = path.replace(char::is_control, "\u{fffd}");
+    let path = printable(&path);
     let how = match change["how"].as_str()? {
         "changed" => String::new(),
         "mode" => return Some(format!("mode of {path}")),

@@ -2,6 +2,7 @@
 
 use crate::conversation::decode::paths;
 use crate::llm::config::Edits;
+use crate::plain::printable;
 
 /// The lines around the text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl FileFence {
 
     /// Returns a file as it stands in a message.
     pub(crate) fn block(&self, path: &str, text: &str) -> String {
-        let (path, text) = (path.replace(char::is_control, "\u{fffd}"), text.trim_end());
+        let (path, text) = (printable(path), text.trim_end());
         let heading = paths::heading(&path);
         match self {
             Self::Tag(tag) => format!("\n{heading}:\n<{tag}>\n{text}\n</{tag}>\n"),

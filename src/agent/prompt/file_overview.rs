@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::plain::printable;
+
 /// Depth from which files are only counted, in projects of any size.
 const DEEPEST: usize = 12;
 
@@ -12,7 +14,7 @@ pub(crate) fn overview(paths: &[String], max_bytes: usize) -> String {
     let deepest = paths.iter().map(depth_of).max().unwrap_or(1).min(DEEPEST);
     let all: usize = paths.iter().map(|path| path.len() + 1).sum();
     let mut lines = if all <= max_bytes && deepest < DEEPEST {
-        paths.iter().map(|path| visible(path)).collect()
+        paths.iter().map(|path| printable(path)).collect()
     } else {
         Vec::new()
     };
@@ -57,7 +59,7 @@ fn to_depth(paths: &[String], depth: usize) -> Vec<String> {
                 lines.extend(open.take().map(counted));
                 match inside {
                     Some(inside) => *open = Some((inside, 1)),
-                    None => lines.push(visible(path)),
+                    None => lines.push(printable(path)),
                 }
             }
         }
@@ -68,12 +70,7 @@ fn to_depth(paths: &[String], depth: usize) -> Vec<String> {
 
 fn counted((folder, count): (&str, usize)) -> String {
     let files = if count == 1 { "file" } else { "files" };
-    format!("{} ({count} {files})", visible(folder))
-}
-
-/// Replaces control characters, so that each path takes one line.
-fn visible(path: &str) -> String {
-    path.replace(char::is_control, "\u{fffd}")
+    format!("{} ({count} {files})", printable(folder))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::egress::Policy;
 use crate::environment::{self, During, NetworkMode};
 use crate::forge::{ChangeHead, Comment, Item};
 use crate::markdown::visible;
+use crate::plain::one_line;
 use crate::plan::Plan;
 use crate::task::id::RunId;
 
@@ -289,10 +290,6 @@ fn goals(text: &mut String, plan: &Plan) {
             let _ = writeln!(text, "{heading}\n- {}", lines.join("\n- "));
         }
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The first sentence of a message with comments that arrived while the model worked.

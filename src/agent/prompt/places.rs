@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::agent::prompt::file_block::FileFence;
 use crate::index::{Definition, Hit};
+use crate::plain::{one_line, printable};
 use crate::plan::evidence::Citation;
 use crate::workspace::tools::code_search;
 
@@ -16,7 +17,7 @@ const LINES: usize = 3;
 pub(crate) fn block(fence: &str, map: &[(Definition, usize)], hits: &[Hit], max_bytes: usize) -> String {
     let mut text = String::new();
     let lines = map.iter().map(|(found, files)| {
-        let place = format!("{}:{}-{}", visible(&found.path), found.first, found.last);
+        let place = format!("{}:{}-{}", printable(&found.path), found.first, found.last);
         format!("{place} {} {} ({files} files)\n", found.kind, found.name)
     });
     let shown = fitting(lines, max_bytes / 4);
@@ -45,12 +46,12 @@ pub(crate) fn cited(fence: &str, places: &[(Citation, String)], max_bytes: usize
     let blocks = places.iter().map(|(citation, lines)| {
         let why = match citation.why.trim() {
             "" => String::new(),
-            why => format!(" ({})", why.split_whitespace().collect::<Vec<_>>().join(" ")),
+            why => format!(" ({})", one_line(why)),
         };
         let lines = lines.trim_end();
         format!(
             "\n{}{why}:\n<{fence}>\n{lines}\n</{fence}>\n",
-            visible(&citation.place())
+            printable(&citation.place())
         )
     });
     let shown = fitting(blocks, max_bytes);
@@ -88,10 +89,6 @@ fn fitting(blocks: impl Iterator<Item = String>, max_bytes: usize) -> String {
         shown.push_str(&block);
     }
     shown
-}
-
-fn visible(path: &str) -> String {
-    path.replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]

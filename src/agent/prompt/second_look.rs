@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::evidence::demands::Demands;
 use crate::evidence::difference::Touched;
+use crate::plain::printable;
 
 /// Returns what the task asks for, piece by piece, beside what was changed.
 pub(crate) fn question(fence: &str, demands: &Demands, touched: &[Touched]) -> String {
@@ -27,7 +28,7 @@ pub(crate) fn changed_files(touched: &[Touched]) -> String {
     const MOST: usize = 20;
     let mut text = String::new();
     for Touched { path, added, removed } in touched.iter().take(MOST) {
-        let path = path.replace(char::is_control, "\u{fffd}");
+        let path = printable(path);
         let _ = writeln!(text, "{path} +{added} -{removed}");
     }
     if touched.len() > MOST {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::conversation::{ToolSpec, tool_name};
+use crate::plain::one_line;
 
 #[derive(Serialize)]
 pub(crate) struct ToolLine {
@@ -18,7 +19,7 @@ pub(crate) fn tool_lines(specs: &[ToolSpec]) -> Vec<ToolLine> {
         .map(|spec| ToolLine {
             name: tool_name::short(&spec.name).to_owned(),
             arguments: signature(&spec.schema),
-            description: spec.description.split_whitespace().collect::<Vec<_>>().join(" "),
+            description: one_line(&spec.description),
         })
         .collect()
 }

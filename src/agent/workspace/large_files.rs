@@ -10,6 +10,7 @@ use crate::agent::reporter::Reporter;
 use crate::agent::run::Run;
 use crate::agent::workspace::source::Source;
 use crate::lfs::Pointer;
+use crate::plain::printable;
 use crate::repository::CommitId;
 use crate::repository::reading::large_files::LargeFile;
 use crate::repository::remote::lfs::Unfetched;
@@ -68,11 +69,7 @@ fn told(fence: &str, without: &[(&LargeFile, &Unfetched)]) -> String {
     let _ = writeln!(text, "<{fence}>");
     for (file, _) in without.iter().take(MOST_NAMED) {
         let megabytes = file.pointer.size().div_ceil(1_000_000);
-        let _ = writeln!(
-            text,
-            "{} ({megabytes} MB)",
-            file.path.replace(char::is_control, "\u{fffd}")
-        );
+        let _ = writeln!(text, "{} ({megabytes} MB)", printable(&file.path));
     }
     if without.len() > MOST_NAMED {
         let _ = writeln!(text, "[... {} more ...]", without.len() - MOST_NAMED);

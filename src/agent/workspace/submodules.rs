@@ -8,6 +8,7 @@ use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
 use crate::agent::workspace::source::Source;
+use crate::plain::printable;
 use crate::repository::CommitId;
 use crate::repository::reading::submodules::Submodule;
 
@@ -48,7 +49,7 @@ fn text(fence: &str, submodules: &[(Submodule, Option<String>)]) -> String {
             Some(reason) => format!("its folder is empty: {reason}"),
         };
         let line = format!("{}{place}: {state}", submodule.path);
-        let _ = writeln!(text, "{}", line.replace(char::is_control, "\u{fffd}"));
+        let _ = writeln!(text, "{}", printable(&line));
     }
     if submodules.len() > MOST_NAMED {
         let _ = writeln!(text, "[... {} more ...]", submodules.len() - MOST_NAMED);

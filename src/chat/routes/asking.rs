@@ -16,6 +16,7 @@ use crate::markdown::code::fenced;
 use crate::markdown::fence::Fence;
 use crate::markdown::visible;
 use crate::messenger::place::{Attached, Incoming};
+use crate::plain::one_line;
 use crate::service::requested::{NotOpened, Request};
 use crate::store::{ChatWatch, StoreError};
 
@@ -192,9 +193,8 @@ fn closed(text: &str) -> String {
 /// Returns what the issue shows of the chat model's wording of a request; nothing where it says the
 /// same.
 fn worded_by_model(request: &str, wording: &str) -> String {
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let wording: String = visible::plain(wording).trim().chars().take(LONGEST_WORDING).collect();
-    if wording.is_empty() || words(&wording) == words(request) {
+    if wording.is_empty() || one_line(&wording) == one_line(request) {
         return String::new();
     }
     format!("\n\n_{OF_THE_MODEL}_\n\n{}", fenced(&wording))

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use super::watched::Watched;
 use crate::agent::record::{PausedBy, Record};
 use crate::chat::phrases::Wording;
+use crate::plain::one_line;
 use crate::store::Run;
 use crate::task::state::State;
 
@@ -123,7 +124,7 @@ pub(super) fn and_more(count: usize, wording: Wording) -> String {
 }
 
 pub(super) fn cut(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     if line.chars().count() <= LONGEST_LINE {
         return line;
     }

@@ -12,6 +12,7 @@ use crate::cli::exit;
 use crate::cli::session::{configuration_or_defaults, environment, host, print};
 use crate::doctor::{self, ModelCheck};
 use crate::finding::{Finding, Verdict};
+use crate::plain::one_line;
 use crate::secret::Redactor;
 
 /// Longest subject that widens the column; a longer one does not push all others to the right.
@@ -101,8 +102,4 @@ fn report(findings: &[Finding], is_coloured: bool) -> String {
         (bads, looks) => format!("{bads} to fix, {looks} to look at."),
     });
     lines.join("\n")
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::executor::text::shown_path;
+
 /// Most names of one folder that are read, whatever is asked for: reading more takes memory.
 const MOST_NAMES: usize = 50_000;
 /// Most names of all folders that are read where only some files are listed.
@@ -123,6 +125,6 @@ fn shown(path: &Path, kind: FileType, size: Option<u64>) -> String {
         _ => size.map_or_else(String::new, |size| format!("\t{size}")),
     };
     // One line for each: a name may hold anything but a slash.
-    let name = path.to_string_lossy().replace(char::is_control, "\u{fffd}");
+    let name = shown_path(path);
     format!("{name}{mark}")
 }

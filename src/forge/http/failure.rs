@@ -12,6 +12,7 @@ use http::StatusCode;
 use crate::forge::ForgeError;
 use crate::http::page::{PAGE, is_page};
 use crate::http::remedy::Reason;
+use crate::plain;
 
 /// The failure of a request.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +144,7 @@ pub(crate) fn one_line(text: &str) -> String {
     if is_page(text.as_bytes()) {
         return PAGE.to_owned();
     }
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = plain::one_line(text);
     match words.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,

@@ -31,6 +31,7 @@ use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::Transport;
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::server_info::ServerInfo;
+use crate::plain::one_line;
 
 /// A protocol of talking to a model.
 #[async_trait]
@@ -178,8 +179,7 @@ impl Answer {
         let Some(refusal) = self.refusal else {
             return Ok(self);
         };
-        let words: Vec<&str> = refusal.split_whitespace().collect();
-        let words: String = words.join(" ").chars().take(LONGEST_REFUSAL).collect();
+        let words: String = one_line(&refusal).chars().take(LONGEST_REFUSAL).collect();
         let words = words.trim_end_matches('.');
         let told = if words.is_empty() {
             String::new()

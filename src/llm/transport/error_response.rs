@@ -18,6 +18,7 @@ use crate::http::remedy::Reason;
 use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::server_info::ServerInfo;
 use crate::llm::transport::{overflow, tool_support};
+use crate::plain::one_line;
 
 /// An answer that is not a success.
 #[derive(Debug)]
@@ -176,8 +177,7 @@ impl ErrorResponse {
             Some(quoted) => Cow::Owned(format!("{said}: {quoted}")),
             None => Cow::Borrowed(said),
         };
-        let line: Vec<_> = text.split_whitespace().collect();
-        let mut line: String = line.join(" ").chars().take(300).collect();
+        let mut line: String = one_line(&text).chars().take(300).collect();
         if line.is_empty() {
             line.push_str("(nothing more)");
         }

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use crate::plain::one_line;
+
 const TRAILER: &str = "Coding-Agent-Run";
 const MAX_SUBJECT: usize = 200;
 const MAX_MESSAGE: usize = 64 * 1024;
@@ -44,8 +46,7 @@ pub fn delivered(message: &str, run: &str) -> String {
 /// Returns a stranger's title, sanitized, as the title of a change: a forge may make it the subject
 /// of a merge commit.
 pub fn title(text: &str) -> String {
-    let words = seen(text);
-    inert(&words.split_whitespace().collect::<Vec<_>>().join(" "))
+    inert(&one_line(&seen(text)))
 }
 
 fn seen(text: &str) -> String {

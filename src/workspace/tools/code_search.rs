@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::conversation::ToolSpec;
 use crate::index::{Definition, Hit, Index, IndexError, PLACES, Wanted};
+use crate::plain::printable;
 use crate::repository::CommitId;
 use crate::rules::{Files, Filter};
 use crate::secret::Redactor;
@@ -188,12 +189,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
 
 /// Returns a place with its first lines.
 pub fn shown(hit: &Hit, lines: usize) -> String {
-    let mut text = format!(
-        "{}:{}-{}",
-        hit.path.replace(char::is_control, "\u{fffd}"),
-        hit.first,
-        hit.last
-    );
+    let mut text = format!("{}:{}-{}", printable(&hit.path), hit.first, hit.last);
     for part in [&hit.kind, &hit.name] {
         if !part.is_empty() {
             let _ = write!(text, " {part}");

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::index::{Diff, Ingest, TakenIn};
+use crate::plain::printable;
 
 /// Most bytes of a list of changes.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -38,13 +39,13 @@ pub(super) async fn taken_in(
         ingested.parsed
     );
     for TakenIn { path, places } in ingested.files.iter().take(SHOWN) {
-        let _ = writeln!(text, "{}: {places} places", visible(path));
+        let _ = writeln!(text, "{}: {places} places", printable(path));
     }
     if let Some(more) = ingested.files.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more");
     }
     for path in &ingested.gone {
-        let _ = writeln!(text, "{}: not there, and nothing of it is found", visible(path));
+        let _ = writeln!(text, "{}: not there, and nothing of it is found", printable(path));
     }
     Ok(text)
 }
@@ -96,8 +97,4 @@ fn read(file: &Path) -> Result<Diff, String> {
 
 fn in_json(answer: &impl Serialize) -> Result<String, String> {
     serde_json::to_string(answer).map_err(|error| error.to_string())
-}
-
-fn visible(path: &str) -> String {
-    path.replace(char::is_control, "\u{fffd}")
 }
