@@ -6,7 +6,7 @@
 
 // The language: plain data and decisions. No I/O, no async.
 pub mod spelling; // what a name that does not exist may have been meant for
-pub mod plain; // paths and texts on one line
+pub mod plain; // counts, paths and texts on one line
 pub mod picture; // pictures that people send, without metadata
 pub mod conversation; // messages, turns and how they are read out of a model's reply
 pub mod plan; // the plan a model makes, and what makes one valid

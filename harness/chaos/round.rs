@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use coding_agent::plain::counted;
 
 use crate::class::{Class, Plan};
 use crate::fault::Fault;
@@ -67,13 +68,13 @@ pub async fn play(plan: Plan) -> (Class, Outcome) {
 
 fn line(plan: &Plan, outcome: &Outcome) -> String {
     let mut line = format!(
-        "{}:{} {:?} {} starts, {} kills, {} faults, {:.1} s",
+        "{}:{} {:?} {}, {}, {}, {:.1} s",
         plan.class.name(),
         plan.number,
         plan.kind,
-        outcome.starts,
-        outcome.kills,
-        outcome.faults,
+        counted(outcome.starts, "start"),
+        counted(outcome.kills, "kill"),
+        counted(outcome.faults, "fault"),
         outcome.took.as_secs_f64()
     );
     for wrong in &outcome.wrong {

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use coding_agent::plain::counted;
 use coding_agent_harness::memory::{self, Course, Sample};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -224,7 +225,8 @@ fn judged(samples: &[Sample]) -> (String, bool) {
         Course::Grows(from, to) => (format!("memory grows: {}", over(from, to)), true),
         Course::Unknown(tasks) => (
             format!(
-                "memory was NOT judged: the last process finished {tasks} tasks, and {} are needed (SOAK=500 KILLS=0)",
+                "memory was NOT judged: the last process finished {}, and {} are needed (SOAK=500 KILLS=0)",
+                counted(tasks, "task"),
                 memory::SETTLED_AFTER + memory::JUDGED_OVER
             ),
             false,
@@ -252,10 +254,11 @@ fn show(count: usize, seed: u64, took: Duration, tally: &Tally, told: &str, wron
     }
     let minutes = took.as_secs_f64() / 60.0;
     println!(
-        "\n{count} tasks, {CONSUMERS} consumers, {} KILLs, {} other faults, {minutes:.1} minutes, {} violations, SEED={seed}",
-        tally.kills,
-        tally.faults,
-        wrong.len()
+        "\n{}, {CONSUMERS} consumers, {}, {}, {minutes:.1} minutes, {}, SEED={seed}",
+        counted(count, "task"),
+        counted(tally.kills, "KILL"),
+        counted(tally.faults, "other fault"),
+        counted(wrong.len(), "violation")
     );
     println!("{told}");
     for wrong in wrong {

@@ -10,6 +10,7 @@ use bollard::Docker;
 use bollard::query_parameters::RemoveContainerOptionsBuilder;
 use coding_agent::journal::fact::Entry;
 use coding_agent::journal::reading::Reader;
+use coding_agent::plain::{agreeing, counted};
 use coding_agent_harness::build;
 use coding_agent_harness::containers::{self, IMAGE};
 use rustix::process::{Pid, Signal, kill_process};
@@ -150,7 +151,10 @@ impl Program {
             .context("the container of this run could not be removed")?;
         if count > 0 {
             screen::line(format_args!(
-                "{count} container(s) were left over and have been removed."
+                "{} {} left over and {} been removed.",
+                counted(count, "container"),
+                agreeing(count, "was", "were"),
+                agreeing(count, "has", "have")
             ));
         }
         Ok(())

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use coding_agent::journal::fact::{Entry, Fact};
+use coding_agent::plain::counted;
 use coding_agent::task::state::{Judged, State};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -122,7 +123,11 @@ fn line(fact: &Fact, stage: State) -> Option<String> {
         }
         Fact::Planned {
             environment, subtasks, ..
-        } => row("plan", &format!("{subtasks} steps, environment {environment}"), ""),
+        } => row(
+            "plan",
+            &format!("{}, environment {environment}", counted(*subtasks, "step")),
+            "",
+        ),
         Fact::EnvironmentStarted {
             image,
             container,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coding_agent::journal::fact::{Entry, Fact};
+use coding_agent::plain::counted;
 
 use crate::fake::github::{GitHub, Item};
 use crate::program::Program;
@@ -143,10 +144,12 @@ fn print_sum(pull: &Item, journal: &[Entry], took: Duration) {
     }
     let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let sum = format!(
-        "Issue to pull request #{} in {}: {replies} replies ({} of it the model's), {tokens} tokens, {calls} tool calls.",
+        "Issue to pull request #{} in {}: {} ({} of it the model's), {tokens} tokens, {}.",
         pull.number(),
         time(took),
+        counted(replies, "reply"),
         time(thought),
+        counted(calls, "tool call"),
     );
     screen::line(screen::bold(&sum));
 }

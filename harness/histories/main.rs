@@ -20,6 +20,7 @@ mod case; // one repository, from the label to the pull request
 
 use std::process::ExitCode;
 
+use coding_agent::plain::{agreeing, counted};
 use coding_agent_harness::history::{self, History};
 use coding_agent_harness::{fake, run};
 
@@ -50,7 +51,11 @@ async fn try_all(wanted: &[String]) -> anyhow::Result<usize> {
     let mut failed = 0;
     for history in &histories {
         if history.missing > 0 {
-            let end = format!("not tried: {} objects are missing in the folder", history.missing);
+            let end = format!(
+                "not tried: {} {} missing in the folder",
+                counted(history.missing, "object"),
+                agreeing(history.missing, "is", "are")
+            );
             println!("{}", row(history, "| | ", &end));
             continue;
         }

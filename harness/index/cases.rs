@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use coding_agent::plain::{agreeing, counted};
 use serde::Deserialize;
 
 /// Folders below REPOS in which repositories are looked for.
@@ -68,7 +69,11 @@ pub fn issues(repositories: &[PathBuf]) -> anyhow::Result<Vec<Issue>> {
         issues = issues.into_iter().step_by(step).collect();
     }
     if missing > 0 {
-        println!("{missing} issues are left out: their repositories are not in REPOS.");
+        println!(
+            "{} {} left out: their repositories are not in REPOS.",
+            counted(missing, "issue"),
+            agreeing(missing, "is", "are")
+        );
     }
     Ok(issues)
 }

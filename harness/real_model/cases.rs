@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use coding_agent::plain::counted;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -68,7 +69,7 @@ async fn work(server: &Server) -> anyhow::Result<String> {
         let started = site.facts("environment_started").len();
         ensure!(started == 1, "{started} containers were started for one task");
         let calls = site.facts("tool_called").len();
-        Ok(format!("{told}, {calls} tool calls"))
+        Ok(format!("{told}, {}", counted(calls, "tool call")))
     };
     let told = told.await;
     looked_at(site, told)
@@ -81,12 +82,14 @@ async fn worked_on(site: &Site) -> anyhow::Result<String> {
     let (replies, tokens) = judge::counted_as_the_server_does(site)?;
     let cut = judge::held_to_their_form(site)?;
     let cached = match judge::found_in_the_cache(site)? {
-        Some(found) => format!("{} from the cache, in {found} requests", tokens.cached),
+        Some(found) => format!("{} from the cache, in {}", tokens.cached, counted(found, "request")),
         None => "the server tells nothing of its cache".to_owned(),
     };
     Ok(format!(
-        "{end}; {replies} replies, {cut} of them cut; {} tokens in ({cached}), {} out, as the server counts",
-        tokens.input, tokens.output
+        "{end}; {}, {cut} of them cut; {} tokens in ({cached}), {} out, as the server counts",
+        counted(replies, "reply"),
+        tokens.input,
+        tokens.output
     ))
 }
 
@@ -105,8 +108,10 @@ async fn native(server: &Server) -> anyhow::Result<String> {
         let (replies, tokens) = judge::counted_as_the_server_does(&site)?;
         let unreadable = site.facts("reply_unreadable").len();
         Ok(format!(
-            "{end}; {replies} replies, {unreadable} of them unreadable and asked for again; {} tokens in, {} out",
-            tokens.input, tokens.output
+            "{end}; {}, {unreadable} of them unreadable and asked for again; {} tokens in, {} out",
+            counted(replies, "reply"),
+            tokens.input,
+            tokens.output
         ))
     };
     let told = told.await;

@@ -1,6 +1,7 @@
 //! The conditions that must hold, whatever the model says.
 
 use anyhow::{Context, ensure};
+use coding_agent::plain::counted;
 use serde_json::Value;
 
 use crate::fake::github::Item;
@@ -199,7 +200,9 @@ pub async fn reviewed_as_configured(
     ensure!(left.is_empty(), "something is left over: {left:?}");
     let scores: Vec<String> = given.iter().map(|fact| fact["score"].to_string()).collect();
     Ok(format!(
-        "{outcome}, {rounds} rounds in {asked} questions, {} unreadable, scores {scores:?}",
+        "{outcome}, {} in {}, {} unreadable, scores {scores:?}",
+        counted(rounds, "round"),
+        counted(asked, "question"),
         missing.len()
     ))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use coding_agent::plain::{agreeing, counted};
 use coding_agent_harness::machine;
 use serde_json::{Value, json};
 
@@ -239,8 +240,12 @@ impl Sums {
         };
         vec![
             format!(
-                "{} recordings with {} steps were played; {} steps never came, and for {} there is no tool",
-                self.played, self.steps, self.never_came, self.without_tool
+                "{} with {} {} played; {} never came, and for {} there is no tool",
+                counted(self.played, "recording"),
+                counted(self.steps, "step"),
+                agreeing(self.played, "was", "were"),
+                counted(self.never_came, "step"),
+                self.without_tool
             ),
             format!(
                 "of the shell commands that run no code of the project, {} had the same exit status and {} the same output",
@@ -248,17 +253,19 @@ impl Sums {
                 share(self.shell_same_output, self.shell)
             ),
             format!(
-                "{} commands ran code in another environment than the recorded; {} gave the same all the same",
-                self.code, self.code_same
+                "{} ran code in another environment than the recorded; {} gave the same all the same",
+                counted(self.code, "command"),
+                self.code_same
             ),
             format!(
                 "of the calls of an editor, {} did the same as the recorded one",
                 share(self.edits_alike, self.edits)
             ),
             format!(
-                "final differences that are the same, through the pull request: {}; {} files were changed when the recorded image was made",
+                "final differences that are the same, through the pull request: {}; {} {} changed when the recorded image was made",
                 share(self.same_differences, self.differences),
-                self.of_the_image
+                counted(self.of_the_image, "file"),
+                agreeing(self.of_the_image, "was", "were")
             ),
             format!(
                 "commands that the program refused: {}; differences without a reason: {}",

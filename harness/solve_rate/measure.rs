@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use coding_agent::plain::counted;
 use coding_agent_harness::peer::Peer;
 
 use crate::bench::Bench;
@@ -189,11 +190,11 @@ fn tell(outcome: &Outcome) {
     let solved = if outcome.solved { "solved" } else { "not solved" };
     let took = Duration::from_secs_f64(outcome.seconds);
     println!(
-        "{}, {:?}: {solved}, {:?}, {} turns, {} s",
+        "{}, {:?}: {solved}, {:?}, {}, {} s",
         outcome.task,
         outcome.worker,
         outcome.end,
-        outcome.turns,
+        counted(outcome.turns, "turn"),
         took.as_secs()
     );
 }

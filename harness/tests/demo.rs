@@ -92,7 +92,7 @@ fn with_a_reviewer_the_demo_shows_how_a_plan_goes_back_and_what_is_said_of_the_r
 
     assert_eq!((output.status.code(), complaints.as_str()), (Some(0), ""), "{shown}");
     let story = [
-        "plan    1 steps, environment python",
+        "plan    1 step, environment python",
         "Reviewing the plan\n",
         "review  plan, round 1: did not pass · 6.0 of 10, blockers: 1",
         "plan    3 steps, environment python",

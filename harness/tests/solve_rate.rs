@@ -321,7 +321,7 @@ async fn mini_swe_agent_is_measured_by_what_it_leaves_behind() {
         &text,
         &[
             "python/clamp, Peer: solved, Ready, 3 turns",
-            "python/initials, Peer: not solved, Failed, 1 turns",
+            "python/initials, Peer: not solved, Failed, 1 turn,",
             "python/last_page, Peer: solved, Failed, 25 turns",
             "python/leap_year, Peer: not solved, Failed, 3 turns",
             "| mini-swe-agent | 2 of 4 (50 %) | 15–85 % | 0 | 3 | 0 | 0 |",

@@ -21,6 +21,7 @@ use crate::agent::stages::finishing;
 use crate::agent::text::replies;
 use crate::agent::text::waits::{may_go_on, waits_since};
 use crate::agent::workspace::open;
+use crate::plain::counted;
 use crate::task::command::Command;
 use crate::task::state::{Signal, State};
 
@@ -109,9 +110,9 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
 
 /// Ends a run that people had their time to let go on.
 async fn end_expired(run: Run) -> Visited {
-    let days = run.claim.services.settings.steering.expire_days;
+    let days = counted(run.claim.services.settings.steering.expire_days, "day");
     let verdict = Interruption::Withdrawn {
-        reason: format!("nobody let it go on for {days} days"),
+        reason: format!("nobody let it go on for {days}"),
         item_exists: true,
     };
     Visited::Ended(finishing::finish(run, verdict).await)

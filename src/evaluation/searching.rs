@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::answer;
 use super::arguments::{read, schema};
 use crate::index::{self, FolderIndex, Hit, IndexError, Ingest, Ingested, NotDone, Pruned, Reranker, Wanted};
+use crate::plain::{agreeing, counted};
 use crate::repository;
 use crate::secret::Redactor;
 
@@ -147,10 +148,13 @@ impl Folders {
         };
         let ingested = opened.ingest(&wanted).await.map_err(not_done)?;
         let text = format!(
-            "{} files are in the index, {} were parsed, {} are not there",
-            ingested.files.len(),
+            "{} {} in the index, {} {} parsed, {} {} not there",
+            counted(ingested.files.len(), "file"),
+            agreeing(ingested.files.len(), "is", "are"),
             ingested.parsed,
-            ingested.gone.len()
+            agreeing(ingested.parsed, "was", "were"),
+            ingested.gone.len(),
+            agreeing(ingested.gone.len(), "is", "are")
         );
         Ok(answer::result(&ingested, &text, redactor))
     }
@@ -159,7 +163,11 @@ impl Folders {
         let asked: PruneCode = read(arguments)?;
         let opened = self.open(asked.project_path.as_deref()).await?;
         let pruned = opened.prune(&asked.paths).await.map_err(not_done)?;
-        let text = format!("{} files are left out of every search", pruned.files);
+        let text = format!(
+            "{} {} left out of every search",
+            counted(pruned.files, "file"),
+            agreeing(pruned.files, "is", "are")
+        );
         Ok(answer::result(&pruned, &text, redactor))
     }
 

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use super::language::{asserts, is_code, is_placeholder, is_test_file, skips};
+use crate::plain::counted;
 use configuration::Configuration;
 use hunks::{Line, Side, Walk};
 
@@ -302,10 +303,7 @@ impl Inspection {
 }
 
 fn loosened((path, count): (String, usize)) -> Finding {
-    let text = match count {
-        1 => "1 assertion less".to_owned(),
-        count => format!("{count} assertions less"),
-    };
+    let text = format!("{} less", counted(count, "assertion"));
     Finding {
         kind: Kind::TestLoosened,
         path,

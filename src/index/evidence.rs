@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::plain::counted;
 use crate::plan::evidence::Citation;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
@@ -29,7 +30,7 @@ impl fmt::Display for Fault {
         match self {
             Self::NoFile => write!(formatter, "there is no such file"),
             Self::Unreadable => write!(formatter, "it is no text file"),
-            Self::NoLines(lines) => write!(formatter, "the file has {lines} lines"),
+            Self::NoLines(lines) => write!(formatter, "the file has {}", counted(*lines, "line")),
             Self::WithoutName(name) => write!(formatter, "`{name}` does not stand there"),
         }
     }

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::tree::Tree;
 use super::{Index, IndexError};
+use crate::plain::counted;
 use crate::repository::CommitId;
 use crate::secret::Redactor;
 use crate::syntax::{Kind, words};
@@ -175,7 +176,7 @@ fn excerpt(text: &str, first: usize, last: usize, redactor: &Redactor) -> String
     let mut shown = String::new();
     for (taken, line) in lines.iter().enumerate() {
         if taken == MOST_LINES || shown.len() + line.len() > MOST_BYTES {
-            let _ = writeln!(shown, "[{} more lines]", lines.len() - taken);
+            let _ = writeln!(shown, "[{}]", counted(lines.len() - taken, "more line"));
             break;
         }
         shown.push_str(line);

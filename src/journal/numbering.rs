@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Message;
 use super::fact::{Entry, Fact, Subject};
+use crate::plain::{agreeing, counted};
 use crate::store::{NewFact, Store};
 
 /// Facts that are written in one transaction.
@@ -101,7 +102,11 @@ impl Numbering {
             at: Utc::now(),
             subject: Subject::default(),
             fact: Fact::Warned {
-                text: format!("{lost} facts are in the journal's file alone: the store did not keep up"),
+                text: format!(
+                    "{} {} in the journal's file alone: the store did not keep up",
+                    counted(lost, "fact"),
+                    agreeing(lost, "is", "are")
+                ),
             },
         })
     }

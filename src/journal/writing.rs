@@ -23,6 +23,7 @@ use super::fact::Entry;
 use super::fact::Fact;
 use super::fact::Subject;
 use super::old_file;
+use crate::plain::{agreeing, counted};
 
 /// Facts that go to the disk in one write.
 const BATCH: usize = 256;
@@ -82,7 +83,11 @@ impl Writer {
                 at: Utc::now(),
                 subject: Subject::default(),
                 fact: Fact::Warned {
-                    text: format!("{lost} facts are missing here: the disk did not keep up"),
+                    text: format!(
+                        "{} {} missing here: the disk did not keep up",
+                        counted(lost, "fact"),
+                        agreeing(lost, "is", "are")
+                    ),
                 },
             })
         })

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use coding_agent::plain::counted;
 use serde_json::json;
 
 use super::Cluster;
@@ -70,10 +71,11 @@ pub fn show(
     }
     let minutes = took.as_secs_f64() / 60.0;
     println!(
-        "{rounds} tasks, {} machines, {} faults, {minutes:.1} minutes, {} violations, SEED={seed}",
-        cluster.machines.len(),
-        faults.len(),
-        cluster.wrong.len()
+        "{}, {}, {}, {minutes:.1} minutes, {}, SEED={seed}",
+        counted(rounds, "task"),
+        counted(cluster.machines.len(), "machine"),
+        counted(faults.len(), "fault"),
+        counted(cluster.wrong.len(), "violation")
     );
     for wrong in &cluster.wrong {
         println!("    WRONG {wrong}");

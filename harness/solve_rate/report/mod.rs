@@ -6,7 +6,7 @@ mod table; // the rows
 pub mod comparison; // a round beside another one
 mod causes; // why tasks were not solved
 
-use coding_agent::agent::text::usage::counted;
+use coding_agent::plain::counted;
 use coding_agent_harness::{build, machine};
 use serde_json::json;
 

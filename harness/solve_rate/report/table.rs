@@ -1,5 +1,7 @@
 //! The table, by who worked and by grade.
 
+use coding_agent::plain::counted;
+
 use crate::outcome::{End, Outcome};
 use crate::report::WORKERS;
 use crate::report::figures::{count, median, share};
@@ -21,7 +23,7 @@ pub fn lines(outcomes: &[&Outcome], tasks: usize) -> Vec<String> {
         }
         let missing = tasks.saturating_sub(own.len());
         let name = if missing > 0 {
-            format!("{name} ({missing} tasks not measured)")
+            format!("{name} ({} not measured)", counted(missing, "task"))
         } else {
             name.to_owned()
         };

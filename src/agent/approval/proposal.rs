@@ -14,6 +14,7 @@ use crate::conversation::Usage;
 use crate::egress::Policy;
 use crate::environment::{During, NetworkMode};
 use crate::llm::config::role::Role;
+use crate::plain::counted;
 use crate::plan::Plan;
 use crate::repository::mirror::Mirror;
 use crate::repository::{CommitId, RepositoryError};
@@ -96,10 +97,10 @@ pub(crate) fn budget(claim: &Claim) -> Vec<String> {
     let settings = &claim.services.settings;
     let budget = &settings.budget;
     let limits = [
-        budget.tokens.map(|tokens| format!("{tokens} tokens")),
-        budget.minutes.map(|minutes| format!("{minutes} minutes")),
+        budget.tokens.map(|tokens| counted(tokens, "token")),
+        budget.minutes.map(|minutes| counted(minutes, "minute")),
         budget.cost_usd.map(|cost| format!("${cost:.2}")),
-        Some(format!("{} model turns", settings.max_turns)),
+        Some(counted(settings.max_turns, "model turn")),
     ];
     limits.into_iter().flatten().collect()
 }
@@ -107,7 +108,7 @@ pub(crate) fn budget(claim: &Claim) -> Vec<String> {
 /// Returns the tokens that a person has allowed beyond the budget.
 pub(crate) fn allowance(claim: &Claim) -> Vec<String> {
     let allowed = claim.record.waiting.allowance.as_ref();
-    let allowed = allowed.map(|allowance| format!("{} more tokens allowed since", allowance.tokens));
+    let allowed = allowed.map(|allowance| format!("{} allowed since", counted(allowance.tokens, "more token")));
     allowed.into_iter().collect()
 }
 

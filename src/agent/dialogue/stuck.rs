@@ -9,6 +9,7 @@ use crate::conversation::ToolSpec;
 use crate::conversation::breaker::Trip;
 use crate::conversation::circling::Verdict;
 use crate::llm::chat::Chat;
+use crate::plain::counted;
 
 /// Reacts to the verdicts on the last reply.
 ///
@@ -28,7 +29,8 @@ pub(crate) async fn help(
             dialogue::tell(claim, chat, &text);
         }
         Trip::PlanAnew => {
-            let reason = format!("{limit} more tool calls in a row could not be carried out");
+            let calls = counted(limit, "more tool call");
+            let reason = format!("{calls} in a row could not be carried out");
             replanning::revise_plan(claim, chat, &reason).await?;
         }
         Trip::Fail => {

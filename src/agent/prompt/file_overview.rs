@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::plain::printable;
+use crate::plain::{counted, printable};
 
 /// Depth from which files are only counted, in projects of any size.
 const DEEPEST: usize = 12;
@@ -21,10 +21,10 @@ pub(crate) fn overview(paths: &[String], max_bytes: usize) -> String {
     let mut depth = deepest;
     while lines.is_empty() && !paths.is_empty() {
         depth -= 1;
-        let counted = to_depth(paths, depth.max(1));
-        let length: usize = counted.iter().map(|line| line.len() + 1).sum();
+        let shorter = to_depth(paths, depth.max(1));
+        let length: usize = shorter.iter().map(|line| line.len() + 1).sum();
         if length <= max_bytes || depth <= 1 {
-            lines = counted;
+            lines = shorter;
         }
     }
     let mut text = String::new();
@@ -56,7 +56,7 @@ fn to_depth(paths: &[String], depth: usize) -> Vec<String> {
         match (&mut folder, inside) {
             (Some((name, count)), Some(inside)) if *name == inside => *count += 1,
             (open, inside) => {
-                lines.extend(open.take().map(counted));
+                lines.extend(open.take().map(folder_line));
                 match inside {
                     Some(inside) => *open = Some((inside, 1)),
                     None => lines.push(printable(path)),
@@ -64,13 +64,12 @@ fn to_depth(paths: &[String], depth: usize) -> Vec<String> {
             }
         }
     }
-    lines.extend(folder.map(counted));
+    lines.extend(folder.map(folder_line));
     lines
 }
 
-fn counted((folder, count): (&str, usize)) -> String {
-    let files = if count == 1 { "file" } else { "files" };
-    format!("{} ({count} {files})", printable(folder))
+fn folder_line((folder, count): (&str, usize)) -> String {
+    format!("{} ({})", printable(folder), counted(count, "file"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::agent::prompt::file_block::FileFence;
 use crate::index::{Definition, Hit};
-use crate::plain::{one_line, printable};
+use crate::plain::{counted, one_line, printable};
 use crate::plan::evidence::Citation;
 use crate::workspace::tools::code_search;
 
@@ -18,7 +18,7 @@ pub(crate) fn block(fence: &str, map: &[(Definition, usize)], hits: &[Hit], max_
     let mut text = String::new();
     let lines = map.iter().map(|(found, files)| {
         let place = format!("{}:{}-{}", printable(&found.path), found.first, found.last);
-        format!("{place} {} {} ({files} files)\n", found.kind, found.name)
+        format!("{place} {} {} ({})\n", found.kind, found.name, counted(*files, "file"))
     });
     let shown = fitting(lines, max_bytes / 4);
     if !shown.is_empty() {

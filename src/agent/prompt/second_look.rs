@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::evidence::demands::Demands;
 use crate::evidence::difference::Touched;
-use crate::plain::printable;
+use crate::plain::{counted, printable};
 
 /// Returns what the task asks for, piece by piece, beside what was changed.
 pub(crate) fn question(fence: &str, demands: &Demands, touched: &[Touched]) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn changed_files(touched: &[Touched]) -> String {
         let _ = writeln!(text, "{path} +{added} -{removed}");
     }
     if touched.len() > MOST {
-        let _ = writeln!(text, "and {} more files", touched.len() - MOST);
+        let _ = writeln!(text, "and {}", counted(touched.len() - MOST, "more file"));
     }
     text
 }

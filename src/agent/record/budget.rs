@@ -11,6 +11,7 @@ use crate::conversation::Usage;
 use crate::journal::fact::Subject;
 use crate::journal::{Journal, LogConfig};
 use crate::llm::config::Prices;
+use crate::plain::counted;
 use crate::secret::Redactor;
 use crate::store::{Store, StoreError};
 
@@ -58,26 +59,19 @@ impl Budget {
             ));
         }
         if spent.turns >= max_turns {
-            let plural = plural(max_turns.into());
+            let turns = counted(max_turns, "model turn");
             return Some(format!(
-                "the limit of {max_turns} model turn{plural} is reached before the task was done (max_llm_process_num)"
+                "the limit of {turns} is reached before the task was done (max_llm_process_num)"
             ));
         }
         if let Some(limit) = self.minutes.filter(|limit| spent.seconds >= limit * 60) {
-            let plural = plural(limit);
-            return Some(format!(
-                "the budget of {limit} minute{plural} is used up (budget.minutes)"
-            ));
+            let minutes = counted(limit, "minute");
+            return Some(format!("the budget of {minutes} is used up (budget.minutes)"));
         }
         let limit = self.cost_usd?;
         let cost = spent.cost_usd?;
         (cost >= limit).then(|| format!("the budget of ${limit:.2} is used up (${cost:.2} spent; budget.cost_usd)"))
     }
-}
-
-/// Returns the end of a noun behind a number.
-fn plural(number: u64) -> &'static str {
-    if number == 1 { "" } else { "s" }
 }
 
 impl PerDay {

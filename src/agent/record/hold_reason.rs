@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::extent::rank;
 use crate::markdown::code::code;
+use crate::plain::{agreeing, counted};
 
 /// A reason why a result is not pushed without approval. It never contains the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -83,10 +84,11 @@ impl HoldReasons {
 impl Unlisted {
     /// Returns the text that counts the unlisted reasons; `None` if there are none.
     pub fn said(self) -> Option<String> {
-        let counted = |count: usize, what: &str| (count > 0).then(|| format!("{count} more {what}"));
+        let Self { protected, secrets } = self;
+        let look = agreeing(secrets, "looks like a secret", "look like secrets");
         let parts = [
-            counted(self.protected, "protected files"),
-            counted(self.secrets, "places that look like secrets"),
+            (protected > 0).then(|| counted(protected, "more protected file")),
+            (secrets > 0).then(|| format!("{} that {look}", counted(secrets, "more place"))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| format!("and {}", parts.join(" and ")))

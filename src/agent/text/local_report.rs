@@ -10,6 +10,7 @@ use crate::agent::text::refused_hosts;
 use crate::agent::text::reviews;
 use crate::agent::text::verification;
 use crate::agent::text::{comments, usage};
+use crate::plain::counted;
 use crate::repository::reading::files::{ChangeKind, ChangedFile};
 
 /// Maximum number of files that are listed.
@@ -72,10 +73,7 @@ pub fn local(
 
 fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[ChangedFile]) -> String {
     let folder = local.folder.display();
-    let files = match changed.len() {
-        1 => "1 file".to_owned(),
-        count => format!("{count} files"),
-    };
+    let files = counted(changed.len(), "file");
     let done = if record.is_checked() { "Done" } else { "Done, unchecked" };
     match ending {
         RunOutcome::Done { .. } if changed.is_empty() => format!("Done: no changes were needed in {folder}.\n"),

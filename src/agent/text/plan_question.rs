@@ -2,9 +2,10 @@
 
 use crate::agent::record::Record;
 use crate::agent::services::Settings;
-use crate::agent::text::usage::{counted, grouped, spent};
+use crate::agent::text::usage::spent;
 use crate::approval::proposal::{Egress, HeldPlan, Part, Reason};
 use crate::markdown::compose::{Line, Page};
+use crate::plain::{counted, grouped};
 
 /// Most characters of one line that a model wrote.
 const LONGEST: usize = 1000;
@@ -101,7 +102,7 @@ fn what_would_happen(held: &HeldPlan) -> Vec<Line> {
     if !held.goal.is_empty() {
         lines.push(Line::said(&held.goal, LONGEST));
     }
-    let sum = |list: &[String], what| counted(u32::try_from(list.len()).unwrap_or(u32::MAX), what);
+    let sum = |list: &[String], what| counted(list.len(), what);
     lines.push(Line::filled(
         "{} by the model, then {} and the project's tests by the program",
         [

@@ -6,12 +6,13 @@ use crate::agent::services::Settings;
 use crate::agent::text::comments::{LONGEST_REASON, earlier_work, handed_over, new_run, sentence, work_so_far};
 use crate::agent::text::plan_question;
 use crate::agent::text::reviews;
-use crate::agent::text::usage::{grouped, spent};
+use crate::agent::text::usage::spent;
 use crate::approval::Refusal;
 use crate::approval::digest::Digest;
 use crate::approval::extent::Extent;
 use crate::approval::proposal::Part;
 use crate::markdown::compose::{Line, Page};
+use crate::plain::{agreeing, grouped, noun};
 use crate::task::command::Command;
 use crate::task::state::{Judged, Stage, State};
 
@@ -240,14 +241,12 @@ fn question(page: &mut Page, held: &HeldResult, record: &Record, settings: &Sett
     let mut difference = Page::default();
     difference.code(&held.diff);
     if held.unseen.files > 0 {
+        let are = agreeing(held.unseen.files, " is", " are");
         difference.paragraph(Line::filled(
             "**The difference is cut:** {} in {} not shown.",
             [
                 number_of(held.unseen.lines, "more changed line"),
-                match held.unseen.files {
-                    1 => "1 file is".into(),
-                    files => Line::figures(&grouped(files as u64)).and(" files are"),
-                },
+                number_of(held.unseen.files as u64, "file").and(are),
             ],
         ));
     }
@@ -270,9 +269,8 @@ fn changed_since_approval(page: &mut Page, changed: &[String]) {
     page.paragraph(line.and("."));
 }
 
-fn number_of(number: u64, what: &'static str) -> Line {
-    let plural = if number == 1 { "" } else { "s" };
-    Line::figures(&grouped(number)).and(" ").and(what).and(plural)
+fn number_of(number: u64, what: &str) -> Line {
+    Line::figures(&format!("{} {}", grouped(number), noun(number, what)))
 }
 
 /// Returns the final comment of a run that a person stopped.

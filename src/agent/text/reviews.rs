@@ -3,8 +3,8 @@
 
 use crate::agent::record::Record;
 use crate::agent::services::Settings;
-use crate::agent::text::usage::counted;
 use crate::markdown::compose::{Line, Page};
+use crate::plain::counted;
 use crate::plan::evidence::files_url_at;
 use crate::repository::CommitId;
 use crate::review::evidence;
@@ -67,9 +67,8 @@ pub(crate) fn plan(page: &mut Page, record: &Record, settings: &Settings) {
     let files = |round: &Round| files_url_at(&record.planned.files_url, &round.commit);
     let faults = record.reviewed.faults.iter();
     let faults = faults.map(|faults| {
-        let found = u32::try_from(faults.len()).unwrap_or(u32::MAX);
         Line::from("Sent back by the program itself: ")
-            .and(Line::figures(&counted(found, "fault")))
+            .and(Line::figures(&counted(faults.len(), "fault")))
             .and(": ")
             .and(Line::said(faults.first().map_or("", String::as_str), LONGEST))
     });
@@ -154,7 +153,7 @@ fn figures(review: &Review, target: Score) -> Line {
     if review.score < target {
         text = format!("{text}, {target} is needed");
     }
-    let blockers = u32::try_from(review.blockers.len()).unwrap_or(u32::MAX);
+    let blockers = review.blockers.len();
     if blockers > 0 {
         text = format!("{text}, {}", counted(blockers, "blocker"));
     }
@@ -230,16 +229,12 @@ pub(crate) fn why_unready(why: &Unready, reviews: &ReviewLoop, target: Score) ->
             faults.push("the reviewer does not call it ready".to_owned());
         }
         if !review.blockers.is_empty() {
-            let blockers = u32::try_from(review.blockers.len()).unwrap_or(u32::MAX);
-            faults.push(format!("{} left", counted(blockers, "blocker")));
+            faults.push(format!("{} left", counted(review.blockers.len(), "blocker")));
         }
         faults.join(", and ")
     });
     match why {
-        Unready::Rounds(rounds) => {
-            let rounds = u32::try_from(*rounds).unwrap_or(u32::MAX);
-            format!("after {} {standing}", counted(rounds, "round"))
-        }
+        Unready::Rounds(rounds) => format!("after {} {standing}", counted(*rounds, "round")),
         Unready::Plateau => format!("{standing}, and two rounds made it no better"),
         Unready::NoReview(reason) => format!("there is no review of it: {reason}"),
     }

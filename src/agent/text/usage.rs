@@ -8,6 +8,7 @@ use crate::agent::record::Record;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::services::Settings;
 use crate::llm::config::model_config::OWN;
+use crate::plain::{counted, grouped};
 
 /// Returns turns, tokens, cost and time in one line, and who used them if several models did.
 pub fn spent(record: &Record, settings: &Settings) -> String {
@@ -49,36 +50,4 @@ fn spent_by_model(record: &Record, settings: &Settings) -> String {
         format!(" · {role}{name}: {input} in, {output} out{cost}")
     });
     parts.collect()
-}
-
-/// Returns `1 turn`, `2 turns`.
-pub fn counted(number: u32, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
-/// Formats a number with separated thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_can_be_read() {
-        assert_eq!(
-            [7, 999, 1_000, 1_234_567].map(grouped),
-            ["7", "999", "1,000", "1,234,567"]
-        );
-    }
 }

@@ -8,6 +8,7 @@ use crate::evidence::difference::Finding;
 use crate::evidence::repair::{End, Repairs};
 use crate::evidence::unmentioned::Unmentioned;
 use crate::markdown::compose::{Line, Page};
+use crate::plain::counted;
 
 /// Maximum number of set-up commands that are shown.
 const MOST_COMMANDS: usize = 20;
@@ -185,18 +186,11 @@ pub(crate) fn limit(check: &Checked) -> &'static str {
 pub(crate) fn why_ended(end: End, repairs: &Repairs) -> String {
     match end {
         End::Unchanged => "The last try to repair it changed nothing of the failure, so there was no other.".to_owned(),
-        End::RoundsUsed => format!("{} to repair it did not help.", tries(repairs.rounds)),
+        End::RoundsUsed => format!("{} to repair it did not help.", counted(repairs.rounds, "try")),
         End::TooManyFailures => format!(
             "This is failure number {} of this run, each after the one before was repaired, so it was not tried again.",
             repairs.failures
         ),
-    }
-}
-
-fn tries(rounds: u32) -> String {
-    match rounds {
-        1 => "1 try".to_owned(),
-        rounds => format!("{rounds} tries"),
     }
 }
 

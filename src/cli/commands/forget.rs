@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, configuration_or_defaults, print};
+use crate::plain::counted;
 use crate::service::retention::{Erased, Forgotten};
 use crate::task::id::TaskId;
 
@@ -61,10 +62,10 @@ fn told(erased: &Erased) -> String {
     } else {
         format!(
             "erased {} with their conversations, {} of journal and logs, the kept outputs of {}, the kept commits of {}",
-            count(erased.runs, "run"),
-            count(erased.lines, "line"),
-            count(erased.outputs as u64, "run"),
-            count(erased.kept as u64, "run"),
+            counted(erased.runs, "run"),
+            counted(erased.lines, "line"),
+            counted(erased.outputs, "run"),
+            counted(erased.kept, "run"),
         )
     };
     if erased.broken > 0 {
@@ -72,7 +73,7 @@ fn told(erased: &Erased) -> String {
             1 => ("is broken and was left as it is", "it, and it is"),
             _ => ("are broken and were left as they are", "them, and each is"),
         };
-        let mirrors = count(erased.broken as u64, "mirror");
+        let mirrors = counted(erased.broken, "mirror");
         let _ = write!(
             text,
             "; {mirrors} {are}: the log names {them} made anew at its next use"
@@ -85,11 +86,4 @@ fn told(erased: &Erased) -> String {
         );
     }
     text
-}
-
-fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
-    }
 }

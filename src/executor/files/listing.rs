@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::executor::text::shown_path;
+use crate::plain::counted;
 
 /// Most names of one folder that are read, whatever is asked for: reading more takes memory.
 const MOST_NAMES: usize = 50_000;
@@ -80,8 +81,8 @@ impl Listing {
         items.sort();
         if is_cut || lacks_some {
             items.push(format!(
-                "[cut after {} items; list a folder of these, or raise max_items]",
-                items.len()
+                "[cut after {}; list a folder of these, or raise max_items]",
+                counted(items.len(), "item")
             ));
         }
         if items.is_empty() {

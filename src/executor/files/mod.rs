@@ -17,6 +17,7 @@ use crate::executor::Options;
 use crate::executor::changes::Look;
 use crate::executor::fault::Fault;
 use crate::executor::text::{self, Replaced};
+use crate::plain::counted;
 use beneath::{Existing, Parents, Root, Target};
 use history::{Edit, History};
 use listing::Listing;
@@ -277,10 +278,11 @@ impl Files {
             let before = existing.ok_or_else(|| missing(path))?;
             let (_, shown) = text::split_mark(before);
             let lines = shown.lines().count();
+            let all = counted(lines, "line");
             // As in a view_range, -1 is the end.
             let line = usize::try_from(wanted.line).unwrap_or(lines);
             let text = text::insert_after(before, line, &wanted.text)
-                .ok_or_else(|| Fault::NotFound(format!("{path} has {lines} lines; insert after line 0 to {lines}")))?;
+                .ok_or_else(|| Fault::NotFound(format!("{path} has {all}; insert after line 0 to {lines}")))?;
             Ok((text, format!("inserted after line {line} of {path}")))
         })
     }

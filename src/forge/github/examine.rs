@@ -12,6 +12,7 @@ use crate::forge::http::failure::Failure;
 use crate::forge::platform::ExamineApi;
 use crate::forge::settings::allowed_users::Entry;
 use crate::forge::settings::source::Source;
+use crate::plain::{agreeing, counted};
 
 /// All that a classic token needs, the second for public repositories alone, and what is contained
 /// in the first.
@@ -163,7 +164,9 @@ impl ExamineApi for Api {
             ""
         };
         Ok(doubts.on(format!(
-            "can be searched; {found} items carry the trigger label now; repositories looked at: {count}{which}"
+            "can be searched; {} {} the trigger label now; repositories looked at: {count}{which}",
+            counted(found, "item"),
+            agreeing(found, "carries", "carry")
         )))
     }
 

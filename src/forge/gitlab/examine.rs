@@ -17,6 +17,7 @@ use crate::forge::gitlab::{Api, schema};
 use crate::forge::http::failure::Failure;
 use crate::forge::platform::ExamineApi;
 use crate::forge::settings::allowed_users::Entry;
+use crate::plain::{agreeing, counted};
 
 const OWNER: u64 = 50;
 const OF_ITS_OWN: &str = "use an access token of the project or group, or of a user of its own, with the role Developer: what the token's \
@@ -169,8 +170,10 @@ impl ExamineApi for Api {
             );
         }
         Ok(doubts.on(format!(
-            "{} can be searched; {labelled} items carry the trigger label now; projects looked at: {}",
+            "{} can be searched; {} {} the trigger label now; projects looked at: {}",
             found.full_path,
+            counted(labelled, "item"),
+            agreeing(labelled, "carries", "carry"),
             all.len()
         )))
     }

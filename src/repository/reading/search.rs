@@ -19,6 +19,7 @@ use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::plain::{agreeing, counted};
 use crate::repository::git::command::feed;
 use crate::repository::mirror::Mirror;
 use crate::repository::reading::files::TreeEntry;
@@ -127,7 +128,9 @@ impl Mirror {
         if files.len() < before {
             let count = before - files.len();
             left_out.push(format!(
-                "{count} files of more than {LARGEST_FILE} bytes were not searched"
+                "{} of more than {LARGEST_FILE} bytes {} not searched",
+                counted(count, "file"),
+                agreeing(count, "was", "were")
             ));
         }
         let matching = Matching {

@@ -12,6 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::evidence::Place;
+use crate::plain::{agreeing, counted};
 use crate::plan::Plan;
 
 /// The facts that a plan is checked against.
@@ -230,14 +231,23 @@ fn check_budget(plan: &Plan, surroundings: &Surroundings<'_>, add: &mut impl FnM
     if let Some(left) = surroundings.turns_left.filter(|left| turns > *left) {
         add(
             Kind::Budget,
-            format!("{steps} steps take at least {turns} turns, and {left} are left"),
+            format!(
+                "{} {} at least {turns} turns, and {left} {} left",
+                counted(steps, "step"),
+                agreeing(steps, "takes", "take"),
+                agreeing(left, "is", "are")
+            ),
         );
     }
     let tokens = turns.saturating_mul(surroundings.tokens_per_turn);
     if let Some(left) = surroundings.tokens_left.filter(|left| tokens > *left) {
         add(
             Kind::Budget,
-            format!("{steps} steps cost at least {tokens} tokens, and {left} are left"),
+            format!(
+                "{} {} at least {tokens} tokens, and {left} are left",
+                counted(steps, "step"),
+                agreeing(steps, "costs", "cost")
+            ),
         );
     }
 }

@@ -83,7 +83,7 @@ async fn paths_are_taken_in_and_left_out_with_the_fields_of_a_change() {
     assert!(
         ended
             .stdout
-            .contains("1 files with 4 places are in the index; 0 were parsed"),
+            .contains("1 file with 4 places is in the index; 0 were parsed"),
         "{ended:?}"
     );
     for (arguments, words) in [

@@ -107,7 +107,7 @@ async fn what_single_sign_on_leaves_out_is_told_beside_what_it_shows() {
         let told = told_by_doctor(&world, "GitHub repositories").await;
         insta::allow_duplicates! {
             insta::assert_snapshot!(told, @"
-            look GitHub repositories acme/* can be searched; 1 items carry the trigger label now; repositories looked at: 3; single sign-on hides some of it from the token; the token's account may not push to acme/closed
+            look GitHub repositories acme/* can be searched; 1 item carries the trigger label now; repositories looked at: 3; single sign-on hides some of it from the token; the token's account may not push to acme/closed
             -> authorise the token for the organisation's single sign-on (in the token's settings, 'Configure SSO'); give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write), or name the other repositories one by one in github.repositories
             ");
         }

@@ -12,9 +12,9 @@ use crate::agent::claim::Claim;
 use crate::agent::dialogue::room;
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::text::usage;
 use crate::agent::text::verification;
 use crate::conversation::excerpt;
+use crate::plain::counted;
 use crate::store::Run as StoredRun;
 use crate::task::id::RunId;
 use crate::task::state::State;
@@ -133,7 +133,7 @@ fn story(run: &StoredRun) -> String {
     let _ = writeln!(
         text,
         "It took {} and {} tokens.",
-        usage::counted(record.worked.turns, "model turn"),
+        counted(record.worked.turns, "model turn"),
         record.worked.usage.input + record.worked.usage.output
     );
     text

@@ -4,12 +4,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::claim::Claim;
 use crate::agent::record::Parked;
+use crate::plain::counted;
 
 /// Returns why something is given up that has been tried since then, once that was for long enough.
 pub(crate) fn given_up(claim: &Claim, since: DateTime<Utc>, now: DateTime<Utc>, reason: &str) -> Option<String> {
     let hours = claim.services.settings.steering.give_up_hours;
     let is_long = now - since >= TimeDelta::hours(i64::from(hours));
-    is_long.then(|| format!("{reason}; it was tried again and again for {hours} hours (steering.give_up_hours)"))
+    let tried = counted(hours, "hour");
+    is_long.then(|| format!("{reason}; it was tried again and again for {tried} (steering.give_up_hours)"))
 }
 
 /// Tells whether an attempt to bring the work that fails now is followed by another one. A local

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::index::{Diff, Ingest, TakenIn};
-use crate::plain::printable;
+use crate::plain::{agreeing, counted, printable};
 
 /// Most bytes of a list of changes.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -34,12 +34,15 @@ pub(super) async fn taken_in(
     }
     let places: usize = ingested.files.iter().map(|file| file.places).sum();
     let mut text = format!(
-        "{} files with {places} places are in the index; {} were parsed\n",
-        ingested.files.len(),
-        ingested.parsed
+        "{} with {} {} in the index; {} {} parsed\n",
+        counted(ingested.files.len(), "file"),
+        counted(places, "place"),
+        agreeing(ingested.files.len(), "is", "are"),
+        ingested.parsed,
+        agreeing(ingested.parsed, "was", "were")
     );
     for TakenIn { path, places } in ingested.files.iter().take(SHOWN) {
-        let _ = writeln!(text, "{}: {places} places", printable(path));
+        let _ = writeln!(text, "{}: {}", printable(path), counted(*places, "place"));
     }
     if let Some(more) = ingested.files.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more");
@@ -59,8 +62,10 @@ pub(super) async fn left_out(config: &Config, root: &Path, paths: &[String], is_
         return in_json(&pruned);
     }
     Ok(format!(
-        "{} files are left out of every answer until `coding-agent index ingest` takes them in again",
-        pruned.files
+        "{} {} left out of every answer until `coding-agent index ingest` takes {} in again",
+        counted(pruned.files, "file"),
+        agreeing(pruned.files, "is", "are"),
+        agreeing(pruned.files, "it", "them")
     ))
 }
 

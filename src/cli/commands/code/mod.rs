@@ -13,6 +13,7 @@ use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::config::Config;
 use crate::index::{FolderIndex, IndexError, MARK};
+use crate::plain::counted;
 use crate::secret::Redactor;
 pub(in crate::cli) use searched::reranker;
 
@@ -71,10 +72,10 @@ async fn brought_up(config: &Config, root: &Path) -> Result<String, String> {
     let in_words = |error: IndexError| error.to_string();
     let counts = opened.index.counts(&opened.commit).await.map_err(in_words)?;
     Ok(format!(
-        "{}: {} files, {} places, {} ms",
+        "{}: {}, {}, {} ms",
         opened.folder.display(),
-        counts.files,
-        counts.places,
+        counted(counts.files, "file"),
+        counted(counts.places, "place"),
         begun.elapsed().as_millis()
     ))
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::io::StreamReader;
 
 use crate::lfs::Pointer;
+use crate::plain::counted;
 use crate::repository::RepositoryError;
 use crate::repository::git::address::Login;
 use crate::repository::mirror::Mirror;
@@ -67,8 +68,8 @@ impl Mirror {
         if !missing.is_empty() {
             let bytes: u64 = missing.iter().map(Pointer::size).sum();
             progress(format!(
-                "fetching {} files of Git LFS ({} MB)",
-                missing.len(),
+                "fetching {} of Git LFS ({} MB)",
+                counted(missing.len(), "file"),
                 bytes.div_ceil(1_000_000)
             ));
             let server = Server::of(self.own_address()?, login, self.config())?;
