@@ -21,8 +21,8 @@ use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
 use crate::secret::Clean;
 
-/// A message from people to the model.
-pub(crate) struct Told {
+/// What people said, as it was passed on to the model.
+pub(crate) struct PassedOn {
     text: Clean,
     /// The pictures in it.
     pictures: Vec<LinkedPicture>,
@@ -36,25 +36,25 @@ pub(crate) struct Told {
 /// Text that comes before the model's first reply also becomes part of the task. Until then nothing
 /// of the conversation is saved, but a run that is put back or paused saves that the text was
 /// heard: the conversation that begins after the wait would lack it.
-pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interruption> {
-    let told = pass_on(run, chat).await?;
-    if let Some(told) = told.as_ref().filter(|_| !dialogue::is_begun(chat)) {
-        add_to_task(&mut run.claim.record, told);
+pub(crate) async fn hear(run: &mut Run, chat: &mut Chat) -> Result<Option<PassedOn>, Interruption> {
+    let passed_on = pass_on(run, chat).await?;
+    if let Some(passed_on) = passed_on.as_ref().filter(|_| !dialogue::is_begun(chat)) {
+        add_to_task(&mut run.claim.record, passed_on);
     }
-    Ok(told)
+    Ok(passed_on)
 }
 
 /// Executes new orders and passes new text to the planner. The text always becomes part of the
 /// task, for the planner and for the work: the conversation with the planner is not saved at all.
 pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Result<(), Interruption> {
-    if let Some(told) = pass_on(run, chat).await? {
-        add_to_task(&mut run.claim.record, &told);
+    if let Some(passed_on) = pass_on(run, chat).await? {
+        add_to_task(&mut run.claim.record, &passed_on);
     }
     Ok(())
 }
 
 /// Executes new orders, and adds new text to the conversation.
-async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interruption> {
+async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<PassedOn>, Interruption> {
     let mail = run.inbox.mailbox.take();
     for order in mail.orders {
         execute(&mut run.claim, &mut run.reporter, order).await?;
@@ -84,7 +84,7 @@ async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interru
             .heard
             .insert(words.heard.key, words.heard.fingerprint);
     }
-    Ok(Some(Told {
+    Ok(Some(PassedOn {
         text: run.claim.services.redactor.clean(&text),
         pictures,
         comments,
@@ -93,12 +93,12 @@ async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<Told>, Interru
 
 /// Makes text part of the task. In a round of follow-up work it also belongs to what the round is
 /// about: planning that begins anew leaves out what was heard and belongs to no round.
-fn add_to_task(record: &mut Record, told: &Told) {
+fn add_to_task(record: &mut Record, passed_on: &PassedOn) {
     record.planned.task_text.push('\n');
-    record.planned.task_text.push_str(told.text.as_str());
-    record.planned.pictures.extend(told.pictures.iter().cloned());
+    record.planned.task_text.push_str(passed_on.text.as_str());
+    record.planned.pictures.extend(passed_on.pictures.iter().cloned());
     if let Some(round) = &mut record.request.round {
-        round.comments.extend(told.comments.iter().copied());
+        round.comments.extend(passed_on.comments.iter().copied());
     }
 }
 

@@ -18,7 +18,7 @@ use crate::llm::config::Edits;
 use crate::llm::config::health::Health;
 use crate::llm::models::Models;
 use crate::repository;
-use crate::reviewer::{self, Place};
+use crate::reviewer::{self, ProgramPaths};
 use crate::secret::Redactor;
 use crate::store::{Lease, Store};
 use crate::tool::McpServerConfig;
@@ -54,7 +54,7 @@ pub struct ReviewSettings {
     /// The reviewer's prompt, with a place for the document.
     pub prompt: Arc<str>,
     /// The paths that a reviewer program needs to run.
-    pub place: Place,
+    pub program_paths: ProgramPaths,
 }
 
 /// The part of the configuration that runs depend on.

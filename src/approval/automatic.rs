@@ -18,7 +18,7 @@ pub struct Started {
 
 /// A result that waits.
 #[derive(Debug, Clone)]
-pub struct Attempt<'a> {
+pub struct WaitingResult<'a> {
     pub task: TaskType,
     /// Tools of MCP servers that the work used.
     pub tools: &'a BTreeSet<String>,
@@ -45,21 +45,21 @@ const MOST: usize = 5;
 
 /// Returns all that stands against passing a result without a person; it passes if there is
 /// nothing.
-pub fn obstacles(config: &Config, attempt: &Attempt<'_>) -> Vec<Obstacle> {
+pub fn obstacles(config: &Config, result: &WaitingResult<'_>) -> Vec<Obstacle> {
     let auto = &config.auto_approve;
     if !auto.enabled {
         return vec![Obstacle::NotEnabled];
     }
     let mut found = Vec::new();
-    if attempt.is_held {
+    if result.is_held {
         found.push(Obstacle::Held);
     }
-    if !auto.task_types.contains(&attempt.task) {
-        found.push(Obstacle::Task(attempt.task));
+    if !auto.task_types.contains(&result.task) {
+        found.push(Obstacle::Task(result.task));
     }
-    let tools = attempt.tools.difference(&auto.tools);
+    let tools = result.tools.difference(&auto.tools);
     found.extend(tools.take(MOST).cloned().map(Obstacle::Tool));
-    let operations = attempt.difference.operations(config, attempt.circumstances);
+    let operations = result.difference.operations(config, result.circumstances);
     let is_refused =
         |operation: &Operation| config.hard_require.contains(operation) || auto.deny_operations.contains(operation);
     found.extend(operations.into_iter().filter(is_refused).map(Obstacle::Operation));
@@ -69,9 +69,9 @@ pub fn obstacles(config: &Config, attempt: &Attempt<'_>) -> Vec<Obstacle> {
             .iter()
             .any(|prefix| !prefix.is_empty() && path.starts_with(prefix.as_str()))
     };
-    let outside = attempt.difference.paths().into_iter().filter(|path| !is_allowed(path));
+    let outside = result.difference.paths().into_iter().filter(|path| !is_allowed(path));
     found.extend(outside.take(MOST).map(|path| Obstacle::Path(path.to_owned())));
-    let special = attempt.difference.special().into_iter();
+    let special = result.difference.special().into_iter();
     found.extend(special.take(MOST).map(|path| Obstacle::Special(path.to_owned())));
     found
 }
@@ -234,8 +234,8 @@ mod tests {
             task in task_types(),
             is_held in any::<bool>(),
         ) {
-            let attempt = Attempt { task, tools: &used, difference: &difference, circumstances, is_held };
-            if !obstacles(&config, &attempt).is_empty() {
+            let result = WaitingResult { task, tools: &used, difference: &difference, circumstances, is_held };
+            if !obstacles(&config, &result).is_empty() {
                 return Ok(());
             }
             let auto = &config.auto_approve;
@@ -286,14 +286,14 @@ mod tests {
             ..Difference::default()
         };
         let found = |config: &Config, paths: &[&str], tools: &[&str]| {
-            let attempt = Attempt {
+            let result = WaitingResult {
                 task: TaskType::Issue,
                 tools: &tools.iter().map(|tool| (*tool).to_owned()).collect(),
                 difference: &difference(paths),
                 circumstances: Circumstances::default(),
                 is_held: false,
             };
-            obstacles(config, &attempt)
+            obstacles(config, &result)
         };
         assert_eq!(found(&config, &["docs/a.md"], &[]), []);
         assert_eq!(

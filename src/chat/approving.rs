@@ -19,7 +19,7 @@ use crate::messenger::place::Incoming;
 use crate::messenger::words::Button;
 use crate::plain::one_line;
 use crate::routing::text::folded;
-use crate::service::attending::Told;
+use crate::service::attending::CommandOutcome;
 use crate::store::{FactFilter, NumberedFact, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::RunId;
@@ -169,13 +169,13 @@ pub(super) async fn carry_out(
     let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
     let done = taken.in_words(is_japanese);
     Ok(Some(match came {
-        Told::NoRun | Told::Here(Visited::EndsAt(_)) => Phrase::NothingWaits.in_words(is_japanese),
-        Told::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
-        Told::Here(Visited::Stays) => match refusal(desk, &taken).await? {
+        CommandOutcome::NoRun | CommandOutcome::Here(Visited::EndsAt(_)) => Phrase::NothingWaits.in_words(is_japanese),
+        CommandOutcome::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
+        CommandOutcome::Here(Visited::Stays) => match refusal(desk, &taken).await? {
             Some(refused) => refused.in_words(is_japanese),
             None => format!("{done} {}", Phrase::AllPaused.in_words(is_japanese)),
         },
-        Told::Here(_) => done,
+        CommandOutcome::Here(_) => done,
     }))
 }
 

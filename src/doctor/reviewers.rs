@@ -7,7 +7,7 @@ use super::told_apart;
 use crate::config::Config;
 use crate::finding::Finding;
 use crate::llm::models::Models;
-use crate::reviewer::{self, Place};
+use crate::reviewer::{self, ProgramPaths};
 
 /// Tells whether each program is there, and whether it may see all work.
 pub(super) fn examine(config: &Config, guard: &Path) -> Vec<Finding> {
@@ -15,7 +15,7 @@ pub(super) fn examine(config: &Config, guard: &Path) -> Vec<Finding> {
         // That was reported with the models.
         return Vec::new();
     };
-    let place = Place {
+    let paths = ProgramPaths {
         guard: guard.to_owned(),
         folder: config.state_dir.join(reviewer::FOLDER),
     };
@@ -23,7 +23,7 @@ pub(super) fn examine(config: &Config, guard: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for named in models.programs() {
         let subject = format!("program {} (reviewer)", named.name);
-        findings.push(match reviewer::program(named, &config.review, &place).find() {
+        findings.push(match reviewer::program(named, &config.review, &paths).find() {
             Ok(path) => Finding::good(
                 subject,
                 format!("{} is there; it was not asked anything", path.display()),

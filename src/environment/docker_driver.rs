@@ -1,14 +1,15 @@
 //! An engine with Docker's API, as the rest of the program uses every kind of engine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::config::Environment;
 use super::container::Container;
 use super::docker_engine::DockerEngine;
-use super::driver::{Driver, KeepResult, Listed, ListedContainer, StartImages, StartRequest, WarmContainer};
+use super::driver::{
+    Driver, KeepResult, Listed, ListedContainer, StartImages, StartRequest, WarmContainer, WarmRequest,
+};
 use super::error::EnvironmentError;
 use super::executor::Architecture;
 use super::processes::Processes;
@@ -88,14 +89,8 @@ impl Driver for DockerEngine {
         self.start_with(start, images).await
     }
 
-    async fn start_warm(
-        &self,
-        name: &str,
-        place: (&str, &str),
-        executor: &Path,
-        worker: Uuid,
-    ) -> Result<WarmContainer, EnvironmentError> {
-        self.warm_up(name, place, executor, worker).await
+    async fn start_warm(&self, warm: &WarmRequest<'_>) -> Result<WarmContainer, EnvironmentError> {
+        self.warm_up(warm).await
     }
 
     async fn adopt(

@@ -48,6 +48,19 @@ pub struct StartRequest<'a> {
     pub set_up: Option<(&'a str, WantedSetUp<'a>)>,
 }
 
+/// Describes the container to start for the warm pool.
+#[derive(Debug, Clone, Copy)]
+pub struct WarmRequest<'a> {
+    /// The container's name.
+    pub name: &'a str,
+    /// The environment's name, by which its settings are found.
+    pub environment: &'a str,
+    pub image: &'a str,
+    pub executor: &'a Path,
+    /// The worker whose pool it is for.
+    pub worker: Uuid,
+}
+
 /// The kept set-up that a container should start from, if it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedSetUp<'a> {
@@ -198,14 +211,8 @@ pub(crate) trait Driver: fmt::Debug + Send + Sync {
     /// Starts the container of a run, and removes older ones of the same run and purpose first.
     async fn start_on(&self, start: &StartRequest<'_>, images: StartImages) -> Result<Container, EnvironmentError>;
 
-    /// Starts a container of `image` for `environment` in the warm pool of `worker`.
-    async fn start_warm(
-        &self,
-        name: &str,
-        place: (&str, &str),
-        executor: &Path,
-        worker: Uuid,
-    ) -> Result<WarmContainer, EnvironmentError>;
+    /// Starts a container for the warm pool.
+    async fn start_warm(&self, warm: &WarmRequest<'_>) -> Result<WarmContainer, EnvironmentError>;
 
     /// Makes a container of the warm pool the run's, and removes older ones of the same run and
     /// purpose first.

@@ -6,11 +6,10 @@
 //! each sees its own containers only.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::Utc;
-use uuid::Uuid;
 
 use super::config::engine_choice::Kubernetes;
 use super::config::{Config, Environment};
@@ -18,7 +17,9 @@ use super::container::name::Purpose;
 use super::container::{self, Container, specification};
 use super::docker::EngineAccess;
 use super::docker_engine::DockerEngine;
-use super::driver::{Driver, KeepResult, Listed, ListedContainer, StartImages, StartRequest, WarmContainer};
+use super::driver::{
+    Driver, KeepResult, Listed, ListedContainer, StartImages, StartRequest, WarmContainer, WarmRequest,
+};
 use super::error::EnvironmentError;
 use super::executor::Architecture;
 #[cfg(feature = "kubernetes")]
@@ -216,15 +217,9 @@ impl Engine {
         self.driver.start_on(start, images).await
     }
 
-    /// Starts a container of `image` for `environment` in the warm pool of `worker`.
-    pub async fn start_warm(
-        &self,
-        name: &str,
-        place: (&str, &str),
-        executor: &Path,
-        worker: Uuid,
-    ) -> Result<WarmContainer, EnvironmentError> {
-        self.driver.start_warm(name, place, executor, worker).await
+    /// Starts a container for the warm pool.
+    pub async fn start_warm(&self, warm: &WarmRequest<'_>) -> Result<WarmContainer, EnvironmentError> {
+        self.driver.start_warm(warm).await
     }
 
     /// Makes a container of the warm pool the run's. Removes older containers of the same run and

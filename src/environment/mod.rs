@@ -31,7 +31,7 @@ pub use config::{Build, Config, During, Environment, Network, NetworkMode};
 pub use container::name::Purpose;
 pub use container::{Attached, Container};
 pub use docker::EngineAccess;
-pub use driver::{KeepResult, ListedContainer, StartImages, StartRequest, WantedSetUp, WarmContainer};
+pub use driver::{KeepResult, ListedContainer, StartImages, StartRequest, WantedSetUp, WarmContainer, WarmRequest};
 pub use engine::Engine;
 pub use error::{EnvironmentError, how_to_build};
 pub use executor::{Architecture, find_executor};

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use uuid::Uuid;
-
 use super::container::name::{container_name, service_container_name};
 use super::container::specification::{self, Holder};
 use super::container::{self, Container};
 use super::docker_engine::DockerEngine;
-use super::driver::{BaseImage, LocalImages, StartImages, StartRequest, WarmContainer};
+use super::driver::{BaseImage, LocalImages, StartImages, StartRequest, WarmContainer, WarmRequest};
 use super::error::EnvironmentError;
 
 impl DockerEngine {
@@ -73,25 +71,19 @@ impl DockerEngine {
         })
     }
 
-    /// Starts a container of `image` for `environment` in the warm pool of `worker`.
-    pub(super) async fn warm_up(
-        &self,
-        name: &str,
-        (environment, image): (&str, &str),
-        executor: &Path,
-        worker: Uuid,
-    ) -> Result<WarmContainer, EnvironmentError> {
-        let base = self.base_image(image).await?;
-        let prepared = self.prepared_image(image, &base, executor).await?;
+    /// Starts a container for the warm pool.
+    pub(super) async fn warm_up(&self, warm: &WarmRequest<'_>) -> Result<WarmContainer, EnvironmentError> {
+        let base = self.base_image(warm.image).await?;
+        let prepared = self.prepared_image(warm.image, &base, warm.executor).await?;
         let recipe = Recipe {
-            holder: Holder::Nobody(worker),
-            environment,
-            image,
+            holder: Holder::Nobody(warm.worker),
+            environment: warm.environment,
+            image: warm.image,
             base: &base,
-            executor,
+            executor: warm.executor,
             made: prepared.id.as_deref(),
         };
-        let (container, _) = Box::pin(self.bring_up(name, recipe)).await?;
+        let (container, _) = Box::pin(self.bring_up(warm.name, recipe)).await?;
         Ok(WarmContainer {
             container,
             content: prepared.content,

@@ -61,7 +61,7 @@ pub struct Reviewer {
 
 /// The paths that programs need to run, see [`Program::new`].
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct ProgramPaths {
     pub guard: PathBuf,
     pub folder: PathBuf,
 }
@@ -129,7 +129,7 @@ pub fn prompt(file: Option<&Path>) -> (String, Option<String>) {
 }
 
 /// Returns the program as it is run for the model `named` so.
-pub fn program(named: &CommandModel, config: &config::Config, place: &Place) -> Program {
+pub fn program(named: &CommandModel, config: &config::Config, paths: &ProgramPaths) -> Program {
     let timeout = named
         .timeout
         .unwrap_or_else(|| Duration::from_secs(config.timeout_seconds));
@@ -137,8 +137,8 @@ pub fn program(named: &CommandModel, config: &config::Config, place: &Place) -> 
         named.command.clone(),
         named.env.clone(),
         timeout,
-        &place.guard,
-        &place.folder,
+        &paths.guard,
+        &paths.folder,
     )
 }
 
@@ -149,7 +149,7 @@ impl Reviewer {
         critic: Critic,
         config: &config::Config,
         prompt: Arc<str>,
-        place: &Place,
+        paths: &ProgramPaths,
         redactor: Arc<Redactor>,
     ) -> Self {
         let (judge, name, own_timeout) = match critic {
@@ -158,7 +158,7 @@ impl Reviewer {
                 (Judge::Model(model), name, own_timeout)
             }
             Critic::Program(named) => {
-                let judge = Judge::Program(program(&named, config, place));
+                let judge = Judge::Program(program(&named, config, paths));
                 (judge, named.name, named.timeout)
             }
         };

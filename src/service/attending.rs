@@ -22,10 +22,10 @@ const LEASE: Duration = Duration::from_mins(5);
 /// A round over runs ends with the first run after this time.
 const LONGEST_ROUND: Duration = Duration::from_mins(1);
 
-/// The effect of a command from the command line.
+/// The outcome of a command to the run of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// None: the task has no unfinished run.
+pub enum CommandOutcome {
+    /// The task has no unfinished run, so the command had no effect.
     NoRun,
     /// It was left for the worker that holds the run.
     Worker(RunId),
@@ -89,15 +89,15 @@ impl Service {
 
     /// Gives `command` to the unfinished run of `task`: to the worker that holds it, through the
     /// store, else it is executed here. `by` is the name of the person, where it is known.
-    pub async fn tell(&self, task: &TaskId, command: &Command, by: Option<&str>) -> Result<Told, StoreError> {
+    pub async fn tell(&self, task: &TaskId, command: &Command, by: Option<&str>) -> Result<CommandOutcome, StoreError> {
         let store = &self.services.store;
         let Some(run) = store.unfinished_of(task).await? else {
-            return Ok(Told::NoRun);
+            return Ok(CommandOutcome::NoRun);
         };
         store.ask(run.id, &command.to_string(), by).await?;
         Ok(match self.attend(run.id).await? {
-            Some((_, attended)) => Told::Here(attended),
-            None => Told::Worker(run.id),
+            Some((_, attended)) => CommandOutcome::Here(attended),
+            None => CommandOutcome::Worker(run.id),
         })
     }
 

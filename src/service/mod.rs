@@ -342,7 +342,7 @@ fn review(config: &Config, program: &Path) -> ReviewSettings {
     ReviewSettings {
         config: config.review.clone(),
         prompt: prompt.into(),
-        place: reviewer::Place {
+        program_paths: reviewer::ProgramPaths {
             guard: program.to_owned(),
             folder: config.state_dir.join(reviewer::FOLDER),
         },

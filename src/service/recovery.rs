@@ -25,7 +25,7 @@ impl Service {
     pub async fn recover(&self) -> Result<(), StoreError> {
         self.services.store.free_runs_of_the_dead().await?;
         self.drop_local_runs().await?;
-        program::sweep(&self.services.settings.review.place.folder);
+        program::sweep(&self.services.settings.review.program_paths.folder);
         for _ in self.services.store.unfinished().await? {
             self.wake_ups.wake_one();
         }

@@ -15,7 +15,7 @@ use crate::agent::waiting::Visited;
 use crate::approval::digest::Beginning;
 use crate::journal::fact::{Fact, Subject};
 use crate::plain::one_line;
-use crate::service::attending::Told;
+use crate::service::attending::CommandOutcome;
 use crate::service::automatic_approval::NotStarted;
 use crate::task::command::{Command, tokens};
 use crate::task::id::RunId;
@@ -165,16 +165,16 @@ impl Web {
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         match self.service.tell(&run.task, &command, Some(&visitor.name)).await? {
-            Told::NoRun => Err(Problem::new(StatusCode::CONFLICT, "the run has ended meanwhile")),
-            Told::Worker(_) => Ok(ActionOutcome::Passed),
-            Told::Here(Visited::Stays) => {
+            CommandOutcome::NoRun => Err(Problem::new(StatusCode::CONFLICT, "the run has ended meanwhile")),
+            CommandOutcome::Worker(_) => Ok(ActionOutcome::Passed),
+            CommandOutcome::Here(Visited::Stays) => {
                 let Some(run) = store.run(run.id).await? else {
                     return Ok(ActionOutcome::Visited(Visited::Stays));
                 };
                 let record = Record::read(&run).unwrap_or_default();
                 Ok(ActionOutcome::of_waiting(&command, &visitor.name, run.state, &record))
             }
-            Told::Here(visited) => Ok(ActionOutcome::Visited(visited)),
+            CommandOutcome::Here(visited) => Ok(ActionOutcome::Visited(visited)),
         }
     }
 

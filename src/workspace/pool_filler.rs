@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::environment::{Container, Environment, EnvironmentError};
+use crate::environment::{Container, Environment, EnvironmentError, WarmRequest};
 use crate::journal::Journal;
 use crate::journal::fact::{Fact, Subject};
 use crate::tool::ToolServer;
@@ -115,9 +115,15 @@ impl PoolFiller<'_> {
         let begun = Instant::now();
         let executor = engine.find_executor(&environment.image).await?;
         let mark = containers.pool.mark();
-        let place = (name, environment.image.as_str());
+        let request = WarmRequest {
+            name: mark.name(),
+            environment: name,
+            image: &environment.image,
+            executor: &executor,
+            worker: self.worker,
+        };
         // Not cancelled, so that no container is created without a record of it.
-        let warm = engine.start_warm(mark.name(), place, &executor, self.worker).await?;
+        let warm = engine.start_warm(&request).await?;
         let channels = Channels::of(&warm.container).await;
         let tools = Project::server(&warm.container, config, channels.tools);
         let inner_end = async {

@@ -5,7 +5,7 @@ use coding_agent::messenger::config::Slack;
 use coding_agent::messenger::line;
 use coding_agent::messenger::place::{Body, Incoming};
 use coding_agent::messenger::slack;
-use coding_agent::messenger::slack::request::Told;
+use coding_agent::messenger::slack::request::RequestContent;
 use coding_agent::picture::{links, prepared};
 use coding_agent::routing::decision::{self, Step};
 use coding_agent::routing::rules::Rules;
@@ -25,8 +25,8 @@ pub fn messages(bytes: &[u8]) {
     };
     for kind in ["application/json", "application/x-www-form-urlencoded"] {
         match slack::request::read(kind, bytes) {
-            Some(Told::Challenge(challenge)) => assert!(challenge.chars().count() <= 200),
-            Some(Told::Payload(payload)) => {
+            Some(RequestContent::Challenge(challenge)) => assert!(challenge.chars().count() <= 200),
+            Some(RequestContent::Payload(payload)) => {
                 if let Some(incoming) = slack::heard(&payload, &config, "UBOT") {
                     holds(&incoming);
                 }

@@ -4,7 +4,7 @@ use crate::agent::claim::Claim;
 use crate::agent::record::hold_reason::{HoldReason, HoldReasons};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::run::Run;
-use crate::approval::automatic::{Attempt, Obstacle, Started, obstacles};
+use crate::approval::automatic::{Obstacle, Started, WaitingResult, obstacles};
 use crate::approval::config::TaskType;
 use crate::approval::difference::Circumstances;
 use crate::forge::Item;
@@ -39,14 +39,14 @@ pub(crate) async fn judge(
         return Ok(Outcome::Off);
     };
     let difference = mirror.changes(base, head).await?;
-    let attempt = Attempt {
+    let result = WaitingResult {
         task: task_type(&item),
         tools: &run.claim.record.worked.outside_tools,
         difference: &difference,
         circumstances: circumstances(&run.claim, &item, reasons),
         is_held: reasons.shown.iter().any(|reason| *reason != HoldReason::Always),
     };
-    let found = obstacles(&run.claim.services.settings.approval, &attempt);
+    let found = obstacles(&run.claim.services.settings.approval, &result);
     if !found.is_empty() {
         let said = found.iter().map(|obstacle| written(&run.claim, obstacle));
         return Ok(Outcome::Held(said.collect()));

@@ -16,7 +16,7 @@ use crate::evaluation::{self, Folders, Records};
 use crate::llm::error::LlmError;
 use crate::llm::models::Models;
 use crate::review::score::Score;
-use crate::reviewer::{self, Place, Reviewer};
+use crate::reviewer::{self, ProgramPaths, Reviewer};
 use crate::secret::Redactor;
 use crate::service::shutdown::{Grace, Shutdown};
 
@@ -82,10 +82,10 @@ fn reviewer(config: &Config, redactor: Arc<Redactor>) -> Result<Reviewer, LlmErr
     if let Some(doubt) = doubt {
         complain(format_args!("review.prompt_file: {doubt}"));
     }
-    let place = Place {
+    let paths = ProgramPaths {
         guard: session::host().program,
         folder: config.state_dir.join(reviewer::FOLDER),
     };
     let critic = Models::new(&config.llm)?.critic(None)?;
-    Ok(Reviewer::new(critic, &config.review, prompt.into(), &place, redactor))
+    Ok(Reviewer::new(critic, &config.review, prompt.into(), &paths, redactor))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::Service;
-use crate::service::attending::Told;
+use crate::service::attending::CommandOutcome;
 use crate::store::Store;
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
@@ -35,17 +35,17 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
     session
         .run(async move {
             match service.tell(&task, &command, None).await {
-                Ok(Told::NoRun) => {
+                Ok(CommandOutcome::NoRun) => {
                     complain(format_args!(
                         "{task} has no unfinished run; `coding-agent status` lists the runs there are"
                     ));
                     exit::FAILED.into()
                 }
-                Ok(Told::Here(visited)) => {
+                Ok(CommandOutcome::Here(visited)) => {
                     print(format_args!("{task}: {visited}"));
                     exit::SUCCESS.into()
                 }
-                Ok(Told::Worker(run)) => {
+                Ok(CommandOutcome::Worker(run)) => {
                     print(format_args!(
                         "{task}: {}",
                         through_worker(&service, run, &command).await

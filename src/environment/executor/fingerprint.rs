@@ -1,10 +1,10 @@
 //! Fingerprints of file contents, computed again only if the file was changed.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use tokio::io::AsyncReadExt;
 use tokio::sync::Mutex;
 
@@ -29,8 +29,8 @@ struct Stamp {
 }
 
 impl Fingerprints {
-    /// Returns a 64-bit hash of the file's content. It is not collision-resistant; the operator's
-    /// own files need not be.
+    /// Returns the first 64 bits of the SHA-256 of the file's content. So few are not
+    /// collision-resistant; the operator's own files need not be.
     pub(crate) async fn of(&self, file: &Path) -> io::Result<u64> {
         let stamp = Stamp::of(file).await?;
         let mut last = self.last.lock().await;
@@ -58,14 +58,17 @@ impl Stamp {
 
 async fn work_out(file: &Path) -> io::Result<u64> {
     let mut file = tokio::fs::File::open(file).await?;
-    let mut hasher = DefaultHasher::new();
+    let mut digest = Sha256::new();
     let mut piece = vec![0; PIECE];
     loop {
         match file.read(&mut piece).await? {
-            0 => return Ok(hasher.finish()),
-            length => hasher.write(&piece[..length]),
+            0 => break,
+            length => digest.update(&piece[..length]),
         }
     }
+    let digest = digest.finalize();
+    let first = digest.first_chunk().copied().unwrap_or_default();
+    Ok(u64::from_be_bytes(first))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
-use uuid::Uuid;
 
 use super::cluster::Cluster;
 use super::lives::digest;
@@ -15,7 +14,8 @@ use super::pod::Names;
 use crate::environment::config::Environment;
 use crate::environment::container::Container;
 use crate::environment::driver::{
-    Driver, KeepResult, Listed, ListedContainer, READINESS_CHECK, StartImages, StartRequest, WarmContainer, end_of_log,
+    Driver, KeepResult, Listed, ListedContainer, READINESS_CHECK, StartImages, StartRequest, WarmContainer,
+    WarmRequest, end_of_log,
 };
 use crate::environment::error::EnvironmentError;
 use crate::environment::executor::{Architecture, find_executor};
@@ -147,16 +147,12 @@ impl Driver for Cluster {
         Ok(self.with_first(container, &pod).await)
     }
 
-    async fn start_warm(
-        &self,
-        name: &str,
-        place: (&str, &str),
-        executor: &Path,
-        worker: Uuid,
-    ) -> Result<WarmContainer, EnvironmentError> {
+    async fn start_warm(&self, warm: &WarmRequest<'_>) -> Result<WarmContainer, EnvironmentError> {
         self.ensure_confined().await?;
-        let content = self.content(place.1, executor).await?;
-        let started = Box::pin(self.bring_up(name, Holder::Pool(worker), place, executor, Names::AsConfigured));
+        let content = self.content(warm.image, warm.executor).await?;
+        let holder = Holder::Pool(warm.worker);
+        let place = (warm.environment, warm.image);
+        let started = Box::pin(self.bring_up(warm.name, holder, place, warm.executor, Names::AsConfigured));
         let (container, pod) = started.await?;
         Ok(WarmContainer {
             container: self.with_first(container, &pod).await,

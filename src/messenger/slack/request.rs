@@ -20,14 +20,19 @@ pub enum NotTaken {
 
 /// The content of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum RequestContent {
     /// Slack's check of the address, with the text that it wants as the answer.
     Challenge(String),
     Payload(Value),
 }
 
 /// Judges a request by its headers and its bytes.
-pub fn judge(secret: &SecretString, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Result<Told, NotTaken> {
+pub fn judge(
+    secret: &SecretString,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: DateTime<Utc>,
+) -> Result<RequestContent, NotTaken> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let (Some(at), Some(signature)) = (header("x-slack-request-timestamp"), header("x-slack-signature")) else {
         return Err(NotTaken::Unsigned);
@@ -47,7 +52,7 @@ pub fn judge(secret: &SecretString, headers: &HeaderMap, body: &[u8], now: DateT
 }
 
 /// Reads a request that was judged, as the kind that its header names.
-pub fn read(kind: &str, body: &[u8]) -> Option<Told> {
+pub fn read(kind: &str, body: &[u8]) -> Option<RequestContent> {
     let payload: Value = if kind.starts_with("application/x-www-form-urlencoded") {
         let mut fields = form_urlencoded::parse(body);
         let (_, payload) = fields.find(|(name, _)| name == "payload")?;
@@ -57,9 +62,9 @@ pub fn read(kind: &str, body: &[u8]) -> Option<Told> {
     };
     if payload["type"] == "url_verification" {
         let challenge = payload["challenge"].as_str()?;
-        return Some(Told::Challenge(challenge.chars().take(200).collect()));
+        return Some(RequestContent::Challenge(challenge.chars().take(200).collect()));
     }
-    payload.is_object().then_some(Told::Payload(payload))
+    payload.is_object().then_some(RequestContent::Payload(payload))
 }
 
 #[cfg(test)]
@@ -75,7 +80,7 @@ mod tests {
                         trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
     const SIGNATURE: &str = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
 
-    fn judged(signature: &str, seconds: i64, body: &str) -> Result<Told, NotTaken> {
+    fn judged(signature: &str, seconds: i64, body: &str) -> Result<RequestContent, NotTaken> {
         let mut headers = HeaderMap::new();
         headers.insert("x-slack-request-timestamp", AT.to_string().parse().unwrap());
         headers.insert("x-slack-signature", signature.parse().unwrap());
@@ -113,14 +118,14 @@ mod tests {
     #[test]
     fn a_question_for_the_address_and_a_press_are_read() {
         let asked = read("application/json", br#"{"type":"url_verification","challenge":"abc"}"#);
-        assert_eq!(asked, Some(Told::Challenge("abc".to_owned())));
+        assert_eq!(asked, Some(RequestContent::Challenge("abc".to_owned())));
         let pressed = read(
             "application/x-www-form-urlencoded",
             b"payload=%7B%22type%22%3A%22block_actions%22%7D",
         );
         assert_eq!(
             pressed,
-            Some(Told::Payload(serde_json::json!({ "type": "block_actions" })))
+            Some(RequestContent::Payload(serde_json::json!({ "type": "block_actions" })))
         );
         assert_eq!(read("application/json", b"[]"), None);
     }

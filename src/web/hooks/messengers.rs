@@ -14,7 +14,7 @@ use super::malformed;
 use crate::chat::Heard;
 use crate::messenger::line;
 use crate::messenger::slack;
-use crate::messenger::slack::request::Told;
+use crate::messenger::slack::request::RequestContent;
 use crate::web::Web;
 use crate::web::problem::Problem;
 
@@ -39,8 +39,8 @@ pub(super) async fn slack(State(web): State<Arc<Web>>, headers: HeaderMap, body:
             web.meters.delivered("slack", "malformed");
             Problem::bad_request("the body is not what Slack sends").into_response()
         }
-        Ok(Told::Challenge(challenge)) => axum::Json(json!({ "challenge": challenge })).into_response(),
-        Ok(Told::Payload(payload)) => {
+        Ok(RequestContent::Challenge(challenge)) => axum::Json(json!({ "challenge": challenge })).into_response(),
+        Ok(RequestContent::Payload(payload)) => {
             if chat.hear_slack(&payload).await {
                 web.meters.delivered("slack", "taken");
                 return StatusCode::OK.into_response();

@@ -48,7 +48,7 @@ pub(super) fn reviewer(claim: &Claim) -> Result<Reviewer, Interruption> {
         critic,
         &settings.config,
         Arc::clone(&settings.prompt),
-        &settings.place,
+        &settings.program_paths,
         Arc::clone(&claim.services.redactor),
     ))
 }
