@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::review::evidence::{LARGEST_FILE, MOST_BYTES};
 use crate::review::score::Score;
 
 use super::answer::{Evaluation, Evaluations};
@@ -23,10 +24,6 @@ pub(super) const EVALUATE_DOCUMENTS: &str = "evaluate_documents";
 
 /// Most documents of one call.
 const MOST_DOCUMENTS: usize = 20;
-/// Most bytes of a cited file that are read.
-const LARGEST_FILE: u64 = 4 * 1024 * 1024;
-/// Most bytes of all of them.
-const MOST_BYTES: u64 = 8 * LARGEST_FILE;
 
 /// Arguments of `evaluate_document`.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::finding::Finding;
 use crate::picture::Picture;
@@ -40,6 +40,9 @@ pub use item::{
     PushRight, Reaction, Search,
 };
 use settings::trigger::Trigger;
+
+/// How far a forge's clock may be behind this machine's.
+pub const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 
 /// Where tasks come from, and where people are told of them: items, comments and labels.
 ///

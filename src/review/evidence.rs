@@ -36,6 +36,9 @@ pub struct Place {
     pub last: u32,
 }
 
+/// Maximum size of a cited file that is read, and of all of them.
+pub const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+pub const MOST_BYTES: u64 = 8 * LARGEST_FILE;
 /// Lines before and behind a cited place in which a name may stand: reviewers cite a line of the
 /// function that they speak of.
 const NEAR: usize = 30;

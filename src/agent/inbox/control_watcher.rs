@@ -10,15 +10,13 @@ use uuid::Uuid;
 use crate::agent::inbox::mailbox::Mailbox;
 use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{Order, OrderSource};
+use crate::agent::record::message::{OPERATOR, Order, OrderSource};
 use crate::agent::services::Services;
 use crate::task::command::Command;
 use crate::task::id::RunId;
 
 /// Interval between looks at the store.
 const TICK: Duration = Duration::from_secs(1);
-/// The author of command-line requests, as shown to people.
-const OPERATOR: &str = "the operator";
 
 /// Polls the store for requests, and for a pause of all runs. It is separate from
 /// [`ThreadWatcher`], so that the operator is heard even while a forge does not answer.

@@ -17,7 +17,7 @@ use crate::agent::record::message::{self, HeardComment, Order, OrderSource, Seen
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::services::Services;
 use crate::forge::item::account::Account;
-use crate::forge::{Comment, CommentKey, Forge, ForgeError, Item, Permissions, Reaction};
+use crate::forge::{CLOCKS_DIFFER, Comment, CommentKey, Forge, ForgeError, Item, Permissions, Reaction};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::Lease;
 use crate::task::command::{Command, Said};
@@ -31,8 +31,6 @@ const LOOK_TIME: Duration = Duration::from_mins(2);
 /// Longest time for the reactions to what was heard in one poll.
 const REACTION_TIME: Duration = Duration::from_secs(10);
 
-/// Tolerance for a forge's clock that is behind this machine's.
-const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 /// Time within which a command and the request for the run are one deed: GitLab stores a comment
 /// with quick actions before it carries them out.
 const AT_ONCE: TimeDelta = TimeDelta::seconds(5);

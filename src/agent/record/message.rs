@@ -8,6 +8,9 @@ use uuid::Uuid;
 use crate::forge::{Comment, CommentKey};
 use crate::task::command::{Command, Said};
 
+/// The person who has the command line, as shown to people.
+pub const OPERATOR: &str = "the operator";
+
 /// A comment, identified together with the text it had when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeardComment {

@@ -4,14 +4,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::message::OPERATOR;
 use crate::agent::record::{LastWord, PausedBy, Record};
 use crate::approval::Question;
 use crate::task::state::{Judged, State};
 
 /// The people who can answer in the thread.
 const WRITERS: &str = "somebody who may write to the repository";
-/// The person who has the command line.
-const OPERATOR: &str = "the operator";
 
 /// A run that waits for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

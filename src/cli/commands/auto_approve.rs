@@ -3,13 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::agent::record::message::OPERATOR;
 use crate::cli::arguments::AutoApprove;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, print};
 use crate::service::automatic_approval::NotStarted;
-
-/// The name under which the command line acts.
-const OPERATOR: &str = "the operator";
 
 /// Switches automatic approval, or prints whether it is on.
 pub async fn switch(config: Option<&Path>, asked: AutoApprove) -> ExitCode {

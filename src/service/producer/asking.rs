@@ -19,7 +19,7 @@ use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::Record;
 use crate::agent::record::sections::StartedBy;
 use crate::agent::text::comments;
-use crate::forge::{Comment, CommentKey, ForgeError, FoundItem, Item, ItemEvent, Reaction};
+use crate::forge::{CLOCKS_DIFFER, Comment, CommentKey, ForgeError, FoundItem, Item, ItemEvent, Reaction};
 use crate::journal::fact::Fact;
 use crate::markdown::visible;
 use crate::service::forges::Connected;
@@ -28,8 +28,6 @@ use crate::store::Run;
 use crate::task::command::Said;
 use crate::task::id::{RunId, TaskId};
 
-/// How far a forge's clock may be behind this machine's.
-const CLOCKS_DIFFER: TimeDelta = TimeDelta::minutes(5);
 /// Difference below which two clocks agree: forges tell whole seconds, and their answers take a
 /// while.
 const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(5);

@@ -15,15 +15,12 @@ use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::review::Review;
 use crate::review::document::Document;
-use crate::review::evidence::{self, Known};
+use crate::review::evidence::{self, Known, LARGEST_FILE, MOST_BYTES};
 use crate::review::rounds::{Next, Opinion, ReviewLoop, Rules, Unready};
 use crate::review::score::Score;
 use crate::reviewer::{Call, Judge, NoReview, Reviewer};
 use crate::task::state::Judged;
 
-/// Maximum size of a file that is cited, and of all of them.
-const LARGEST_FILE: u64 = 4 * 1024 * 1024;
-const MOST_BYTES: u64 = 8 * LARGEST_FILE;
 /// Maximum number of cited files that are read for one document.
 const MOST_FILES: usize = 50;
 
