@@ -265,12 +265,7 @@ async fn the_set_up_of_the_readme_brings_a_new_user_to_a_merge_request() {
 
     let ended = does(&["run"]).await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
     assert_eq!(world.gitlab.merge_requests().len(), 1);
     world.finish().await;
 }

@@ -62,12 +62,7 @@ async fn the_words_below_pause_and_resume_are_read_when_it_goes_on() {
     issue.comment("alice", "/agent resume\n\nMake it blue instead.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     for words in ["The frame is still wet.", "Make it blue instead."] {
         assert_eq!(heard(&world, words), 1, "{words}\n{}", world.model.dump());
     }
@@ -95,12 +90,7 @@ async fn words_below_a_command_answer_a_question_and_below_pause_they_do_not() {
     issue.comment("alice", "/agent budget 1M\nBlue, please.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     for words in ["I have to ask.", "Blue, please."] {
         assert_eq!(heard(&world, words), 1, "{words}\n{}", world.model.dump());
     }
@@ -131,12 +121,7 @@ async fn the_reason_of_an_earlier_denial_and_the_words_below_it_are_told_to_the_
     issue.label("coding agent");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     // The reason stands in the comment, and beside what became of the earlier run.
     for (words, times) in [("No workflow, please.", 2), ("Only the color.", 1)] {
         assert_eq!(heard(&world, words), times, "{words}\n{}", world.model.dump());
@@ -163,12 +148,7 @@ async fn what_is_indented_quoted_or_in_a_block_of_code_is_no_command() {
     }
     let ended = let_go(&world, run).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert!(heard(&world, "/agent stop") >= 7, "{}", world.model.dump());
     world.finish().await;
 }
@@ -190,12 +170,7 @@ async fn whoever_was_removed_neither_stops_nor_steers_a_run_at_work() {
     issue.until_comments_are_read().await;
     let ended = let_go(&world, run).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(ignored(&world), ["bob", "bob", "bob"]);
     assert_eq!(
         (heard(&world, "Make it blue."), heard(&world, "Delete everything.")),
@@ -221,12 +196,7 @@ async fn an_id_stays_with_its_account_when_the_login_is_taken_over() {
     issue.until_comments_are_read().await;
     let ended = let_go(&world, run).await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert!(ignored(&world).contains(&json!("carol")), "{:?}", world.journal());
     let other = world.github.open_issue("Paint that").label_by("carol", "coding agent");
     world.run().await;

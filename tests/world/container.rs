@@ -47,12 +47,7 @@ async fn looks_around(world: &mut World, look: &str) -> (ContainerInspectRespons
     let inspected = docker.inspect_container(name, None).await.unwrap();
     world.model.release();
     let ended = program.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", world);
     assert_eq!(containers.len(), 1, "{containers:?}");
 
     let said = world.model.requests()[2].last_user_message();
@@ -211,12 +206,7 @@ async fn one_stream_carries_tools_way_out_and_project() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let said = |at: usize| world.model.requests()[at + 2].last_user_message();
     assert!(
         said(0).contains("coding-agent-executor init\\ncoding-agent-executor multiplex\\n[no file changed]"),

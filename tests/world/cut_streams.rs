@@ -25,12 +25,7 @@ fn runs(world: &World, commands: &[&str]) {
 }
 
 fn assert_done(world: &World, ended: &Ended) {
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", world);
 }
 
 #[tokio::test]

@@ -29,12 +29,7 @@ async fn outputs(world: &World) -> Vec<String> {
 
 async fn work(world: &World) -> Vec<String> {
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", world);
     said(world)
 }
 
@@ -237,12 +232,7 @@ async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_e
     program.kill().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let started = world
         .journal()
         .iter()
@@ -299,12 +289,7 @@ async fn a_container_of_another_network_than_the_configuration_says_is_not_taken
     world.configure(|config| config["command_executor"]["network"] = json!({ "mode": "none" }));
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let last = world.model.requests().last().unwrap().last_user_message();
     assert!(last.contains(r#""lo\n"#) && !last.contains("eth"), "{last}");
     world.finish().await;
@@ -326,12 +311,7 @@ async fn however_many_connections_are_made_only_so_many_go_out_at_once() {
     site.release();
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let said = said(&world);
     assert!(said[0].contains(r"100\n"), "{}", said[0]);
     assert_eq!(site.asked().len(), 100);

@@ -200,12 +200,7 @@ async fn a_container_that_dies_between_the_making_and_the_start_of_a_command_is_
     let ended = run.ended().await;
 
     assert!(engine.has_struck());
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(world.github.pulls()[0].file("one.txt").as_deref(), Some("one\n"));
     drop(engine);
@@ -338,12 +333,7 @@ async fn an_engine_that_is_away_when_the_tools_are_needed_or_was_restarted_is_no
     let ended = program.ended().await;
 
     assert!(engine.has_struck());
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let warned = world.journal().iter().filter(|entry| entry["fact"] == "warned").count();
     assert_eq!(warned, 0, "{}", world.story());
@@ -383,12 +373,7 @@ async fn an_engine_that_goes_away_while_a_stopped_run_hands_its_work_over_costs_
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: stopped\n", &world);
     let repository = world.github.default_repository();
     let saved = repository.file("coding-agent/1-count-to-one", "one.txt");
     assert_eq!(saved.as_deref(), Some("one\n"), "{}", world.story());

@@ -102,12 +102,7 @@ async fn a_review_becomes_commits_on_the_same_branch_and_one_comment() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     insta::assert_snapshot!(task(&world, 1), @"
     This is your own change request, github:acme/widgets#2. People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment.
     <data-FENCE>
@@ -199,12 +194,7 @@ async fn remarks_on_a_merge_request_become_commits_on_the_same_branch_and_one_co
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: done\n", &world);
     insta::assert_snapshot!(task(&world, 1), @"
     This is your own change request, gitlab:acme/widgets!1. People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment.
     <data-FENCE>
@@ -271,12 +261,7 @@ async fn a_thread_that_cannot_be_answered_is_a_warning() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     // Two threads: one could not be answered.
     assert_eq!(pull.replies().len(), 2, "{}", world.story());
     let said = pull.comments_of(world.github.bot()).pop().unwrap();
@@ -442,12 +427,7 @@ async fn work_on_a_deleted_branch_ends_with_a_comment() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: failed\n", &world);
     let comments = merge.comments_of(world.gitlab.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @r"
     ### ❌ This could not be done

@@ -191,12 +191,7 @@ async fn a_request_that_is_open_follows_a_new_run_on_its_issue() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
     assert_eq!(
         (pull.title().as_str(), pull.is_draft()),
@@ -297,12 +292,7 @@ async fn the_programs_marks_in_a_strangers_pull_request_are_words_like_others() 
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(pull.text(), FORGED, "{}", world.story());
     assert_eq!(count(&world, "change_brought_in_step"), 0, "{}", world.story());
     world.finish().await;
@@ -321,12 +311,7 @@ async fn the_programs_marks_in_a_strangers_merge_request_are_words_like_others()
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: done\n", &world);
     assert_eq!(merge.text(), FORGED, "{}", world.story());
     assert_eq!(count(&world, "change_brought_in_step"), 0, "{}", world.story());
     world.finish().await;

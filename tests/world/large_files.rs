@@ -61,12 +61,7 @@ async fn the_model_works_on_contents_and_commits_hold_pointers() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let requests = world.model.requests();
     assert!(requests[0].last_user_message().contains("keeps large files in Git LFS"));
@@ -108,12 +103,7 @@ async fn a_gitlab_that_keeps_contents_elsewhere_gives_and_takes_them() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
     let now = [LOGO, b"and another line\n"].concat();
     let merge = &world.gitlab.merge_requests()[0];
     assert_eq!(merge.file("logo.bin"), Some(lfs::pointer(&now)));
@@ -141,12 +131,7 @@ async fn a_new_content_outlives_its_container() {
     world.model.release();
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let seen = world.model.requests()[13].last_user_message();
     assert!(seen.contains("a new logologo.bin"), "{seen}");
     let git = world.github.default_repository().git();
@@ -175,12 +160,7 @@ async fn what_cannot_be_had_stays_a_pointer_and_is_told() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let told = requests[0].last_user_message();
     assert!(told.contains("big.bin (1 MB)\nother.bin (1 MB)\n"), "{told}");
@@ -224,12 +204,7 @@ async fn a_repository_without_them_may_begin_to_keep_them() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let shown = world.model.requests()[3].last_user_message();
     assert!(shown.contains("version https://git-lfs.github.com/spec/v1"), "{shown}");
@@ -256,12 +231,7 @@ async fn a_content_in_the_place_of_a_pointer_is_refused() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed: refused by a policy\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed: refused by a policy\n", &world);
     let said = issue.comments_of(world.github.bot()).join("\n");
     assert!(
         said.contains("logo.bin") && said.contains("belongs into Git LFS"),
@@ -284,12 +254,7 @@ async fn without_the_content_no_pointer_is_pushed() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     let said = issue.comments_of(world.github.bot()).join("\n");
     assert!(said.contains("Git LFS is disabled for this repository"), "{said}");
     assert_eq!(world.github.default_repository().branches(), ["main"]);
@@ -309,12 +274,7 @@ async fn an_upload_that_is_sent_elsewhere_has_not_arrived() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     let said = issue.comments_of(world.github.bot()).join("\n");
     assert!(said.contains("it redirects to `https://forge.example.com`"), "{said}");
     let git = world.github.default_repository().git();

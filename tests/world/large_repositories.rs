@@ -45,12 +45,7 @@ async fn a_pack_that_begins_late_is_waited_for() {
     run.until(&world, is_told).await;
     let ended = run.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let journal = world.journal();
     let told = journal.iter().filter(|entry| entry["fact"] == "repository_arriving");
@@ -70,12 +65,7 @@ async fn a_push_that_a_hook_looks_at_for_long_is_waited_for() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let pulls = world.github.pulls();
     assert_eq!(pulls.len(), 1);
@@ -111,12 +101,7 @@ async fn a_push_that_takes_longer_than_its_time_names_the_setting_and_is_made_la
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!((world.github.pulls().len(), world.model.requests().len()), (1, 3));
     world.finish().await;
@@ -140,12 +125,7 @@ async fn a_history_may_be_cut() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     assert!(requests[0].last_user_message().contains("Only the newest commits"));
     let shown = requests[2].last_user_message();

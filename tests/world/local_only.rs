@@ -39,7 +39,7 @@ async fn near_and_far(world: &mut World) -> Model {
 async fn runs_with(world: &World, model: &Model, text: &str, outcome: &str) {
     writes(model.plans(plan()), "README.md", text).done("Done.");
     let ended = world.run().await;
-    assert_eq!(ended.stdout, outcome, "{ended:?}\n{}", world.story());
+    ended.prints(outcome, world);
 }
 
 const ISSUE_DONE: &str = "github:acme/widgets#1: done\n";

@@ -241,12 +241,7 @@ async fn a_secret_that_the_tools_print_goes_nowhere() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     let seen = world.model.requests()[2].last_user_message();
     assert!(seen.contains("token: [redacted]"), "{seen}");
     let pulls = world.github.pulls();

@@ -110,12 +110,7 @@ async fn without_a_summary(is_native: bool, no_summary: impl Fn(Script<'_>) -> S
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     // Behind the summary that was none everything is there still; the next one takes the place of
     // the older part.

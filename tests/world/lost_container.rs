@@ -36,12 +36,7 @@ async fn in_the_middle_of_the_work_only_the_last_turns_are_lost() {
     world.model.release();
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let told = requests[12].last_user_message();
     assert!(told.contains("Whether it took effect is unknown"), "{told}");
@@ -82,12 +77,7 @@ async fn while_the_program_checks_nothing_is_lost() {
     world.kill_containers().await;
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let pulls = world.github.pulls();
     assert!(pulls.len() == 1 && !pulls[0].is_draft(), "{}", world.story());
@@ -128,12 +118,7 @@ async fn a_new_container_that_was_not_ready_when_the_program_died_is_not_taken_o
     processes::until(&nap, 0).await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let told = world.model.requests()[2].last_user_message();
     assert!(told.contains("A new container has taken the place"), "{told}");
@@ -195,12 +180,7 @@ async fn a_forge_that_is_away_at_the_delivery_costs_no_work() {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pulls = world.github.pulls();
     assert_eq!(pulls.len(), 1, "{}", world.story());
     assert_eq!(pulls[0].file("one.txt").as_deref(), Some("one\n"));

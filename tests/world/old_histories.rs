@@ -36,12 +36,7 @@ async fn a_history_with_old_faults_is_worked_on() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }

@@ -48,12 +48,7 @@ async fn a_pull_request_gets_the_labels_and_people_of_the_configuration() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pull = world.github.pulls().remove(0);
     assert_eq!(pull.labels(), ["from a bot"], "{}", world.story());
     assert_eq!(pull.assignees(), ["alice"], "{}", world.story());
@@ -74,12 +69,7 @@ async fn a_merge_request_gets_the_labels_and_people_of_the_configuration() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
     let merge = world.gitlab.merge_requests().remove(0);
     assert_eq!(merge.labels(), ["from a bot"], "{}", world.story());
     assert_eq!(
@@ -105,12 +95,7 @@ async fn what_a_person_takes_off_is_not_put_on_by_a_new_run() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(pull.labels(), [""; 0], "{}", world.story());
     world.finish().await;
 }
@@ -129,12 +114,7 @@ async fn a_projects_template_is_filled_in_on_github() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     insta::assert_snapshot!(told(&world, &world.github.pulls()[0].text()), @r"
     ## What does this change?
 

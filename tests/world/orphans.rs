@@ -41,12 +41,7 @@ async fn after_the_end_of_a_run() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_the_end(world, zone).await;
 }
 
@@ -64,12 +59,7 @@ async fn after_the_kill_of_the_program() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_the_end(world, zone).await;
 }
 
@@ -83,21 +73,11 @@ async fn after_a_stop() {
     world.model.until_held(1).await;
     program.signal("TERM");
     let ended = program.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: interrupted\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: interrupted\n", &world);
     assert_eq!(processes::with_mark(zone), [0; 0]);
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_the_end(world, zone).await;
 }

@@ -225,12 +225,7 @@ async fn what_is_said_before_the_models_first_reply_outlasts_the_wait_for_it() {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     begins_with(&world.model.requests()[2], "Look at the color.");
     world.finish().await;
 }
@@ -253,24 +248,14 @@ async fn what_is_said_before_the_models_first_reply_outlasts_a_pause() {
     world.model.until_held(2).await;
     issue.comment("alice", "/agent pause");
     let ended = run.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: paused\n", &world);
     world.model.release();
 
     world.model.done("Nothing to do.");
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     begins_with(&world.model.requests()[2], "Look at the color.");
     world.finish().await;
 }

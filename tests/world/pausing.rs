@@ -74,12 +74,7 @@ async fn a_paused_run_goes_on_where_it_was() {
     issue.comment("alice", "/agent pause");
     let ended = run.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: paused\n", &world);
     assert_eq!(issue.labels(), ["coding agent paused"]);
     assert_eq!(world.containers().await, [""; 0]);
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
@@ -113,12 +108,7 @@ async fn a_paused_run_goes_on_where_it_was() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(count(&world, "planned"), 1);
     let requests = world.model.requests();
@@ -159,12 +149,7 @@ async fn a_container_that_alone_has_some_of_the_work_stays_while_its_run_is_paus
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let painted = world.github.pulls()[0].file("color.txt");
     assert_eq!(painted.as_deref(), Some("blue\n"));
     world.finish().await;
@@ -182,12 +167,7 @@ async fn the_trigger_label_lets_a_paused_run_go_on() {
     issue.label("coding agent");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
@@ -214,12 +194,7 @@ async fn the_trigger_label_lets_a_paused_run_go_on_though_the_program_is_killed_
         .done("It is dry.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
@@ -237,12 +212,7 @@ async fn the_trigger_label_lets_a_paused_run_go_on_though_its_repository_was_ren
     issue.label("coding agent");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
     world.finish().await;
@@ -348,17 +318,12 @@ async fn the_trigger_label_stays_where_the_paused_run_is_stopped_while_a_search_
     );
     world.github.cuts_off();
     let ended = searching.ended().await;
-    assert_eq!(ended.stdout, "", "{ended:?}\n{}", world.story());
+    ended.prints("", &world);
 
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: stopped\n", &world);
     // It is for the run that alice wants next.
     let labels = ["coding agent", "coding agent stopped"];
     assert_eq!(issue.labels(), labels, "{}", world.story());
@@ -482,12 +447,7 @@ async fn a_persons_pause_outlasts_a_pause_of_all_runs() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     world.finish().await;
 }
 
@@ -508,11 +468,6 @@ async fn a_run_that_a_person_resumes_during_a_pause_of_all_runs_goes_on_with_the
         .done("It is dry.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     world.finish().await;
 }

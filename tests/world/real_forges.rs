@@ -85,12 +85,7 @@ async fn what_fails_is_worked_on(fails: impl FnOnce(&gitlab::Item)) {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: done\n", &world);
     let task = world.model.requests().last().unwrap().first_user_message();
     assert!(task.contains("it is rude"), "{task}");
     assert_eq!(merge.file("README.md").as_deref(), Some("Good day\n"));
@@ -299,12 +294,7 @@ async fn a_check_beyond_the_first_hundred_is_seen_and_a_signature_is_for_people(
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     let task = world.model.requests().last().unwrap().first_user_message();
     assert!(task.contains("it is rude") && !task.contains("license/cla"), "{task}");
     world.finish().await;
@@ -329,12 +319,7 @@ async fn a_status_beyond_the_first_hundred_is_seen() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     let task = world.model.requests().last().unwrap().first_user_message();
     assert!(
         task.contains("ci/legacy (100)") && task.contains("3 tests failed"),

@@ -71,12 +71,7 @@ async fn a_service_is_there_when_the_work_begins_and_gone_when_it_ends() {
     world.model.release();
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let said = world.model.requests()[2].last_user_message();
     assert!(said.contains(r"hello\nhello\n127.0.0.1       web\n"), "{said}");
     assert!(!said.contains("elsewhere\\n") && !said.contains("eth"), "{said}");
@@ -154,12 +149,7 @@ async fn services_outlive_a_killed_program_and_go_with_the_run() {
     assert_eq!(world.containers().await.len(), 2);
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let said = world.model.requests().last().unwrap().last_user_message();
     assert!(said.contains("hello"), "{said}");
     world.finish().await;
@@ -240,12 +230,7 @@ async fn a_hostile_service_reaches_neither_outside_nor_worker_nor_the_project() 
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let output = |turn: usize| {
         let said: Value = serde_json::from_str(&requests[2 + turn].last_user_message()).unwrap();

@@ -47,12 +47,7 @@ async fn the_run_of_a_machine_that_died_goes_on_on_another_at_once() {
         .calls(COMMAND, json!({ "command": "echo wet > state.txt" }))
         .done("Painted.");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(world.github.pulls().len(), 1);
     assert_eq!(issue.labels(), ["coding agent done"]);
 
@@ -85,12 +80,7 @@ async fn a_pause_on_one_machine_holds_on_all_and_each_shows_all_runs() {
         .calls(COMMAND, json!({ "command": "echo wet > state.txt" }))
         .done("Painted.");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
 
     // What happened is told on the machine that did nothing of it.
     world.moves_to("second");
@@ -163,12 +153,7 @@ async fn a_store_that_was_moved_has_all_runs_and_works_on_each_once() {
     assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
     paints(&world);
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#3: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#3: done\n", &world);
     assert_eq!(world.github.pulls().len(), 2);
     assert_eq!(
         (done.labels(), waiting.labels()),
@@ -236,12 +221,7 @@ async fn work_too_large_for_the_store_is_on_a_branch_for_other_machines() {
         .calls(COMMAND, json!({ "command": "ls *.bin && git log --format=%s" }))
         .done("Both are there.");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let seen = world.model.requests().last().unwrap().text();
     assert!(seen.contains("one.bin") && seen.contains("Add two.bin"), "{seen}");
     assert_eq!(world.github.pulls().len(), 1);
@@ -279,12 +259,7 @@ async fn a_database_that_is_away_for_longer_than_a_lease_costs_no_work() {
         .calls(COMMAND, json!({ "command": "cat state.txt || echo wet > state.txt" }))
         .done("Painted.");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(world.github.pulls().len(), 1);
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
@@ -315,12 +290,7 @@ async fn machines_are_updated_one_after_the_other() {
     world.model.done("Painted.");
     world.model.release();
     let ended = program.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let left = "SELECT COUNT(*) FROM runs WHERE id = '01900000-0000-7000-8000-000000000000' AND state = 'queued' AND lease_token IS NULL";
     assert_eq!(
@@ -385,12 +355,7 @@ async fn what_was_opened_is_followed_by_one_machine_at_a_time() {
         .done("Painted.");
     world.github.open_issue("Paint it").label("coding agent");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pull = world.github.pulls().remove(0);
     assert_eq!(pull.comments_of(world.github.bot()).len(), 0, "{}", pull.timeline());
     pull.comment("alice", "/agent stop");

@@ -148,12 +148,7 @@ async fn a_commit_that_was_pushed_before_a_pause_has_the_same_id_after_it() {
     world.model.until_held(1).await;
     issue.comment("alice", "/agent pause");
     let ended = run.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: paused\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: paused\n", &world);
     let shown = commits(&world, BRANCH, &key);
 
     world
@@ -166,12 +161,7 @@ async fn a_commit_that_was_pushed_before_a_pause_has_the_same_id_after_it() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let delivered = commits(&world, BRANCH, &key);
     let subjects = |commits: &[(String, String, String)]| -> Vec<String> {
         commits.iter().map(|(_, subject, _)| subject.clone()).collect()
@@ -221,12 +211,7 @@ async fn a_key_that_is_changed_during_a_pause_signs_all_of_the_branch_anew() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let delivered = commits(&world, BRANCH, &new);
     assert!(
         delivered.iter().all(|(_, _, signature)| signature.starts_with('G')),

@@ -14,12 +14,7 @@ use crate::world::{Program, World};
 /// Expects the program to end because somebody stopped its run.
 async fn is_stopped(world: &World, run: Program) {
     let ended = run.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: stopped\n", world);
 }
 
 #[tokio::test]

@@ -102,12 +102,7 @@ async fn in_the_middle_of_a_command_the_work_goes_into_a_new_container() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_both_files(&world, &issue);
     assert_eq!((count(&world, "planned"), count(&world, "environment_started")), (1, 2));
     let requests = world.model.requests();
@@ -136,24 +131,14 @@ async fn while_the_model_thinks_it_ends_at_once() {
     program.signal("TERM");
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: interrupted\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: interrupted\n", &world);
     // The tools' part of the grace period is 48 s; nothing of it is waited for.
     assert!(asked.elapsed() < Duration::from_secs(40), "{:?}", asked.elapsed());
     assert_eq!(world.containers().await, [""; 0]);
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_both_files(&world, &issue);
     world.finish().await;
 }
@@ -173,24 +158,14 @@ async fn in_the_middle_of_a_check_nothing_is_held_against_the_work() {
     processes::until_some(&long).await;
     program.signal("TERM");
     let ended = program.ended().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: interrupted\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: interrupted\n", &world);
 
     let program = world.spawn(&["run"]);
     processes::until_some(&long).await;
     processes::with_mark(&long).into_iter().for_each(processes::kill);
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_both_files(&world, &issue);
     let verified: Vec<_> = world
         .journal()
@@ -225,12 +200,7 @@ async fn a_second_signal_ends_it_at_once_and_nothing_is_lost() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     expect_both_files(&world, &issue);
     assert_eq!(count(&world, "environment_started"), 1, "the container is taken over");
     world.finish().await;

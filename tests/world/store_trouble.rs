@@ -112,11 +112,9 @@ async fn a_turn_that_could_not_be_saved_at_once_is_saved_later_with_the_words_be
 
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
+    ended.prints(
         "github:acme/widgets#1: put down, because the store cannot be written or read\n",
-        "{ended:?}\n{}",
-        world.story()
+        &world,
     );
     Database::ask(&address, "UPDATE runs SET not_before = NULL");
     world.model.done("Greeted.");
@@ -176,12 +174,7 @@ async fn a_run_that_somebody_else_has_is_let_go_while_the_model_thinks() {
 
     // The model never answers: what ends it is the heartbeat.
     assert!(taken.elapsed() < Duration::from_mins(2), "{:?}", taken.elapsed());
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: given up to another worker\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: given up to another worker\n", &world);
     assert_eq!(world.containers().await, containers);
     assert_eq!(issue.comments().len(), comments);
     assert_eq!(issue.labels(), ["coding agent processing"]);

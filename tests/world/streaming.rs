@@ -162,12 +162,7 @@ async fn a_stop_does_not_wait_for_the_rest_of_a_reply() {
     let hung_up = world.model.until_hung_up(1).await;
     let ended = program.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: interrupted\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: interrupted\n", &world);
     let took = hung_up.duration_since(asked);
     assert!(took < AT_ONCE, "{took:?}");
     let ended = world.run().await;
@@ -198,12 +193,7 @@ async fn a_stop_by_a_comment_ends_a_reply_as_soon_as_it_is_heard() {
 
     let took = hung_up.duration_since(heard);
     assert!(took < AT_ONCE, "{took:?}");
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: stopped\n", &world);
     assert_eq!(issue.labels(), ["coding agent stopped"]);
     assert_eq!(world.model.requests().len(), 2);
     world.finish().await;
@@ -268,12 +258,7 @@ async fn a_reply_that_a_gateway_does_not_wait_for_passes_it_as_a_stream() {
     let begun = Instant::now();
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
@@ -317,12 +302,7 @@ async fn a_gateway_that_cuts_every_reply_off_is_named_and_the_reply_is_paid_for_
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!((world.model.requests().len(), gateway.gave_up()), (4, 2));
     world.finish().await;
 }
@@ -338,12 +318,7 @@ async fn a_reply_that_a_gateway_cuts_off_once_comes_at_the_second_attempt() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
     world.finish().await;

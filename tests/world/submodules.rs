@@ -32,12 +32,7 @@ async fn the_model_is_told_that_their_folders_are_empty() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let told = requests[0].last_user_message();
     assert!(
@@ -66,12 +61,7 @@ async fn files_of_those_on_the_same_forge_are_there() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let told = requests[0].last_user_message();
     assert!(
@@ -101,12 +91,7 @@ async fn another_commit_of_one_is_refused_however_often_it_is_offered() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed: refused by a policy\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed: refused by a policy\n", &world);
     let told = world.model.requests()[3].last_user_message();
     assert!(
         told.contains("`vendor/lib`: submodules may not be added or changed"),
@@ -133,12 +118,7 @@ async fn another_commit_of_one_is_put_back_by_a_model_that_is_told() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let diff = world.github.pulls()[0].diff();
     assert_eq!(diff.matches("diff --git").count(), 1, "{diff}");
     world.finish().await;
@@ -164,12 +144,7 @@ async fn on_gitlab_they_are_found_across_subgroups_by_a_relative_address() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/tools/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/tools/widgets#1: done\n", &world);
     let told = world.model.requests()[0].last_user_message();
     assert!(
         told.contains("vendor/answers (../../libs/deep/answers.git): its files are there\n"),

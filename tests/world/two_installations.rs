@@ -411,12 +411,7 @@ async fn a_claim_that_somebody_takes_away_during_the_work_costs_a_minute_and_not
     // A person's word has it looked at before the minute is over.
     assert_eq!(world.command(&["resume", "github:acme/widgets#1"]).await.code, Some(0));
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(world.github.pulls().len(), 1);
     world.finish().await;

@@ -28,12 +28,7 @@ async fn outputs(world: &World, set_up: &[&str], commands: &[&str]) -> Vec<Strin
     script.done("Asked.");
     world.github.open_issue("Ask around").label("coding agent");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", world);
     let requests = world.model.requests();
     requests[2..].iter().map(Request::last_user_message).collect()
 }

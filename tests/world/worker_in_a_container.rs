@@ -190,12 +190,7 @@ async fn a_worker_in_a_container_lets_its_containers_out_to_what_is_named_and_no
 
     let ended = Program::start(worker(&world, &ports)).ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let said: Vec<String> = requests[2..].iter().map(Request::last_user_message).collect();
     assert!(said[0].contains("hello from /named"), "{}", said[0]);

@@ -54,6 +54,12 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Expects these words on the standard output; shows everything that happened otherwise.
+    #[track_caller]
+    pub fn prints(&self, expected: &str, world: &World) {
+        assert_eq!(self.stdout, expected, "{self:?}\n{}", world.story());
+    }
+
     /// Returns the lines about the runs in the order of their tasks: which one ends first is
     /// chance.
     pub fn outcomes(&self) -> Vec<&str> {

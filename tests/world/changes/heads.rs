@@ -173,12 +173,7 @@ async fn the_programs_own_branch_gets_commits_where_all_branches_are_protected()
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     assert_eq!(pull.file("more.txt").as_deref(), Some("more\n"));
     world.finish().await;
 }

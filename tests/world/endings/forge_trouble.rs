@@ -48,12 +48,7 @@ async fn runs_at_work_and_in_the_queue_wait_for_a_good_token() {
     world.github.takes_the_token_again();
     world.make_everything_due().await;
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\ngithub:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\ngithub:acme/widgets#2: done\n", &world);
     for issue in [at_work, queued] {
         assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     }
@@ -76,12 +71,7 @@ async fn the_end_of_a_run_waits_for_a_good_token() {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
     expect_the_work_on_a_branch(&world, &issue);
     world.finish().await;
@@ -111,12 +101,7 @@ async fn an_end_that_the_forge_refuses_to_show_waits_for_a_day_at_most() {
         world.make_everything_due().await;
         let ended = world.run().await;
 
-        assert_eq!(
-            ended.stdout,
-            "github:acme/widgets#1: stopped\n",
-            "{ended:?}\n{}",
-            world.story()
-        );
+        ended.prints("github:acme/widgets#1: stopped\n", &world);
         let shown = if is_taken_later { "stopped" } else { "processing" };
         assert_eq!(issue.labels(), [format!("coding agent {shown}")], "{}", world.story());
         expect_the_work_on_a_branch(&world, &issue);
@@ -304,12 +289,7 @@ async fn a_fault_of_graphql_that_stays_puts_the_task_back_and_fails_nothing() {
     assert_eq!(issue.labels(), ["coding agent paused"]);
     world.make_everything_due().await;
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }
@@ -418,12 +398,7 @@ async fn the_work_of_a_run_that_fails_while_the_forge_is_limited_is_handed_over_
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     assert_eq!(issue.labels(), ["coding agent failed"]);
     expect_the_work_on_a_branch(&world, &issue);
     world.finish().await;
@@ -491,12 +466,7 @@ async fn a_stop_counts_after_a_crash_though_its_comment_is_deleted() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: stopped\n", &world);
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     expect_the_work_on_a_branch(&world, &issue);
     world.model.release();
@@ -575,12 +545,7 @@ async fn a_withdrawal_is_shown_when_the_forge_takes_comments_again_and_the_work_
     // Whoever asked for the work before that was shown asked for another run, which goes on from the work.
     writes(world.model.plans(plan()), "README.md", "Hello, you\n").done("The README greets its reader now.");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
 }

@@ -49,12 +49,7 @@ async fn is_done(world: &World, issue: &Item, branches: &[&str]) {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", world);
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     let said = last_on_github(world, issue);
     assert!(
@@ -95,12 +90,7 @@ async fn the_branch_of_a_merged_request_is_not_made_again_by_a_run_that_fails() 
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     let said = last_on_github(&world, &issue);
@@ -137,12 +127,7 @@ async fn a_run_whose_merge_request_was_merged_and_closed_its_issue_is_done() {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     let said = last_on_gitlab(&world, &issue);
     assert!(
@@ -201,12 +186,7 @@ async fn is_done_though(deed: impl Fn(&World, &Item)) {
 
     let ended = running.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
 }
@@ -249,12 +229,7 @@ async fn a_run_on_a_request_that_was_merged_with_its_result_is_done() {
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(pull.labels(), ["coding agent done"], "{}", world.story());
     let said = last_on_github(&world, &pull);
     assert!(

@@ -68,12 +68,7 @@ async fn a_weekend_passes(world: &World) {
 /// Runs the program once more, and expects that it ends the run as stopped.
 async fn is_stopped(world: &World) {
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: stopped\n", world);
 }
 
 fn expect_the_work_on_a_branch(world: &World, issue: &Item) {
@@ -227,7 +222,7 @@ async fn the_work_of_a_run_that_is_stopped_between_two_processes_is_on_a_branch(
             running.signal("TERM");
             let ended = running.ended().await;
             let interrupted = "github:acme/widgets#1: interrupted\n";
-            assert_eq!(ended.stdout, interrupted, "{ended:?}\n{}", world.story());
+            ended.prints(interrupted, &world);
         }
         issue.comment("alice", "/agent stop");
 

@@ -155,12 +155,7 @@ async fn a_program_that_the_model_planted_makes_nothing_pass() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     let told = world.model.requests()[3].last_user_message();
     for words in ["It passes in the container you work in", "tell_program, add_set_up"] {
         assert!(told.contains(words), "{told}\n{}", world.story());
@@ -191,12 +186,7 @@ async fn a_set_up_command_that_the_model_adds_is_run_and_shown() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pull = &world.github.pulls()[0];
     assert!(!pull.is_draft(), "{}\n{}", pull.text(), world.story());
     assert!(pull.text().contains("- ✅ `widget-check` passed"), "{}", pull.text());
@@ -217,12 +207,7 @@ async fn a_slow_set_up_is_not_repeated_and_people_are_told() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pull = &world.github.pulls()[0];
     assert!(!pull.is_draft(), "{}", pull.text());
     let text = pull.text();
@@ -250,12 +235,7 @@ async fn where_nothing_is_checked_no_container_is_started_for_it() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert!(
         facts(&world, "check_environment_started").is_empty(),
         "{}",

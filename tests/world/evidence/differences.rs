@@ -18,12 +18,7 @@ async fn a_placeholder_is_named_to_the_model_which_fills_it_in() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_snapshot!(world.model.requests()[3].last_user_message(), @"
     The program looked at what you changed and found what a reviewer will ask about:
     - add.mjs:3: a placeholder is left: throw new Error('not implemented'); // TODO
@@ -55,12 +50,7 @@ async fn a_placeholder_that_stays_is_for_the_reviewer_to_judge() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     // Asked once, and not again.
     assert_eq!(world.model.requests().len(), 4, "{}", world.story());
     let pull = &world.github.pulls()[0];
@@ -94,12 +84,7 @@ async fn a_test_that_stays_deleted_makes_a_draft() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
     assert_snapshot!(told(&world, &pull.text()), @"
@@ -137,12 +122,7 @@ async fn a_test_that_is_skipped_is_named_and_brought_back() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let question = world.model.requests()[4].last_user_message();
     assert!(
         question.contains("- test/add.test.mjs:5: a test is skipped: test.skip('adds', () => {\n"),

@@ -38,12 +38,7 @@ async fn a_check_that_kills_its_container_leaves_the_work_as_it_is() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let told = world.model.requests()[3].last_user_message();
     assert!(told.contains("it does not pass yet"), "{told}");
     assert!(
@@ -75,12 +70,7 @@ async fn tests_of_what_was_there_before_that_kill_their_container_excuse_nothing
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(facts(&world, "environment_started"), 1, "{}", world.story());
     let told = world.model.requests()[1].first_user_message();
     assert!(!told.contains("fail before the work"), "{told}");
@@ -170,12 +160,7 @@ async fn set_up_that_the_model_added_makes_no_test_fail_before() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     let pull = &world.github.pulls()[0];
     assert!(
         pull.is_draft() && !pull.text().contains("before the change"),

@@ -24,12 +24,7 @@ async fn a_test_that_the_model_breaks_it_is_told_of_with_its_place_and_mends() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let digest = world.model.requests()[3].last_user_message();
     let head: Vec<&str> = digest.lines().take(7).collect();
     assert_snapshot!(head.join("\n"), @"
@@ -119,12 +114,7 @@ async fn a_test_that_failed_before_the_change_is_said_and_stops_nothing() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
     let digest = world.model.requests()[3].last_user_message();
     let head: Vec<&str> = digest.lines().take(7).collect();
     assert_snapshot!(head.join("\n"), @"
@@ -190,12 +180,7 @@ async fn what_runs_the_tests_and_is_not_there_is_said_and_stops_nothing() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pull = &world.github.pulls()[0];
     assert!(!pull.is_draft(), "{}", world.story());
     assert_snapshot!(told(&world, &pull.text()), @"
@@ -227,12 +212,7 @@ async fn tests_that_are_named_and_cannot_be_run_are_no_pass() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
     assert!(
@@ -268,12 +248,7 @@ async fn a_process_that_is_killed_while_the_work_is_set_aside_loses_nothing() {
     program.kill().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let pull = &world.github.pulls()[0];
     assert_eq!(
         pull.file("greeting.txt").as_deref(),
@@ -305,12 +280,7 @@ async fn a_new_project_is_tested_by_what_the_model_wrote() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let text = world.github.pulls()[0].text();
     assert!(text.contains("- ✅ `npm test` passed"), "{text}");
     assert_eq!(TEST.lines().count(), 7);

@@ -21,12 +21,7 @@ async fn the_same_failure_twice_ends_the_repair_early() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     // The plan, the work, `done`, and one more after the digest.
     assert_eq!(world.model.requests().len(), 4, "{}", world.story());
     let pull = &world.github.pulls()[0];
@@ -51,12 +46,7 @@ async fn each_failure_is_tried_twice_and_no_more() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     assert_eq!(world.model.requests().len(), 7, "{}", world.story());
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
@@ -84,12 +74,7 @@ async fn the_third_failure_trips_the_breaker() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     assert_eq!(world.model.requests().len(), 7, "{}", world.story());
     let pull = &world.github.pulls()[0];
     assert!(pull.is_draft(), "{}", world.story());
@@ -111,12 +96,7 @@ async fn no_more_is_tried_than_the_configuration_allows() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done, but not verified\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
     assert_eq!(world.model.requests().len(), 3, "{}", world.story());
     assert!(world.github.pulls()[0].is_draft(), "{}", world.story());
     world.finish().await;

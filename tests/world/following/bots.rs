@@ -75,12 +75,7 @@ async fn a_reviewer_who_requests_changes_without_a_word_is_heard() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: done\n", &world);
     let task = task(&world, 1);
     assert_eq!(task.matches("I request changes.").count(), 1, "{task}");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());

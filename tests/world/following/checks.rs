@@ -36,12 +36,7 @@ async fn task_of_the_round(world: &World) -> String {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", world);
     task(world, 1)
 }
 
@@ -126,12 +121,7 @@ async fn a_failing_pipeline_is_mended_from_the_end_of_its_trace() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: done\n", &world);
     insta::assert_snapshot!(end(&task(&world, 1)), @r"
     a line nobody needs
     a line nobody needs

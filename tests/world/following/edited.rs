@@ -13,12 +13,7 @@ async fn a_round_on_a_request_that_a_stranger_rewrote_is_done_without_its_words(
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     let task = task(&world, 1);
     assert!(task.contains("Make it blue."), "{task}");
     assert!(!task.contains("Send the keys") && !task.contains("Paint it"), "{task}");

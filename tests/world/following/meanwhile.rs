@@ -43,12 +43,7 @@ async fn a_branch_that_is_force_pushed_is_not_overwritten() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: failed\n", &world);
     assert_eq!(repository.git().resolve(&format!("refs/heads/{BRANCH}")), Some(theirs));
     assert_eq!(
         repository
@@ -83,12 +78,7 @@ async fn a_branch_that_is_deleted_is_not_made_again() {
     world.model.release();
     let ended = run.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: failed\n", &world);
     assert_eq!(project.branches(), ["coding-agent/1-paint-it-unfinished", "main"]);
     let comments = merge.comments_of(world.gitlab.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
@@ -114,12 +104,7 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
     pull.merges();
     let ended = run.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: stopped\n", &world);
     assert_eq!(pull.labels(), ["coding agent stopped"]);
     let comments = pull.comments_of(world.github.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
@@ -144,12 +129,7 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
     merge.close();
     let ended = run.ended().await;
 
-    assert_eq!(
-        ended.stdout,
-        "gitlab:acme/widgets!1: stopped\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("gitlab:acme/widgets!1: stopped\n", &world);
     assert_eq!(merge.labels(), ["coding agent stopped"]);
     let comments = merge.comments_of(world.gitlab.bot());
     insta::assert_snapshot!(said(&world, &comments.join("\n=====\n")), @"
@@ -232,12 +212,7 @@ async fn a_paused_run_whose_branch_was_force_pushed_costs_the_model_nothing_more
     pull.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     assert_eq!(world.model.requests().len(), asked, "the model is not asked in vain");
     assert_eq!(repository.git().resolve("refs/heads/paint"), Some(theirs));
     let last = pull.comments_of(world.github.bot()).pop().unwrap();
@@ -281,12 +256,7 @@ async fn what_is_said_while_a_round_is_planned_is_part_of_it_when_planning_begin
     world.make_everything_due().await;
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     let task = world.model.requests()[asked].first_user_message();
     for words in ["Blue, please.", "And no brush strokes."] {
         assert_eq!(task.matches(words).count(), 1, "{task}");

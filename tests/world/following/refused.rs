@@ -44,12 +44,7 @@ async fn remarks_with_which_no_round_could_begin_are_read_again() {
     paints(&world, "blue");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#2: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#2: done\n", &world);
     assert_eq!(pull.file("color.txt").as_deref(), Some("blue\n"));
     world.finish().await;
 }

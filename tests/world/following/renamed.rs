@@ -15,14 +15,14 @@ async fn the_trigger_label_on_a_request_of_a_renamed_repository_begins_no_second
     paints(&world, "blue");
     pull.label("coding agent");
     let ended = world.run().await;
-    assert_eq!(ended.stdout, DONE, "{ended:?}\n{}", world.story());
+    ended.prints(DONE, &world);
     assert_eq!(pull.file("color.txt").as_deref(), Some("blue\n"));
 
     paints(&world, "green");
     pull.comment("alice", "Green, please.");
     let ended = world.run().await;
 
-    assert_eq!(ended.stdout, DONE, "{ended:?}\n{}", world.story());
+    ended.prints(DONE, &world);
     assert_eq!(pull.file("color.txt").as_deref(), Some("green\n"));
     assert_eq!(facts(&world, "followed_up").len(), 1, "{}", world.story());
     world.finish().await;

@@ -57,12 +57,7 @@ async fn a_used_up_budget_pauses_the_run_and_more_of_it_lets_it_go_on() {
     world.model.done("It is dry.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(world.github.pulls()[0].files(), ["README.md", "color.txt", "state.txt"]);
     world.finish().await;
 }
@@ -165,12 +160,7 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
         .done("It is dry.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     world.finish().await;
 }
 

@@ -68,12 +68,7 @@ async fn the_work_comes_from_the_store_where_the_mirror_lacks_it_or_is_behind() 
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let seen = world.model.requests().last().unwrap().text();
     assert!(
         seen.contains("dry\\n?? state.txt") || seen.contains("dry\n?? state.txt"),

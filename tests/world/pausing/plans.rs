@@ -26,12 +26,7 @@ async fn a_plan_is_revised_when_the_model_asks_and_an_unreadable_one_changes_not
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let comments = issue.comments_of(world.github.bot());
     insta::assert_snapshot!(told(&world, &comments[0]), @"
     <details><summary>🛠️ Done: how it went</summary>
@@ -84,12 +79,7 @@ async fn a_plan_is_revised_when_the_same_fails_again_and_again_and_only_so_often
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(count(&world, "replanned"), 1);
     let requests = world.model.requests();
     let asked = requests[4].last_user_message();

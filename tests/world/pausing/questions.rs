@@ -30,7 +30,7 @@ async fn about_to_ask(world: &World) -> (Item, Program) {
 async fn asks(world: &World, issue: &Item, program: Program) {
     world.github.cuts_off();
     let ended = program.ended().await;
-    assert_eq!(ended.stdout, ASKED, "{ended:?}\n{}", world.story());
+    ended.prints(ASKED, world);
     assert_eq!(issue.labels(), ["coding agent waiting"]);
     let said = issue.comments_of(world.github.bot()).join("\n");
     assert!(said.contains("Red or blue?"), "{}", world.story());
@@ -44,12 +44,7 @@ async fn is_answered(world: &World, issue: &Item) {
         .done("It is blue.");
     issue.comment("alice", "Blue, please.");
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", world);
     let told = world.model.requests()[3].text();
     assert!(told.contains("Blue, please."), "{told}");
 }
@@ -96,12 +91,7 @@ async fn a_question_waits_for_an_answer_and_the_answer_reaches_the_model() {
     issue.comment("alice", "Blue, please.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let requests = world.model.requests();
     let told = requests[3].text();
     assert!(told.contains("Blue, please.") && !told.contains("Pink."), "{told}");
@@ -233,12 +223,7 @@ async fn of_what_is_said_to_a_question_during_a_pause_of_all_runs_the_last_count
         .done("It is blue.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let told = world.model.requests()[3].text();
     assert_eq!(told.matches("Blue, please.").count(), 1, "{told}");
     world.finish().await;

@@ -53,12 +53,7 @@ async fn what_is_said_to_a_paused_run_is_noted_once_and_read_when_it_goes_on() {
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let told = world.model.requests().last().unwrap().text();
     assert_eq!(told.matches("Mind the frame and the door.").count(), 1, "{told}");
     assert!(!told.contains("Pink"), "{told}");
@@ -94,12 +89,7 @@ async fn an_answer_that_was_seen_during_a_pause_of_all_runs_counts_after_it() {
         .done("It is blue.");
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let told = world.model.requests().last().unwrap().text();
     assert_eq!(told.matches("Blue, please.").count(), 1, "{told}");
     world.finish().await;

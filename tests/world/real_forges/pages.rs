@@ -56,12 +56,7 @@ async fn a_label_on_the_second_page_is_not_made_again() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(world.github.count("POST /repos/*/*/labels"), 0, "{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;

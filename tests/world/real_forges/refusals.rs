@@ -21,12 +21,7 @@ async fn a_token_that_may_not_change_workflows_is_told_which_right_it_lacks() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     assert_eq!(issue.labels(), ["coding agent failed"]);
     let said = told(&world, issue.comments_of(world.github.bot()).last().unwrap());
     assert!(
@@ -46,12 +41,7 @@ async fn a_branch_that_is_in_the_way_of_new_ones_is_named() {
 
     let ended = world.run().await;
 
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: failed\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: failed\n", &world);
     assert_eq!(issue.labels(), ["coding agent failed"]);
     let said = told(&world, issue.comments_of(world.github.bot()).last().unwrap());
     assert!(
@@ -82,12 +72,7 @@ async fn a_limit_of_graphql_within_a_success_is_waited_for() {
     assert_eq!(issue.labels(), ["coding agent paused"]);
     world.make_everything_due().await;
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     world.finish().await;
 }

@@ -155,12 +155,7 @@ async fn the_dashboard_alone_shows_the_runs_of_another_process_and_takes_decisio
     let approved = door.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
     assert_eq!(approved.status(), StatusCode::OK, "{}", world.story());
     let ended = world.run().await;
-    assert_eq!(
-        ended.stdout,
-        "github:acme/widgets#1: done\n",
-        "{ended:?}\n{}",
-        world.story()
-    );
+    ended.prints("github:acme/widgets#1: done\n", &world);
     let detail = door.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["state"], "done");
     assert_eq!(issue.labels(), ["coding agent done"]);
