@@ -58,10 +58,11 @@ impl Inbox {
         for_model
     }
 
-    /// Polls all sources of messages at once.
+    /// Polls all sources of messages at once. The thread comes first, because a request counts as
+    /// given after the comments that there are when it is heard.
     pub(crate) async fn listen_now(&self) {
-        self.control_watcher.lock().await.look().await;
         self.thread_watcher.lock().await.look_at_thread().await;
+        self.control_watcher.lock().await.look().await;
     }
 
     /// Polls the thread unless it was polled within the interval.

@@ -211,6 +211,11 @@ async fn of_what_is_said_to_a_question_during_a_pause_of_all_runs_the_last_count
     );
     assert_eq!(issue.labels(), ["coding agent waiting"]);
 
+    issue.comment("alice", "/agent resume");
+    // The operator pauses it before a visit has read that.
+    let paused = world.command(&["pause", "github:acme/widgets#1"]).await;
+    assert_eq!(paused.stdout, "github:acme/widgets#1: it waits\n", "{}", world.story());
+
     all_runs("pause").await;
     issue.comment("alice", "/agent resume");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
