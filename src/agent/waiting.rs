@@ -20,7 +20,6 @@ use crate::agent::run::Run;
 use crate::agent::stages::finishing;
 use crate::agent::text::replies;
 use crate::agent::text::waits::{may_go_on, waits_since};
-use crate::agent::workspace::open;
 use crate::plain::counted;
 use crate::task::command::Command;
 use crate::task::state::{Signal, State};
@@ -89,8 +88,8 @@ pub async fn attend(mut run: Run, not_before: Option<DateTime<Utc>>) -> Visited 
     }
     let goes_on = next == Next::GoesOn;
     if !goes_on && run.claim.state.is_set_aside() && !run.reporter.is_shown(&run.claim, run.claim.state) {
-        // The process that paused the run was killed before it could show that.
-        open::remove_left_container(&run.claim).await;
+        // The process that paused the run was killed before it could show that, or the forge did
+        // not take it. A container that it left stays: it may have the only copy of the work.
         if run.reporter.finds_it_finished(&run.claim).await {
             return Visited::Ended(finishing::finish(run, Interruption::FinishedElsewhere).await);
         }

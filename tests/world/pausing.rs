@@ -138,7 +138,13 @@ async fn a_container_that_alone_has_some_of_the_work_stays_while_its_run_is_paus
     let issue = world.github.open_issue("Paint it").label("coding agent");
     let program = world.spawn(&["run"]);
     world.model.until_held(1).await;
+    // The pause is shown by the next visit.
+    world.github.fails_next("POST /repos/*/*/issues/*/comments", 422, 1);
     pauses(&world, &issue, program).await;
+    assert_eq!(world.containers().await.len(), 1, "{}", world.story());
+    assert_ne!(issue.labels(), ["coding agent paused"], "{}", world.story());
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
     assert_eq!(world.containers().await.len(), 1, "{}", world.story());
 
     let mending = "git rm -rqf --cached app && mv app/color.txt . && rm -rf app";
