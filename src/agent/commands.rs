@@ -1,16 +1,20 @@
 //! Applies people's messages: text goes to the model before its next call, orders are executed.
 
+use std::collections::BTreeMap;
+
+use chrono::Utc;
+
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::{self, room};
 use crate::agent::inbox::command_table::{Effect, Standing, effect};
 use crate::agent::pictures;
 use crate::agent::prompt;
-use crate::agent::record::Record;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{Order, OrderSource};
+use crate::agent::record::message::{Order, OrderSource, UserMessage};
 use crate::agent::record::redaction::CleanExcerpts;
-use crate::agent::record::sections::LinkedPicture;
+use crate::agent::record::sections::{LinkedPicture, WaitingRecord};
+use crate::agent::record::{LastWord, PausedBy, Record};
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
@@ -20,6 +24,7 @@ use crate::journal::fact::Fact;
 use crate::llm::chat::Chat;
 use crate::markdown::compose::Page;
 use crate::secret::Clean;
+use crate::task::state::State;
 
 /// What people said, as it was passed on to the model.
 pub(crate) struct PassedOn {
@@ -130,6 +135,45 @@ pub(crate) async fn end_automatic_approval(claim: &Claim, by: &str) -> Result<Pa
     Ok(replies::NOTHING_PASSES.into())
 }
 
+/// Pauses a run that is set aside, and says so; `words` is what people said to it that nobody has
+/// read. The pause is executed once, whether people can be told of it or not: repeated, it would
+/// count after what people ordered since.
+pub(crate) async fn pause_set_aside(
+    claim: &mut Claim,
+    reporter: &mut Reporter,
+    order: &Order,
+    words: &[UserMessage],
+) -> Result<(), Interruption> {
+    note_pause(claim.state, &mut claim.record.waiting, order, words);
+    if let Err(interruption) = reply(claim, reporter, order, &replies::ALREADY_PAUSED.into()).await {
+        tracing::warn!(task = %claim.lease.task, "people could not be told that the run waits: {interruption:?}");
+    }
+    record_executed(claim, order).await
+}
+
+/// Notes that a person pauses a run that is set aside: it goes on no more with the end of a pause
+/// of all runs, nor because of what people said before. One that waits for a budget waits for that.
+pub(crate) fn note_pause(state: State, waiting: &mut WaitingRecord, order: &Order, words: &[UserMessage]) {
+    if matches!(state, State::Paused(_)) {
+        let paused = waiting.paused.as_mut();
+        if let Some(paused) = paused.filter(|paused| paused.by == PausedBy::AllRuns) {
+            paused.by = PausedBy::Person(order.by.clone());
+            // From now on it waits for people.
+            paused.at = Utc::now();
+        }
+    } else if state.is_set_aside() {
+        let at = match waiting.last_word {
+            Some(LastWord::Pause { at, .. }) => at,
+            Some(LastWord::GoOn) | None => Utc::now(),
+        };
+        let is_answer = |words: &&UserMessage| words.is_answer() && state == State::AwaitingAnswer;
+        let before = words.iter().filter(|words| !words.is_after(order));
+        let answers = before.filter(is_answer).map(|words| words.heard);
+        let answers: BTreeMap<_, _> = answers.map(|heard| (heard.key, heard.fingerprint)).collect();
+        waiting.last_word = Some(LastWord::Pause { at, answers });
+    }
+}
+
 /// Replies to an order on the item, and records that it was executed.
 pub(crate) async fn answer(
     claim: &mut Claim,
@@ -137,12 +181,18 @@ pub(crate) async fn answer(
     order: &Order,
     page: &Page,
 ) -> Result<(), Interruption> {
+    reply(claim, reporter, order, page).await?;
+    record_executed(claim, order).await
+}
+
+/// Replies to an order on the item, once.
+async fn reply(claim: &mut Claim, reporter: &mut Reporter, order: &Order, page: &Page) -> Result<(), Interruption> {
     if let OrderSource::Comment(heard) | OrderSource::AboveWords(heard) = order.origin
         && matches!(reporter.destination, ReportTarget::Item { .. })
     {
         reporter.say(claim, &format!("reply-{}", heard.key), page).await?;
     }
-    record_executed(claim, order).await
+    Ok(())
 }
 
 /// Records that an order was executed. A crash before this repeats it, which changes nothing.

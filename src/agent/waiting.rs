@@ -1,7 +1,5 @@
 //! Runs that no worker has claimed: people can still give commands, and some resume by themselves.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::approval::answers;
@@ -147,13 +145,7 @@ async fn follow(run: &mut Run, is_put_back: bool) -> Result<Next, Interruption> 
     let Messages { orders, words } = run.inbox.mailbox.take();
     let mut is_due = !is_put_back;
     for order in orders {
-        let followed = follow_order(&mut run.claim, &mut run.reporter, &order, &words).await;
-        if order.command == Command::Pause {
-            // It waits, whether people can be told so or not.
-            log(&run.claim, followed.map(|_| ()));
-        } else {
-            is_due |= followed?;
-        }
+        is_due |= follow_order(&mut run.claim, &mut run.reporter, &order, &words).await?;
     }
     let claim = &mut run.claim;
     let goes_on = if claim.state.is_set_aside() {
@@ -207,8 +199,8 @@ async fn follow_order(
         Effect::EndAutomaticApproval => (false, commands::end_automatic_approval(claim, &order.by).await?),
         // It waits already, so there is nothing to set aside.
         Effect::Pause => {
-            note_pause(claim.state, &mut claim.record.waiting, order, words);
-            (false, replies::ALREADY_PAUSED.into())
+            commands::pause_set_aside(claim, reporter, order, words).await?;
+            return Ok(false);
         }
     };
     // Who approves what is decided says nothing new, also of a pause since then.
@@ -238,29 +230,6 @@ fn let_go_on(state: State, waiting: &mut WaitingRecord) {
     } else if state.is_set_aside() {
         // The question stays: it says what was approved, and whether anything was.
         waiting.last_word = Some(LastWord::GoOn);
-    }
-}
-
-/// Notes that a person pauses a run that is set aside: it goes on no more with the end of a pause
-/// of all runs, nor because of what people said before. One that waits for a budget waits for that.
-fn note_pause(state: State, waiting: &mut WaitingRecord, order: &Order, words: &[UserMessage]) {
-    if matches!(state, State::Paused(_)) {
-        let paused = waiting.paused.as_mut();
-        if let Some(paused) = paused.filter(|paused| paused.by == PausedBy::AllRuns) {
-            paused.by = PausedBy::Person(order.by.clone());
-            // From now on it waits for people.
-            paused.at = Utc::now();
-        }
-    } else if state.is_set_aside() {
-        let at = match waiting.last_word {
-            Some(LastWord::Pause { at, .. }) => at,
-            Some(LastWord::GoOn) | None => Utc::now(),
-        };
-        let is_answer = |words: &&UserMessage| words.is_answer() && state == State::AwaitingAnswer;
-        let before = words.iter().filter(|words| !words.is_after(order));
-        let answers = before.filter(is_answer).map(|words| words.heard);
-        let answers: BTreeMap<_, _> = answers.map(|heard| (heard.key, heard.fingerprint)).collect();
-        waiting.last_word = Some(LastWord::Pause { at, answers });
     }
 }
 
@@ -307,6 +276,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::agent::commands::note_pause;
     use crate::agent::record::message::{HeardComment, OrderSource};
     use crate::agent::record::{HeldResult, Record};
     use crate::agent::text::waits::wait_of;
