@@ -5,8 +5,9 @@ mod last_step; // the last step of a run in this process, and what is saved befo
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::agent::commands;
+use crate::agent::inbox::mailbox::Messages;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::Order;
+use crate::agent::record::message::{Order, OrderSource};
 use crate::agent::record::outcome::RunOutcome;
 use crate::agent::record::{EndWithoutFailure, Failure, Parked, Paused, PausedBy, SavedWork};
 use crate::agent::reporter::Carried;
@@ -20,7 +21,6 @@ use crate::agent::text::comments;
 use crate::agent::text::replies;
 use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
-use crate::markdown::compose::Page;
 use crate::task::state::{Signal, State};
 use last_step::{conclude, conclude_by, decide, save_or_log, show_end, shown_before, until_shown};
 
@@ -190,13 +190,21 @@ async fn pause(run: &mut Run, by: PausedBy, order: Option<Box<Order>>) -> RunOut
 
 /// Leaves a run as it is that a pause met while its stage ended with a question to people. The
 /// question stands in the record where a pause would: with the pause in its place nobody would be
-/// asked, and the end of the pause would count as the answer.
+/// asked, and the end of the pause would count as the answer. What people said before the pause is
+/// no answer, either. A pause among other orders is left to the next visit, as they are.
 async fn stay_set_aside(run: &mut Run, order: Option<Box<Order>>) -> RunOutcome {
+    let origin = order.as_ref().map(|order| order.origin);
+    if matches!(origin, Some(OrderSource::Request(_))) {
+        // It counts as given after the comments that there are.
+        run.inbox.thread_watcher.lock().await.look_at_comments().await;
+    }
+    // Taken before people are asked: what they say from then on comes after the pause.
+    let Messages { orders, words } = run.inbox.mailbox.take();
     show_set_aside(run).await;
-    if let Some(order) = order {
-        let answer = Page::from(replies::ALREADY_PAUSED);
-        if let Err(interruption) = commands::answer(&mut run.claim, &mut run.reporter, &order, &answer).await {
-            tracing::warn!(task = %run.claim.lease.task, "the order could not be answered: {interruption:?}");
+    if let Some(order) = order.filter(|_| orders.is_empty()) {
+        let paused = commands::pause_set_aside(&mut run.claim, &mut run.reporter, &order, &words).await;
+        if let Err(interruption) = paused {
+            tracing::warn!(task = %run.claim.lease.task, "the pause could not be saved: {interruption:?}");
         }
     }
     RunOutcome::Waiting

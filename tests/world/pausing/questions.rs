@@ -238,12 +238,16 @@ async fn of_what_is_said_to_a_question_during_a_pause_of_all_runs_the_last_count
 async fn a_persons_pause_that_meets_a_question_is_answered_and_leaves_it_open() {
     let world = world().await;
     let (issue, program) = about_to_ask(&world).await;
+    says(&world, &issue, "alice", "Mind the frame.").await;
     says(&world, &issue, "alice", "/agent pause").await;
 
     asks(&world, &issue, program).await;
 
     let answer = last_on_github(&world, &issue);
     assert!(answer.starts_with("It waits already."), "{answer}");
+    // What she said before the pause answers nothing.
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"]);
     is_answered(&world, &issue).await;
     world.finish().await;
 }
