@@ -11,7 +11,7 @@ use crate::agent::pictures;
 use crate::agent::prompt;
 use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
-use crate::agent::record::message::{Order, OrderSource, UserMessage};
+use crate::agent::record::message::{HeardComment, Order, OrderSource, UserMessage};
 use crate::agent::record::redaction::CleanExcerpts;
 use crate::agent::record::sections::{LinkedPicture, WaitingRecord};
 use crate::agent::record::{LastWord, PausedBy, Record};
@@ -145,6 +145,7 @@ pub(crate) async fn pause_set_aside(
     words: &[UserMessage],
 ) -> Result<(), Interruption> {
     note_pause(claim.state, &mut claim.record.waiting, order, words);
+    note_earlier_answers(claim.state, &mut claim.record, order);
     if let Err(interruption) = reply(claim, reporter, order, &replies::ALREADY_PAUSED.into()).await {
         tracing::warn!(task = %claim.lease.task, "people could not be told that the run waits: {interruption:?}");
     }
@@ -167,10 +168,29 @@ pub(crate) fn note_pause(state: State, waiting: &mut WaitingRecord, order: &Orde
             Some(LastWord::GoOn) | None => Utc::now(),
         };
         let is_answer = |words: &&UserMessage| words.is_answer() && state == State::AwaitingAnswer;
-        let before = words.iter().filter(|words| !words.is_after(order));
+        let before = words.iter().filter(|words| !words.heard.is_after(order));
         let answers = before.filter(is_answer).map(|words| words.heard);
         let answers: BTreeMap<_, _> = answers.map(|heard| (heard.key, heard.fingerprint)).collect();
         waiting.last_word = Some(LastWord::Pause { at, answers });
+    }
+}
+
+/// Notes with a pause also the answers that earlier visits have heard, and nobody has read: the
+/// thread cannot always be read when the pause is executed.
+pub(crate) fn note_earlier_answers(state: State, record: &mut Record, order: &Order) {
+    let Some(LastWord::Pause { answers, .. }) = &mut record.waiting.last_word else {
+        return;
+    };
+    if state != State::AwaitingAnswer {
+        return;
+    }
+    let seen = record.thread.seen.iter().filter(|(_, seen)| seen.has_words);
+    let seen = seen.map(|(key, seen)| HeardComment {
+        key: *key,
+        fingerprint: seen.fingerprint,
+    });
+    for answer in seen.filter(|seen| !seen.is_in(&record.thread.heard) && !seen.is_after(order)) {
+        answers.entry(answer.key).or_insert(answer.fingerprint);
     }
 }
 

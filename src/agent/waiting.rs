@@ -276,8 +276,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::agent::commands::note_pause;
-    use crate::agent::record::message::{HeardComment, OrderSource};
+    use crate::agent::commands::{note_earlier_answers, note_pause};
+    use crate::agent::record::message::{HeardComment, OrderSource, SeenComment};
     use crate::agent::record::{HeldResult, Record};
     use crate::agent::text::waits::wait_of;
     use crate::approval::Question;
@@ -411,5 +411,32 @@ mod tests {
         let saved = serde_json::to_value(&waiting).unwrap();
         let read: WaitingRecord = serde_json::from_value(saved).unwrap();
         assert_eq!(read.last_word, waiting.last_word);
+    }
+
+    #[test]
+    fn a_pause_holds_the_answers_that_were_heard_before_also_where_the_thread_cannot_be_read() {
+        let asks = State::AwaitingAnswer;
+        let mut record = set_aside(PausedBy::Question("Red or blue?".to_owned()));
+        let seen = |has_words| SeenComment {
+            fingerprint: Uuid::nil(),
+            has_words,
+        };
+        // One that the model has read, two answers, and what nobody reads.
+        let numbers = [(1, true), (2, true), (4, true), (5, false)];
+        record.thread.seen = numbers.map(|(number, said)| (comment(number).key, seen(said))).into();
+        record.thread.heard.insert(comment(1).key, Uuid::nil());
+        let held = |record: &mut Record, order: &Order| {
+            note_pause(asks, &mut record.waiting, order, &[]);
+            note_earlier_answers(asks, record, order);
+            [2, 4].map(|number| !has_answer(asks, &record.waiting, &[words(number)]))
+        };
+        let by_request = pause(OrderSource::Request(Uuid::nil()));
+        assert_eq!(held(&mut record, &by_request), [true, true]);
+        let Some(LastWord::Pause { answers, .. }) = &record.waiting.last_word else {
+            panic!("{record:?}");
+        };
+        assert!(answers.keys().eq(&[2, 4].map(|number| comment(number).key)));
+        let by_comment = pause(OrderSource::Comment(comment(3)));
+        assert_eq!(held(&mut record, &by_comment), [true, false]);
     }
 }

@@ -37,6 +37,18 @@ impl HeardComment {
         }
     }
 
+    /// Returns true if the comment was certainly written after an order. Comments are compared by
+    /// their numbers, because the clocks of forge and worker differ; an order of the command line
+    /// counts as given after all comments that there are when it is executed.
+    pub fn is_after(&self, order: &Order) -> bool {
+        match order.origin {
+            OrderSource::Comment(heard) | OrderSource::AboveWords(heard) => {
+                self.key.kind == heard.key.kind && self.key.number > heard.key.number
+            }
+            OrderSource::Request(_) => false,
+        }
+    }
+
     /// Returns true if the comment was read before with the same text.
     pub fn is_in(&self, heard: &BTreeMap<CommentKey, Uuid>) -> bool {
         heard.get(&self.key) == Some(&self.fingerprint)
@@ -97,18 +109,6 @@ impl UserMessage {
     /// not, because that run should stay paused.
     pub fn is_answer(&self) -> bool {
         self.below != Some(Command::Pause)
-    }
-
-    /// Returns true if the text was certainly written after an order. Comments are compared by
-    /// their numbers, because the clocks of forge and worker differ; an order of the command line
-    /// counts as given after all text that there is when it is executed.
-    pub fn is_after(&self, order: &Order) -> bool {
-        match order.origin {
-            OrderSource::Comment(heard) | OrderSource::AboveWords(heard) => {
-                self.heard.key.kind == heard.key.kind && self.heard.key.number > heard.key.number
-            }
-            OrderSource::Request(_) => false,
-        }
     }
 }
 
