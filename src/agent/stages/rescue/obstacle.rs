@@ -38,6 +38,11 @@ impl Obstacle {
     /// or has no memory left say nothing of the work, which is nowhere else.
     pub(super) fn of_taking(error: WorkspaceError) -> Self {
         match error {
+            // Whoever works in the container can make room there, and is told so. At the end of a
+            // run nobody does, but a disk that it shares may have room again.
+            WorkspaceError::Uncommittable(ref complaint) if is_of_full_disk(complaint) => {
+                Self::passes(error.shortened().to_string())
+            }
             WorkspaceError::OutsideRules(_)
             | WorkspaceError::Uncommittable(_)
             | WorkspaceError::Repository(RepositoryError::Unacceptable(_)) => {
@@ -50,6 +55,13 @@ impl Obstacle {
             | WorkspaceError::Failed(_) => Self::passes(error.to_string()),
         }
     }
+}
+
+/// Returns true if git, or a program beside it, found no room for what it had to write.
+fn is_of_full_disk(complaint: &str) -> bool {
+    ["No space left on device", "Disk quota exceeded"]
+        .iter()
+        .any(|words| complaint.contains(words))
 }
 
 impl From<Interruption> for Obstacle {
@@ -112,7 +124,9 @@ mod tests {
             reason: "it did not end within 600 s".to_owned(),
         };
         let killed = WorkspaceError::Failed("git ended with 137".to_owned());
-        for trouble in [killed, full.into(), slow.into(), away.into(), cut.into()] {
+        let complaint = "git ended with 1: cp: write error: No space left on device";
+        let full_inside = WorkspaceError::Uncommittable(complaint.to_owned());
+        for trouble in [killed, full.into(), full_inside, slow.into(), away.into(), cut.into()] {
             let told = trouble.to_string();
             let obstacle = Obstacle::of_taking(trouble);
             assert!(
