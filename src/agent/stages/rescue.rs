@@ -233,8 +233,11 @@ async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
     if !may_be_there {
         return Ok(None);
     }
-    let Some(item) = run.reporter.item_at_end(&run.claim).await? else {
-        return Ok(None);
+    let item = match run.reporter.item_at_end(&run.claim).await {
+        Ok(Some(item)) => item,
+        Ok(None) => return Ok(None),
+        Err(interruption) if known.is_some() => return Err(interruption.into()),
+        Err(interruption) => return Err(taking::before_asked(&run.claim, interruption.into()).await),
     };
     let head = match known {
         Some(head) => Some(head),
@@ -263,12 +266,16 @@ async fn use_mirror_at_hand(run: &mut Run, item: &Item, head: &CommitId) {
 
 /// Puts the work on a fork into a file, since its mirror is removed at the end of the run.
 async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, Obstacle> {
-    let mirror = fetching::at_hand(&run.claim, fork).await.map_err(Interruption::from)?;
+    let mut mirror = fetching::at_hand(&run.claim, fork).await.map_err(Interruption::from)?;
     let is_taken = run.claim.record.delivered.head.is_some() || run.workspace.open.is_some();
-    if let Some(mirror) = mirror.as_ref().filter(|_| !is_taken)
-        && let Some(container) = taking::find_left(&run.claim).await?
-    {
-        taking::take_left_into(run, mirror, Some(container)).await?;
+    if !is_taken && let Some(container) = taking::find_left(&run.claim).await? {
+        if mirror.is_none() {
+            // Another machine worked on it.
+            mirror = taking::fetch_for_left(run).await?;
+        }
+        if let Some(mirror) = &mirror {
+            taking::take_left_into(run, mirror, Some(container)).await?;
+        }
     }
     match file::put(run, mirror.as_ref()).await {
         Ok(file) => Ok(file.map(|file| SavedWork::Kept(KeptWork::File(file)))),

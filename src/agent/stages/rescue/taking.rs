@@ -146,12 +146,74 @@ async fn take_out_of(claim: &Claim, project: &Project, message: &str) -> Result<
 /// Takes out what an earlier process left of the work, if there is any: that process was stopped or
 /// killed, and nobody has gone on with the run.
 pub(super) async fn take_left(run: &mut Run, item: &Item) -> Result<Option<CommitId>, Obstacle> {
-    let container = find_left(&run.claim).await?;
-    if container.is_none() && !may_be_kept(run, item).await {
-        return Ok(None);
+    let Some(container) = find_left(&run.claim).await? else {
+        if !may_be_kept(run, item).await {
+            return Ok(None);
+        }
+        let mirror = source::source_at_end(run, item).await?.mirror;
+        return take_left_into(run, &mirror, None).await;
+    };
+    let mirror = mirror_for_left(run, item).await?;
+    take_left_into(run, &mirror, Some(container)).await
+}
+
+/// Returns the mirror that takes the work of a left container: that of this machine as it is, since
+/// a fetch could only fail, or else the fetched one.
+async fn mirror_for_left(run: &mut Run, item: &Item) -> Result<Mirror, Obstacle> {
+    let at_hand = mirror_with_base(run, item).await;
+    // Of a container that is lost what was kept counts, and the store may have more of that.
+    if let Some(mirror) = &at_hand
+        && !unfinished_work::has_more_than(&run.claim, Some(mirror)).await
+    {
+        return Ok(mirror.clone());
     }
-    let mirror = source::source_at_end(run, item).await?.mirror;
-    take_left_into(run, &mirror, container).await
+    let obstacle = match source::source_at_end(run, item).await {
+        Ok(source) => return Ok(source.mirror),
+        Err(interruption) => Obstacle::from(interruption),
+    };
+    match (obstacle, at_hand) {
+        // The store's copy is damaged, say: the container has the newest work.
+        (Obstacle::Stays(_), Some(mirror)) => Ok(mirror),
+        (obstacle, _) => Err(before_asked(&run.claim, obstacle).await),
+    }
+}
+
+/// Returns the mirror of this machine if it has the base of the work: what comes out of a container
+/// has only what is new.
+async fn mirror_with_base(run: &Run, item: &Item) -> Option<Mirror> {
+    let base = run.claim.record.planned.base.as_ref()?;
+    let mirror = match &run.workspace.mirror {
+        Some(mirror) => mirror.clone(),
+        None => fetching::at_hand(&run.claim, &item.clone_url).await.ok()??,
+    };
+    mirror.tree(&base.commit).await.is_ok().then_some(mirror)
+}
+
+/// Fetches the repository of a run for the work in a left container; `None` if nothing is to be
+/// brought to its item any more.
+pub(super) async fn fetch_for_left(run: &mut Run) -> Result<Option<Mirror>, Obstacle> {
+    let fetched = match run.reporter.item_at_end(&run.claim).await {
+        Ok(Some(item)) => source::source_at_end(run, &item).await,
+        Ok(None) => return Ok(None),
+        Err(interruption) => Err(interruption),
+    };
+    match fetched {
+        Ok(source) => Ok(Some(source.mirror)),
+        Err(interruption) => Err(before_asked(&run.claim, interruption.into()).await),
+    }
+}
+
+/// Returns an obstacle that was met before a left container was asked for its work, if there is
+/// one: it passes as long as another attempt follows. The container is removed with the end of the
+/// run, and has work that is nowhere else.
+pub(super) async fn before_asked(claim: &Claim, obstacle: Obstacle) -> Obstacle {
+    let Obstacle::Stays(reason) = obstacle else {
+        return obstacle;
+    };
+    match find_left(claim).await {
+        Ok(Some(_)) | Err(_) if attempts::may_follow(claim) => Obstacle::passes(reason),
+        Ok(_) | Err(_) => Obstacle::Stays(reason),
+    }
 }
 
 /// Returns the container that an earlier process left. An engine that does not answer may have it;
