@@ -145,6 +145,7 @@ async fn what_is_never_mended_ends_the_run_and_what_was_kept_is_shown() {
         assert_eq!(told_of_slips(&world, title).len(), 2, "{title}");
         let last = last_on_github(&world, &issue);
         assert_eq!(last.contains("bytes left out"), title == "Scaffold it", "{last}");
+        assert!(last.contains("The last of it may be missing there"), "{last}");
         let said = issue.comments_of(world.github.bot()).join("\n");
         assert!(said.contains(words), "{said}");
         assert!(

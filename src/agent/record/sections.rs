@@ -301,6 +301,9 @@ pub struct DeliveryRecord {
     /// The place that the work was brought to when the run ended without delivering it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescued: Option<SavedWork>,
+    /// Why the last of the work may be missing there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
 
 /// Why and since when the run does not go on by itself, and what it may use. Written where a run

@@ -142,7 +142,7 @@ pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
 
 /// Puts the work into a file, because it cannot be brought to the forge; `None` if there is none.
 /// Where nothing of it can be put into a file, people are told of it all the same.
-async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
+async fn give_up(run: &mut Run, reason: &str) -> Option<SavedWork> {
     tracing::warn!(task = %run.claim.lease.task, "the work so far could not be brought to the forge: {reason}");
     let putting = async {
         let mirror = mirror_at_hand(run).await;
@@ -159,16 +159,17 @@ async fn give_up(run: &Run, reason: &str) -> Option<SavedWork> {
             None
         }
     };
-    let record = &run.claim.record;
+    let reason = taking::told(&run.claim, reason);
+    let record = &mut run.claim.record;
     // A model has worked only in a container that was complete.
     let may_be_work = record.delivered.head.is_some() || record.prepared.container.is_some();
     match file {
-        Some(file) if record.planned.fork.is_some() => Some(SavedWork::Kept(KeptWork::File(file))),
+        Some(file) if record.planned.fork.is_some() => {
+            record.delivered.left_out.get_or_insert(reason);
+            Some(SavedWork::Kept(KeptWork::File(file)))
+        }
         None if !may_be_work => None,
-        file => Some(SavedWork::Unbrought {
-            reason: run.claim.services.redactor.clean(reason).into_string(),
-            file,
-        }),
+        file => Some(SavedWork::Unbrought { reason, file }),
     }
 }
 

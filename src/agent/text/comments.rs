@@ -319,14 +319,20 @@ pub(crate) fn work_so_far(page: &mut Page, saved: Option<&SavedWork>, told: &str
     }
 }
 
-/// Names the branch that has an earlier state of work that could not be brought.
+/// Names the branch that has an earlier state of work that could not be brought, or tells why the
+/// last of the work may be missing where it is.
 pub(crate) fn earlier_work(page: &mut Page, saved: Option<&SavedWork>, record: &Record) {
-    let before = &record.delivered.pushed_before;
+    let (before, left_out) = (&record.delivered.pushed_before, &record.delivered.left_out);
     if let (Some(SavedWork::Unbrought { .. }), Some(SavedWork::Branch(branch))) = (saved, before) {
         page.paragraph(Line::filled(
             "An earlier state of it is on the branch {}.",
             [Line::code(branch)],
         ));
+    } else if let (Some(SavedWork::Branch(_) | SavedWork::Kept(_)), Some(reason)) = (saved, left_out) {
+        let is_told = record.failure.as_ref().is_some_and(|told| told.text.contains(reason));
+        let why = Line::filled(": {}", [Line::said(reason, LONGEST_REASON)]);
+        let why = if is_told { Line::default() } else { why };
+        page.paragraph(Line::filled("The last of it may be missing there{}.", [why]));
     }
 }
 
@@ -394,12 +400,31 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
+    use crate::secret::Redactor;
     use crate::task::state::Stage;
 
     #[test]
     fn errors_become_sentences() {
         assert_eq!(sentence("the token is wrong"), "The token is wrong.");
         assert_eq!(sentence("Why?"), "Why?");
+    }
+
+    #[test]
+    fn people_are_told_why_the_last_of_the_work_may_be_missing() {
+        let branch = SavedWork::Branch("mine".to_owned());
+        let told = |record: &Record| {
+            let mut page = Page::default();
+            earlier_work(&mut page, Some(&branch), record);
+            page.written(&Redactor::default()).as_str().to_owned()
+        };
+        let mut record = Record::default();
+        assert_eq!(told(&record), "");
+        let reason = "the commits have too many bytes";
+        record.delivered.left_out = Some(reason.to_owned());
+        let with_reason = format!("The last of it may be missing there: {reason}.");
+        assert_eq!(told(&record), with_reason);
+        record.failure = Some(Failure::of_task(reason));
+        assert_eq!(told(&record), "The last of it may be missing there.");
     }
 
     #[test]

@@ -33,6 +33,14 @@ impl Obstacle {
         Self::passes(format!("{what} took too long"))
     }
 
+    /// Returns the reason in words for people; `None` if there is nothing to tell.
+    pub(super) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Passes { reason, .. } | Self::Stays(reason) => Some(reason),
+            Self::Moot => None,
+        }
+    }
+
     /// Returns why work does not come out of its container, or is not accepted. Only what was
     /// judged and refused stays so: an engine that restarts, a full disk, a container that is slow
     /// or has no memory left say nothing of the work, which is nowhere else.

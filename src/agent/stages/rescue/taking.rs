@@ -38,6 +38,21 @@ const COPYING_TIME: Duration = Duration::from_mins(1);
 /// What may take too long, in the words of an obstacle.
 pub(super) const TAKING: &str = "taking it out of its container";
 
+/// Work that was taken out of its container, or else what was kept of it.
+struct Taken {
+    /// `None` if there is none.
+    head: Option<CommitId>,
+    /// Why the last of the work may be missing in it, in words for people.
+    left_out: Option<String>,
+}
+
+impl From<Option<CommitId>> for Taken {
+    fn from(head: Option<CommitId>) -> Self {
+        let left_out = None;
+        Self { head, left_out }
+    }
+}
+
 /// Fetches the commits from the workspace unless that was done before; where they cannot be had,
 /// what was kept of them counts.
 pub(crate) async fn take_result(run: &mut Run) -> Result<(), Obstacle> {
@@ -56,12 +71,14 @@ pub(crate) async fn take_result(run: &mut Run) -> Result<(), Obstacle> {
     };
     // A container that does not answer must not take up the time for what was kept.
     let taken = timeout(TAKING_TIME, taking).await;
-    let taken = match or_kept(claim, &project, taken).await {
+    let taken: Taken = match or_kept(claim, &project, taken).await {
         // Nobody has worked in a container before it has the whole project.
-        Err(_) if !has_whole_project(claim, &project) => take_kept(claim, project.mirror()).await,
-        taken => taken,
+        Err(_) if !has_whole_project(claim, &project) => take_kept(claim, project.mirror()).await?.into(),
+        taken => taken?,
     };
-    run.claim.record.delivered.head = taken?;
+    let delivered = &mut run.claim.record.delivered;
+    delivered.head = taken.head;
+    delivered.left_out = taken.left_out;
     Ok(())
 }
 
@@ -75,12 +92,12 @@ async fn or_kept(
     claim: &Claim,
     project: &Project,
     taken: Result<Result<CommitId, WorkspaceError>, Elapsed>,
-) -> Result<Option<CommitId>, Obstacle> {
+) -> Result<Taken, Obstacle> {
     let obstacle = match taken {
-        Ok(Ok(head)) => return Ok(Some(head)),
+        Ok(Ok(head)) => return Ok(Some(head).into()),
         Ok(Err(WorkspaceError::Environment(lost @ EnvironmentError::ContainerLost { .. }))) => {
             tracing::warn!(task = %claim.lease.task, "the work so far could not be taken out: {lost}");
-            return take_kept(claim, project.mirror()).await;
+            return Ok(take_kept(claim, project.mirror()).await?.into());
         }
         Ok(Err(error)) => Obstacle::of_taking(error),
         Err(_) => Obstacle::too_late(TAKING),
@@ -90,17 +107,33 @@ async fn or_kept(
         return Err(obstacle);
     }
     // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
-    match timeout(KEEPING_TIME, project.keep()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(task = %claim.lease.task, "the work could not be kept: {error}"),
-        Err(_) => tracing::warn!(task = %claim.lease.task, "the work could not be kept in time"),
-    }
+    let is_whole = match timeout(KEEPING_TIME, project.keep()).await {
+        Ok(Ok(is_whole)) => is_whole,
+        Ok(Err(error)) => {
+            tracing::warn!(task = %claim.lease.task, "the work could not be kept: {error}");
+            false
+        }
+        Err(_) => {
+            tracing::warn!(task = %claim.lease.task, "the work could not be kept in time");
+            false
+        }
+    };
+    let missing = obstacle.reason().filter(|_| !is_whole);
     match take_kept(claim, project.mirror()).await {
-        Ok(Some(head)) => Ok(Some(head)),
+        Ok(Some(head)) => Ok(Taken {
+            head: Some(head),
+            left_out: missing.map(|reason| told(claim, reason)),
+        }),
         Err(passes @ Obstacle::Passes { .. }) if attempts::may_follow(claim) => Err(passes),
         // There is work, and what stands in its way is told.
         Ok(None) | Err(_) => Err(obstacle),
     }
+}
+
+/// Returns a reason as it is stored: an escaped secret would no longer match the redactor's
+/// patterns.
+pub(super) fn told(claim: &Claim, reason: &str) -> String {
+    claim.services.redactor.clean(reason).into_string()
 }
 
 /// Accepts what was kept of the work. What is refused of a result is refused here, too.
@@ -264,7 +297,7 @@ pub(super) async fn take_left_into(
         return Ok(None);
     };
     let is_left = container.is_some();
-    let head = match container {
+    let Taken { head, left_out } = match container {
         Some(container) => {
             let id = run.claim.lease.run.to_string();
             let project = Project::take_over(container, mirror.clone(), base, id);
@@ -278,13 +311,14 @@ pub(super) async fn take_left_into(
             };
             or_kept(&run.claim, &project, taken).await?
         }
-        None => take_kept(&run.claim, mirror).await?,
+        None => take_kept(&run.claim, mirror).await?.into(),
     };
     if let Some(copy) = WorkCopy::of(&run.claim) {
         // Too late is no loss on this machine, which has the work in the mirror.
         let _ = timeout(COPYING_TIME, copy.write(mirror)).await;
     }
     run.claim.record.delivered.head.clone_from(&head);
+    run.claim.record.delivered.left_out = left_out;
     run.claim.save().await?;
     if is_left {
         open::remove_left_container(&run.claim).await;
