@@ -288,11 +288,15 @@ async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, O
 async fn note_result(run: &mut Run) -> Result<(), Obstacle> {
     taking::take_result(run).await?;
     match run.claim.save().await {
+        Ok(()) => {}
         Err(Interruption::Disowned(_)) => return Err(Obstacle::Moot),
+        // The next process finds in the store neither the work nor, perhaps, the end of the run.
+        Err(interruption @ Interruption::Unsaved(_)) if attempts::may_follow(&run.claim) => {
+            return Err(interruption.into());
+        }
         Err(interruption) => {
             tracing::warn!(task = %run.claim.lease.task, "the work taken out could not be noted: {interruption:?}");
         }
-        Ok(()) => {}
     }
     Ok(())
 }
