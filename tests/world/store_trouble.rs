@@ -130,6 +130,41 @@ async fn a_turn_that_could_not_be_saved_at_once_is_saved_later_with_the_words_be
 }
 
 #[tokio::test]
+async fn an_end_that_could_not_be_noted_before_it_is_shown_is_shown_later() {
+    let world = World::start().await;
+    let script = executes(world.model.plans(Plan::of(&["greet"])), "echo Hello > hello.txt");
+    script.refuses("the account is closed").holds();
+    let issue = world.github.open_issue("Greet").label("coding agent");
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    // The store refuses what is noted before the last comment, and would take the end itself.
+    tamper(
+        &world,
+        "CREATE TRIGGER refusing BEFORE UPDATE ON runs WHEN NEW.record LIKE '%:final\"%' AND NEW.finished_at IS NULL
+            BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+    )
+    .await;
+    world.model.release();
+
+    let ended = program.ended().await;
+
+    ended.prints(
+        "github:acme/widgets#1: put down, because the store cannot be written or read\n",
+        &world,
+    );
+    assert_eq!(issue.labels(), ["coding agent processing"]);
+    tamper(&world, "DROP TRIGGER refusing").await;
+    tamper(&world, "UPDATE runs SET not_before = NULL").await;
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: failed\n", &world);
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    let last = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(last.contains("This could not be done"), "{last}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_run_whose_record_cannot_be_read_ends_where_people_see_it() {
     let world = World::start().await;
     world.model.plans(Plan::of(&["greet"])).done("Never read.").holds();

@@ -273,10 +273,10 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
             &trigger,
         );
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
-            && let Some(until) = until_shown(run, &interruption).await
+            && let Some(ending) = until_shown(run, &interruption).await
         {
             // The next claim tells people: the comment may be posted, and the label not yet set.
-            return RunOutcome::Postponed(until);
+            return ending;
         }
     }
     conclude_by(run, order, Signal::StopAsked, RunOutcome::Stopped).await
@@ -297,9 +297,9 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
         let (state, record) = (run.claim.state, &run.claim.record);
         let text = replies::withdrawn(reason, state, saved.as_ref(), record, &labels.trigger);
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
-            && let Some(until) = until_shown(run, &interruption).await
+            && let Some(ending) = until_shown(run, &interruption).await
         {
-            return RunOutcome::Postponed(until);
+            return ending;
         }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
@@ -333,9 +333,9 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
             run.reporter.say(&mut run.claim, "final", &text).await
         };
         if let Err(interruption) = told.await
-            && let Some(until) = until_shown(run, &interruption).await
+            && let Some(ending) = until_shown(run, &interruption).await
         {
-            return RunOutcome::Postponed(until);
+            return ending;
         }
     }
     conclude(run, Signal::StopAsked, RunOutcome::Stopped).await
@@ -363,10 +363,10 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
         None
     };
     if let Err(interruption) = show_failure(run, &failure, saved.as_ref()).await
-        && let Some(until) = until_shown(run, &interruption).await
+        && let Some(ending) = until_shown(run, &interruption).await
     {
         // The failure is in the record, so the next claim only has to report it.
-        return RunOutcome::Postponed(until);
+        return ending;
     }
     conclude(run, Signal::Broke, RunOutcome::Failed(failure.kind)).await
 }

@@ -112,14 +112,16 @@ pub(super) async fn show_end(run: &mut Run, state: State, text: &Page) -> Result
     run.reporter.show_label(&mut run.claim, state, Carried::Unread).await
 }
 
-/// Logs why the end could not be shown, and returns when that is tried again; `None` if the run
-/// ends without it. The attempts come ever later, and are saved with the record.
+/// Logs why the end could not be shown, and returns how the run is put down until that is tried
+/// again; `None` if it ends without it. The attempts come ever later, and are saved with the
+/// record. While the store cannot be written nothing is posted, and nothing is concluded: the end
+/// is in the record, or is decided again.
 ///
 /// A forge that refuses may take the same later: with another token or right, or after a
 /// conversation that was locked is open again. One that does not answer or accept the token is
 /// waited for longer: the work was waited for just as long, and only the end that is shown names
 /// the file that has it.
-pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> Option<DateTime<Utc>> {
+pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> Option<RunOutcome> {
     tracing::warn!(task = %run.claim.lease.task, "the end could not be shown on the item: {interruption:?}");
     if run.claim.record.request.local.is_some() {
         return None;
@@ -129,8 +131,9 @@ pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> O
     let hours = TimeDelta::hours(i64::from(steering.give_up_hours));
     let (until, longest) = match interruption {
         Interruption::Postponed { until, .. } => (*until, hours + TimeDelta::days(i64::from(steering.expire_days))),
-        // The item is gone, another worker has the run, or the store is away.
-        Interruption::Withdrawn { .. } | Interruption::Disowned(_) | Interruption::Unsaved(_) => return None,
+        Interruption::Unsaved(_) => return Some(RunOutcome::Unsaved),
+        // The item is gone, or another worker has the run.
+        Interruption::Withdrawn { .. } | Interruption::Disowned(_) => return None,
         _ => (now, hours),
     };
     let waiting = &mut run.claim.record.waiting;
@@ -140,5 +143,5 @@ pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> O
     }
     let next = waiting.end_later(now, until);
     save_or_log(run).await;
-    Some(next)
+    Some(RunOutcome::Postponed(next))
 }
