@@ -257,7 +257,7 @@ async fn stop(run: &mut Run, order: &Order) -> RunOutcome {
         let saved = match shown_before(run) {
             Some(saved) => Some(saved),
             None => match rescue::rescue(run).await {
-                Ok(saved) => saved,
+                Ok(saved) => saved.or_else(|| run.claim.record.delivered.pushed_before.clone()),
                 Err(wait) => return park(run, wait).await,
             },
         };

@@ -301,10 +301,10 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
 }
 
 /// Returns the final comment of a run that is no longer wanted, which was in this state. Where its
-/// work was brought nowhere now, it names the branch that it was pushed to when the run had to
-/// wait.
+/// work was brought nowhere now, it names the branch that had it when the end was decided: since
+/// then a push may have been noted that failed.
 pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: &Record, trigger: &str) -> Page {
-    let before = record.pushed().filter(|_| saved.is_none());
+    let before = record.delivered.pushed_before.as_ref().filter(|_| saved.is_none());
     let unsaved = unsaved_work(state, record).filter(|_| saved.is_none());
     let mut page = Page::default();
     page.heading("⏹️ Stopped");
@@ -316,7 +316,7 @@ pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: 
     if let Some(told) = unsaved.filter(|_| before.is_none()) {
         page.own(told);
     }
-    work_so_far(&mut page, saved.or(before.as_ref()), reason);
+    work_so_far(&mut page, saved.or(before), reason);
     earlier_work(&mut page, saved, record);
     if unsaved.is_some() && before.is_some() && !state.is_set_aside() {
         page.own("What was done after it was pushed there is on no branch.");
@@ -371,6 +371,8 @@ fn person(by: &str) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
     use crate::repository::CommitId;
     use crate::secret::Redactor;
@@ -386,12 +388,25 @@ mod tests {
         assert!(nothing.contains("Nothing of its work was pushed."), "{nothing}");
         let (branch, commits) = ("mine".to_owned(), vec![CommitId::nothing()]);
         record.delivered.unfinished.insert(branch, commits);
+        record.end(DateTime::UNIX_EPOCH);
         let pushed = "The work so far is on the branch `mine`.";
         let rest = "What was done after it was pushed there is on no branch.";
         let worked = said(State::Working, &record);
         assert!(worked.contains(pushed) && worked.contains(rest), "{worked}");
         let waited = said(State::AwaitingAnswer, &record);
         assert!(waited.contains(pushed) && !waited.contains(rest), "{waited}");
+    }
+
+    #[test]
+    fn a_branch_that_a_push_failed_to_make_after_the_end_is_not_named() {
+        let mut record = Record::default();
+        record.end(DateTime::UNIX_EPOCH);
+        let (branch, commits) = ("mine".to_owned(), vec![CommitId::nothing()]);
+        record.delivered.unfinished.insert(branch, commits);
+        let page = withdrawn("this issue was closed", State::Working, None, &record, "coding agent");
+        let said = page.written(&Redactor::default()).as_str().to_owned();
+        assert!(said.contains("Nothing of its work was pushed."), "{said}");
+        assert!(!said.contains("mine"), "{said}");
     }
 
     #[test]
