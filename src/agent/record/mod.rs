@@ -113,6 +113,17 @@ impl Record {
         self.waiting.end(now);
     }
 
+    /// Records where the work of the run that ends is, or that there is none to be brought. From the
+    /// first time on, the attempts to show the end count for themselves.
+    pub fn brought(&mut self, saved: Option<&SavedWork>) {
+        let delivered = &mut self.delivered;
+        if !delivered.is_brought || saved.is_some() {
+            self.waiting.failing = None;
+        }
+        delivered.is_brought = true;
+        delivered.rescued = saved.cloned();
+    }
+
     /// Returns true if people have the result, and only have to be told so: nothing more is pushed,
     /// and what becomes of the item is no reason to end the run.
     pub fn is_handed_over(&self) -> bool {
@@ -386,6 +397,25 @@ mod tests {
         ));
         assert!(!is_handed_over(json!({"handed_over": one, "change": change})));
         assert!(!is_handed_over(json!({"head": one})));
+    }
+
+    #[test]
+    fn the_attempts_to_show_an_end_count_from_when_its_work_was_brought_or_there_was_none() {
+        let begun = DateTime::UNIX_EPOCH;
+        let branch = SavedWork::Branch("paint".to_owned());
+        for saved in [None, Some(&branch)] {
+            let mut record = Record::default();
+            record.waiting.end_later(begun, begun);
+            record.brought(saved);
+            assert_eq!(record.waiting.failing, None);
+            assert_eq!(record.delivered.rescued.as_ref(), saved);
+        }
+        let mut record = Record::default();
+        record.brought(None);
+        record.waiting.end_later(begun, begun);
+        // There is none at each attempt to show the end.
+        record.brought(None);
+        assert!(record.waiting.failing.is_some());
     }
 
     #[test]

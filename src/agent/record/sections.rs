@@ -304,6 +304,8 @@ pub struct DeliveryRecord {
     /// Why the last of the work may be missing there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
+    /// Whether the work of the run that ends was brought there, or there was none.
+    pub is_brought: bool,
 }
 
 /// Why and since when the run does not go on by itself, and what it may use. Written where a run

@@ -129,13 +129,11 @@ pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
         Err(Obstacle::Stays(reason)) => give_up(run, &reason).await,
         Err(Obstacle::Moot) => None,
     };
-    if saved.is_some() {
-        run.claim.record.delivered.rescued.clone_from(&saved);
-        // The attempts to show the end count for themselves.
-        run.claim.record.waiting.failing = None;
-        if let Err(interruption) = run.claim.save().await {
-            tracing::warn!(task = %run.claim.lease.task, "it could not be saved where the work is: {interruption:?}");
-        }
+    run.claim.record.brought(saved.as_ref());
+    if saved.is_some()
+        && let Err(interruption) = run.claim.save().await
+    {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be saved where the work is: {interruption:?}");
     }
     Ok(saved)
 }
