@@ -41,13 +41,13 @@ macro_rules! in_path {
 macro_rules! between {
     () => {
         concat!(
-            r#"(?:[\s"'`>|#*,:+/-]|\\+[nrt"']|[0-9]+[\s:|]|"#,
+            r#"(?:[\s"'`>|#*,:+/-]|\\+[nrt"']|[0-9]+[\s:|-]|"#,
             in_path!(),
             "+[:-][0-9]+[:-]|",
             in_path!(),
             "*[./]",
             in_path!(),
-            "*:)*",
+            "*[:-])*",
         )
     };
 }
@@ -478,7 +478,9 @@ mod tests {
             " * #",
             "     2\t#",
             "2: #",
+            "2-#",
             "keys/a.pem:2:#",
+            "keys/a.pem-#",
             "a.pem-2-#",
         ] {
             let (prefix, _) = frame.rsplit_once('#').unwrap();
