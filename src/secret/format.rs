@@ -125,12 +125,13 @@ const FORMATS: [Format; 25] = [
             next!(),
             ")?",
             end!(),
-            // Without its last line.
+            // Without its last line. The length of each piece is a multiple of 4, and so `BEGIN`,
+            // with which the next key begins, is none.
             ")|(",
             framed!(),
             "(?:",
             next!(),
-            "[A-Za-z0-9+/=]+)?)",
+            "(?:[A-Za-z0-9+/=]{1,4}|[A-Za-z0-9+/=]{6,}))?)",
             apart!(),
         ),
     },
@@ -537,6 +538,21 @@ mod tests {
         }
         let in_one = format!("const KEY: &str = \"{first}\\n{full}\\n\"\n  \"{full}\\n{short}\\n\";\n");
         check(&in_one, "const KEY: &str = \"[redacted:private-key]\\n\";\n");
+    }
+
+    #[test]
+    fn each_of_several_private_keys_without_ends_goes() {
+        let (first, full) = ("-----BEGIN RSA PRIVATE KEY-----", token("MII", 61));
+        for (begins, goes_on, parted) in [
+            ("keys/#.pem:1:", "keys/#.pem-2-", "--\n"),
+            ("keys/#.pem:1:", "keys/#.pem:2:", ""),
+            ("keys/#.pem:", "keys/#.pem-", "--\n"),
+            ("> ", "> ", ""),
+        ] {
+            let shown = ["a", "b", "c"].map(|name| format!("{begins}{first}\n{goes_on}{full}\n").replace('#', name));
+            let cleaned = ["a", "b", "c"].map(|name| format!("{begins}[redacted:private-key]\n").replace('#', name));
+            check(&shown.join(parted), &cleaned.join(parted));
+        }
     }
 
     #[test]
