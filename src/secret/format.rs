@@ -87,10 +87,11 @@ macro_rules! framed {
 }
 
 /// What follows a piece of a key where the key is cut off, and does not follow the folders of a
-/// path: these look like a piece of one, up to the dot or the sign before the rest of the name.
+/// path: these look like a piece of one, up to the dot or the sign before the rest of the name. Two
+/// dots stand in no name; with them a text is shortened.
 macro_rules! apart {
     () => {
-        r"(?:[^A-Za-z0-9+/=._:@-]|[._:@-]+(?:[^A-Za-z0-9._:@-]|\z)|-----|\z)"
+        r"(?:[^A-Za-z0-9+/=._:@-]|[._:@-]+(?:[^A-Za-z0-9._:@-]|\z)|\.\.|-----|\z)"
     };
 }
 
@@ -504,6 +505,19 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn a_private_key_goes_up_to_where_a_text_is_shortened() {
+        let (first, full) = ("-----BEGIN PRIVATE KEY-----", token("MII", 61));
+        check(
+            &format!("'{first}\\n{full}...the end'"),
+            "'[redacted:private-key]...the end'",
+        );
+        check(
+            &format!("> {first}\n> {full}\n> {}...the end", token("", 50)),
+            "> [redacted:private-key]...the end",
+        );
     }
 
     #[test]
