@@ -538,6 +538,8 @@ mod tests {
             ("[page](app/page.tsx)", "app/page.tsx"),
             ("HTML/CSS index.html", "index.html"),
             ("i/o: src/a.py", "src/a.py"),
+            ("read/write tests in test_io.py:", "test_io.py"),
+            ("New file: input/output helpers in io_utils.py", "io_utils.py"),
         ] {
             let written = placed(&format!("{above}\n```\n{page}```"), &shown);
             assert_eq!(written, Ok((path.to_owned(), page.to_owned())), "{above}");

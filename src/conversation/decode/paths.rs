@@ -11,6 +11,10 @@ use std::borrow::Cow;
 
 /// Most words of a line that announces a file.
 const LONGEST_ANNOUNCEMENT: usize = 8;
+/// Most words of a path with spaces.
+const LONGEST_SPACED: usize = 3;
+/// Words between those of a sentence, and seldom between those of a file's name.
+const JOINING: [&str; 5] = ["in", "for", "of", "to", "and"];
 /// Words that announce a path.
 const LABELS: [&str; 3] = ["file", "filename", "path"];
 /// Brackets that names of folders and files begin with, such as `[id]` and `(shop)`.
@@ -102,7 +106,9 @@ pub(super) fn spaced(line: &str) -> Option<&str> {
     let folders = first.trim_start_matches("./").split_once('/');
     let has_folder = folders.is_some_and(|(_, behind)| !behind.is_empty()) && of_word(first).is_none();
     let is_one_path = line.chars().all(|letter| is_written_so(letter) || letter == ' ') && !rest.contains('/');
-    (begins_so && has_folder && is_one_path).then_some(line)
+    let mut words = line.split_whitespace();
+    let is_sentence = words.clone().count() > LONGEST_SPACED || words.any(|word| JOINING.contains(&word));
+    (begins_so && has_folder && is_one_path && !is_sentence).then_some(line)
 }
 
 /// Returns the path that a line seems to be, but for a label, and that has signs which are not
@@ -286,6 +292,10 @@ mod tests {
             ("src/a.py is new.py", None),
             ("./run a.py", None),
             ("python a.py", None),
+            ("read/write tests in test_io.py:", None),
+            ("New file: input/output helpers in io_utils.py", None),
+            ("additions/changes to a.py", None),
+            ("unit/integration tests with mocks a.py", None),
         ] {
             assert_eq!(spaced(line), path, "{line}");
         }
