@@ -16,14 +16,14 @@ const LONGEST_SPACED: usize = 3;
 /// Words between those of a sentence, and seldom between those of a file's name.
 const JOINING: [&str; 5] = ["in", "for", "of", "to", "and"];
 /// Words that announce a path.
-const LABELS: [&str; 3] = ["file", "filename", "path"];
+const LABELS: [&str; 5] = ["file", "filename", "filepath", "path", "writefile"];
 /// Brackets that names of folders and files begin with, such as `[id]` and `(shop)`.
 const OPENING: [char; 2] = ['[', '('];
 const BRACKETS: [char; 4] = ['[', ']', '(', ')'];
 /// Signs with which no path is read, although files are called so.
 const SIGNS: &str = "{}<>$~&!%#";
 /// Signs around a path that stands alone on a line, besides white space.
-const DECORATION: &str = "`*#/:\"'<>~-=";
+const DECORATION: &str = "`*#/:\"'<>~-=!%";
 /// Signs that comments and rules begin with; brackets, `@` and `$` begin code.
 const MARKS: &str = "#/*-%;\"'!<>=~`_";
 /// Signs behind the first word of a line of code.
@@ -45,14 +45,15 @@ pub(super) fn of_first_line(line: &str) -> Option<String> {
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim_start();
     let names_it = if is_label(first) {
-        // With `=` it sets a variable of that name.
-        !rest.starts_with('=')
+        // With `=` or `:=` it sets a variable of that name.
+        !rest.starts_with('=') && !rest.starts_with(":=")
     } else if of_word(first).is_some() {
         is_alone(first, rest, &path)
     } else if first.chars().any(char::is_alphanumeric) {
         is_said(line, &path)
     } else {
-        first.chars().any(|sign| MARKS.contains(sign) || !sign.is_ascii())
+        // A comment of a batch file begins with two colons; one is not enough.
+        first == "::" || first.chars().any(|sign| MARKS.contains(sign) || !sign.is_ascii())
     };
     names_it.then_some(path)
 }
@@ -232,11 +233,22 @@ mod tests {
             "file=src/a.py",
             "Updated file: src/a.py",
             "Here is src/a.py:",
+            "filepath: src/a.py",
+            "%%writefile src/a.py",
+            ":: src/a.py",
         ] {
             assert_eq!(of_first_line(line).as_deref(), Some("src/a.py"), "{line}");
         }
         for line in ["a.py", "./a.py", "`a.py`:", "a.py (updated)", "Here is a.py:"] {
             assert_eq!(of_first_line(line).as_deref(), Some("a.py"), "{line}");
+        }
+        for (line, path) in [
+            ("<!--index.html-->", "index.html"),
+            ("%a.tex", "a.tex"),
+            ("!a.f90", "a.f90"),
+            (":: a.bat", "a.bat"),
+        ] {
+            assert_eq!(of_first_line(line).as_deref(), Some(path), "{line}");
         }
     }
 
@@ -342,6 +354,9 @@ mod tests {
             "[tool.poetry]",
             "div.main {",
             "path = \"src/a.txt\"",
+            "filepath := os.args",
+            "$: total = a.b",
+            "!a.b && c",
             "name: a.b",
             "{ \"main\": \"a.js\" }",
             "<link href=\"a.css\">",
