@@ -241,19 +241,33 @@ fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
     let known = of_public_class(&block.content, shown).or_else(|| most_like(&block.content, shown));
     let is_meant = |known: &&str| paths::unread(block.above).is_none_or(|path| paths::may_mean(path, known));
     let first = first_line(block);
-    // What a file itself begins with, such as a comment on others, does not name it.
-    let is_of = |known: &str| {
-        let mut texts = shown.iter().filter(|(path, _)| path == known);
-        texts.any(|(_, text)| text.lines().any(|line| line.trim() == first.trim()))
-    };
     if let Some(path) = paths::of_first_line(first)
-        && known.is_none_or(|known| !is_of(known))
+        && known.is_none_or(|known| !is_own_line(known, first, &path, shown))
     {
         return Some((path, without_first_line(&block.content)));
     }
     known
         .filter(is_meant)
         .map(|known| (known.to_owned(), block.content.clone()))
+}
+
+/// Tells whether `line`, which names `path`, is one of the file `known` itself, such as a comment
+/// on other files, and does not say where the text belongs.
+///
+/// A document may quote a whole file, with the path on its first line. So a path alone is a file's
+/// own line only where the file begins with it, and only if no other file at `path` was shown.
+fn is_own_line(known: &str, line: &str, path: &str, shown: &[Shown]) -> bool {
+    let line = line.trim();
+    let Some((_, text)) = shown.iter().find(|(at, _)| at == known) else {
+        return false;
+    };
+    let mut lines = text.lines().map(str::trim);
+    if !paths::is_alone_on(line) {
+        return lines.any(|own| own == line);
+    }
+    let meant = in_full(path.to_owned(), shown);
+    let is_another = meant != known && shown.iter().any(|(at, _)| *at == meant);
+    !is_another && lines.find(|own| !own.is_empty()) == Some(line)
 }
 
 fn first_line<'block>(block: &'block Block<'_>) -> &'block str {
@@ -513,6 +527,34 @@ mod tests {
             placed(&format!("```js\n{other}```"), &shown),
             of("lib/other.js", "let a = 1;\nlet b = 2;\n")
         );
+    }
+
+    #[test]
+    fn a_path_alone_on_the_first_line_names_the_file_though_a_document_quotes_it() {
+        let code = "def net(price):\n    return price\n\n\ndef gross(price):\n    return price\n";
+        let sample = format!("# utils.py\n{code}");
+        let document = format!("# Shop\n\n```python\n{sample}```\n");
+        let titled = format!("{sample}\nThat is all of it.\n");
+        let reply = format!("Here it is:\n```python\n{sample}```");
+        let new = Ok(("utils.py".to_owned(), code.to_owned()));
+        assert_eq!(placed(&reply, &[("README.md", document.as_str())]), new);
+        let labelled = document.replace("# utils.py", "# File: utils.py");
+        let of_label = reply.replace("# utils.py", "# File: utils.py");
+        assert_eq!(placed(&of_label, &[("README.md", labelled.as_str())]), new);
+        // Both begin with it, and one of them has that path.
+        let both = [("README.md", titled.as_str()), ("utils.py", "# utils.py\npass\n")];
+        assert_eq!(placed(&reply, &both), new);
+        // The file's own first line stays.
+        let own = Ok(("shop/utils.py".to_owned(), sample.clone()));
+        assert_eq!(placed(&reply, &[("shop/utils.py", sample.as_str())]), own);
+        let moved = Ok(("shop/moved.py".to_owned(), sample.clone()));
+        assert_eq!(placed(&reply, &[("shop/moved.py", sample.as_str())]), moved);
+        // A comment on others is the file's own wherever it stands.
+        let tests = "import pytest\n\n# Tests for utils.py\ndef test_net():\n    assert net(1) == 1\n";
+        let piece = "# Tests for utils.py\ndef test_net():\n    assert net(2) == 2\n";
+        let shown = [("test_utils.py", tests), ("utils.py", code)];
+        let expected = Ok(("test_utils.py".to_owned(), piece.to_owned()));
+        assert_eq!(placed(&format!("```python\n{piece}```"), &shown), expected);
     }
 
     #[test]

@@ -58,6 +58,14 @@ pub(super) fn of_first_line(line: &str) -> Option<String> {
     names_it.then_some(path)
 }
 
+/// Tells whether a line that names a path has no other words, but for a label.
+pub(super) fn is_alone_on(line: &str) -> bool {
+    let words = line
+        .split_whitespace()
+        .filter(|word| word.contains(char::is_alphanumeric));
+    words.filter(|word| !is_label(word)).count() <= 1
+}
+
 /// Returns the path in a word such as `` `src/a.py`: ``: a name with an extension, or one below a
 /// folder.
 pub(super) fn of_word(word: &str) -> Option<String> {
@@ -329,6 +337,22 @@ mod tests {
             ("lib/{x}/a.js", false),
         ] {
             assert_eq!(may_mean(word, "lib/a.js"), is_meant, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_path_stands_alone_beside_signs_and_labels() {
+        for line in [
+            "# src/a.py",
+            "src/a.py",
+            "/* File: src/a.py */",
+            "file=src/a.py",
+            "a.py",
+        ] {
+            assert!(is_alone_on(line), "{line}");
+        }
+        for line in ["# Tests for a.py", "// Dates for node.js", "src/a.py (updated)"] {
+            assert!(!is_alone_on(line), "{line}");
         }
     }
 
