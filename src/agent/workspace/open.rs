@@ -76,7 +76,7 @@ async fn open(run: &mut Run) -> Result<(), Interruption> {
         }
     };
     let is_replacement = is_new && is_prepared(&run.claim);
-    let server = RedactionGuard::new(opened.tools, Arc::clone(&run.claim.services.redactor));
+    let server = RedactionGuard::new(Box::new(opened.tools), Arc::clone(&run.claim.services.redactor));
     let rules = &run.claim.record.planned.rules;
     let server: Box<dyn ToolServer> = if rules.files.leave_something_out() {
         Box::new(PathFilter::new(Box::new(server), rules.files.clone()))

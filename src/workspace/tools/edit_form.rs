@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::file_text;
 use crate::conversation::ToolSpec;
 use crate::conversation::decode::files;
-use crate::executor::{ShownLines, UNCHANGED};
+use crate::executor::UNCHANGED;
 use crate::llm::config::Edits;
 use crate::syntax::fragment;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
@@ -20,8 +20,6 @@ const EXACT: [&str; 3] = ["str_replace", "insert", "undo_edit"];
 const MOST_MISSES: u32 = 2;
 /// Largest file that is shown with the proposal, in bytes.
 const LARGEST: usize = 6 * 1024;
-/// Most answers in which one file is read.
-const MOST_PARTS: u32 = 1_000;
 
 /// The workspace's tool server, with edits in the form that suits the model.
 pub(crate) struct EditForm {
@@ -43,27 +41,9 @@ impl EditForm {
     /// Returns the text of a file, which is read in parts if it is longer than one answer; `None`
     /// if there is none.
     async fn text_of(&self, path: &str) -> Result<Option<String>, ToolError> {
-        let mut args = Map::from_iter([("path".to_owned(), json!(path))]);
-        let mut text = String::new();
-        for _ in 0..MOST_PARTS {
-            let part = self.server.call("read_file", &args).await?;
-            if part.is_error && text.is_empty() {
-                return Ok(None);
-            }
-            if part.is_error {
-                break;
-            }
-            let Some(lines) = shown_lines(&part) else {
-                return Ok(Some(text + &part.text));
-            };
-            let Some(shown) = part.text.strip_suffix(lines.to_string().as_str()) else {
-                break;
-            };
-            text.push_str(shown);
-            if lines.last >= lines.of {
-                return Ok(Some(text));
-            }
-            args.insert("view_range".to_owned(), json!([lines.last + 1, -1]));
+        let file = file_text::read(self.server.as_ref(), &json!(path)).await?;
+        if file.as_ref().is_none_or(|file| file.is_whole) {
+            return Ok(file.map(|file| file.text));
         }
         Err(ToolError::TellModel(format!(
             "{path} cannot be read whole, and nothing was written to it; change it with commands (sed, a script)"
@@ -109,7 +89,7 @@ impl EditForm {
         }
         let path = Map::from_iter([("path".to_owned(), args.get("path").cloned().unwrap_or_default())]);
         let file = self.server.call("read_file", &path).await?;
-        let now = if file.is_error || shown_lines(&file).is_some() || file.text.len() > LARGEST {
+        let now = if file.is_error || file_text::shown_lines(&file).is_some() || file.text.len() > LARGEST {
             " Read it first.".to_owned()
         } else {
             format!(" It is now:\n{}", file.text)
@@ -121,12 +101,6 @@ impl EditForm {
             ..output
         })
     }
-}
-
-/// Returns the lines that an answer shows of a file, if these are not all.
-fn shown_lines(output: &ToolOutput) -> Option<ShownLines> {
-    let lines = output.structured.as_ref()?.get("lines")?;
-    ShownLines::deserialize(lines).ok()
 }
 
 #[async_trait]
@@ -185,49 +159,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-
-    /// A server with one file, of which an answer has two lines.
-    struct OneFile {
-        name: String,
-        text: Arc<Mutex<String>>,
-    }
-
-    #[async_trait]
-    impl ToolServer for OneFile {
-        fn name(&self) -> &str {
-            &self.name
-        }
-
-        fn system_prompt(&self) -> Option<&str> {
-            None
-        }
-
-        async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
-            Ok(Vec::new())
-        }
-
-        async fn call(&self, tool: &str, args: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
-            let mut file = self.text.lock().unwrap();
-            if tool == "write_file" {
-                args["content"].as_str().unwrap_or_default().clone_into(&mut file);
-            }
-            let all: Vec<&str> = file.lines().collect();
-            let first = args.get("view_range").and_then(|range| range[0].as_u64()).unwrap_or(1);
-            let first = usize::try_from(first).unwrap();
-            let lines = ShownLines {
-                first,
-                last: (first + 1).min(all.len()),
-                of: all.len(),
-            };
-            Ok(ToolOutput {
-                text: format!("{}\n{lines}", all[first - 1..lines.last].join("\n")),
-                is_error: false,
-                structured: Some(json!({ "size": file.len(), "lines": lines })),
-            })
-        }
-
-        async fn close(&self) {}
-    }
+    use crate::workspace::tools::one_file::OneFile;
 
     #[tokio::test]
     async fn a_piece_keeps_what_stands_behind_the_first_answer_on_its_file() {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
+use super::file_text;
 use crate::conversation::ToolSpec;
 use crate::secret::Redactor;
-use crate::tool::mcp::McpServer;
 use crate::tool::{ToolError, ToolOutput, ToolServer};
 
 /// Tools of the workspace that change nothing. A command is not among them, since its effect cannot
@@ -20,22 +20,22 @@ const READING: [&str; 2] = ["list_files", "read_file"];
 
 /// The workspace's tool server with a check of all edits.
 pub(crate) struct RedactionGuard {
-    server: McpServer,
+    server: Box<dyn ToolServer>,
     redactor: Arc<Redactor>,
 }
 
 impl RedactionGuard {
-    pub(crate) fn new(server: McpServer, redactor: Arc<Redactor>) -> Self {
+    pub(crate) fn new(server: Box<dyn ToolServer>, redactor: Arc<Redactor>) -> Self {
         Self { server, redactor }
     }
 
-    /// Returns the file as it is, or nothing if it cannot be read. A long file is cut: a mark after
-    /// the cut counts as the redactor's.
+    /// Returns the file as it is, or nothing if it cannot be read. Of a file that cannot be read
+    /// whole it returns the beginning: a mark after it counts as the redactor's.
     async fn file(&self, path: Option<&Value>) -> Result<String, ToolError> {
-        let args = Map::from_iter([("path".to_owned(), path.cloned().unwrap_or_default())]);
-        match self.server.call("read_file", &args).await {
-            Ok(output) if !output.is_error => Ok(output.text),
-            Ok(_) | Err(ToolError::TellModel(_) | ToolError::Forbidden { .. }) => Ok(String::new()),
+        let path = path.cloned().unwrap_or_default();
+        match file_text::read(self.server.as_ref(), &path).await {
+            Ok(file) => Ok(file.map_or_else(String::new, |file| file.text)),
+            Err(ToolError::TellModel(_) | ToolError::Forbidden { .. }) => Ok(String::new()),
             Err(lost) => Err(lost),
         }
     }
@@ -118,5 +118,45 @@ impl ToolServer for RedactionGuard {
 
     async fn close(&self) {
         self.server.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::workspace::tools::one_file::OneFile;
+
+    #[tokio::test]
+    async fn a_mark_behind_the_first_answer_on_a_file_is_the_files_own() {
+        let before = "port = 1\nname = 2\n\n# A secret is shown as\n# [redacted]\n";
+        let text = Arc::new(Mutex::new(before.to_owned()));
+        let file = OneFile {
+            name: "workspace".to_owned(),
+            text: Arc::clone(&text),
+        };
+        let guard = RedactionGuard::new(Box::new(file), Arc::default());
+        let overwrite = async |content: &str| {
+            let args = json!({ "path": "a.toml", "content": content, "mode": "overwrite" });
+            guard.call("write_file", args.as_object().unwrap()).await
+        };
+
+        let changed = before.replace("port = 1", "port = 2");
+        overwrite(&changed).await.unwrap();
+        assert_eq!(*text.lock().unwrap(), changed);
+
+        let refused = overwrite(&changed.replace("name = 2", "name = [redacted]")).await;
+        assert!(
+            matches!(
+                refused,
+                Err(ToolError::Forbidden {
+                    rule: "redaction_mark",
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
+        assert_eq!(*text.lock().unwrap(), changed);
     }
 }
