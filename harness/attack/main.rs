@@ -121,11 +121,14 @@ async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
         (!is_short || attempt.is_short) && (wanted.is_empty() || wanted.iter().any(|name| attempt.is_called(name)))
     };
     let mut plays = Vec::new();
-    for class in (0..rounds).flat_map(|_| Class::ALL) {
+    for (place, class) in (0..rounds).flat_map(|_| Class::ALL.into_iter().enumerate()) {
         let mut attempts = corpus();
         attempts.retain(|attempt| attempt.class == class && is_wanted(attempt));
         if !attempts.is_empty() {
-            plays.extend(class.forges().iter().map(|kind| {
+            let forges = class.forges();
+            // The short form plays a class on one forge, and the next one on the other.
+            let forges = if is_short { &forges[place % forges.len()..][..1] } else { forges };
+            plays.extend(forges.iter().map(|kind| {
                 let mut attempts = attempts.clone();
                 attempts.retain(|attempt| attempt.only_on.is_none_or(|only| only == *kind));
                 (class, *kind, attempts)

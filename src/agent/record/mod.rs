@@ -113,8 +113,8 @@ impl Record {
         self.waiting.end(now);
     }
 
-    /// Records where the work of the run that ends is, or that there is none to be brought. From the
-    /// first time on, the attempts to show the end count for themselves.
+    /// Records where the work of the run that ends is, or that there is none to be brought. From
+    /// the first time on, the attempts to show the end count for themselves.
     pub fn brought(&mut self, saved: Option<&SavedWork>) {
         let delivered = &mut self.delivered;
         if !delivered.is_brought || saved.is_some() {
