@@ -127,7 +127,11 @@ async fn attack(wanted: &[String]) -> anyhow::Result<usize> {
         if !attempts.is_empty() {
             let forges = class.forges();
             // The short form plays a class on one forge, and the next one on the other.
-            let forges = if is_short { &forges[place % forges.len()..][..1] } else { forges };
+            let forges = if is_short {
+                &forges[place % forges.len()..][..1]
+            } else {
+                forges
+            };
             plays.extend(forges.iter().map(|kind| {
                 let mut attempts = attempts.clone();
                 attempts.retain(|attempt| attempt.only_on.is_none_or(|only| only == *kind));
