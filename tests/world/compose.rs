@@ -71,7 +71,7 @@ impl Compose {
             .args(["--project-name", &self.project])
             .args(["--file", "docker-compose.yml", "--file", "own.yml"])
             .args(arguments)
-            .env("BUILD_IMAGE", "coding-agent-test-toolchain:local")
+            .env("BUILD_IMAGE", "coding-agent-test-build:local")
             .env("RUNTIME_IMAGE", RUNTIME)
             .current_dir(&self.folder);
         command
@@ -128,7 +128,7 @@ fn build_toolchain(folder: &Path) {
     let file = folder.join("toolchain.Dockerfile");
     std::fs::write(&file, TOOLCHAIN).unwrap();
     let mut build = Command::new("docker");
-    build.args(["build", "--quiet", "--tag", "coding-agent-test-toolchain:local", "-"]);
+    build.args(["build", "--quiet", "--tag", "coding-agent-test-build:local", "-"]);
     succeeds(build.stdin(std::fs::File::open(file).unwrap()));
 }
 
