@@ -26,7 +26,7 @@ use crate::markdown::compose::Page;
 use crate::secret::Clean;
 use crate::task::state::State;
 
-/// What people said, as it was passed on to the model.
+/// Messages of people, as they were passed on to the model.
 pub(crate) struct PassedOn {
     text: Clean,
     /// The pictures in it.

@@ -131,7 +131,7 @@ async fn ask_anew(run: &mut Run) {
     }
 }
 
-/// What becomes of a run that waits once all is heard that people said to it.
+/// The decision about a run that waits, once all is heard that people said to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoesOn,
@@ -282,7 +282,7 @@ mod tests {
     use crate::agent::text::waits::wait_of;
     use crate::approval::Question;
     use crate::approval::digest::Digest;
-    use crate::forge::{Comment, CommentKey, CommentKind};
+    use crate::forge::{CommentKey, CommentKind};
     use crate::task::state::{Judged, Stage};
 
     const PAUSED: State = State::Paused(Stage::Working);
@@ -315,23 +315,9 @@ mod tests {
     }
 
     fn words(number: u64) -> UserMessage {
-        let heard = comment(number);
         UserMessage {
-            heard,
-            comment: Comment {
-                key: heard.key,
-                author: "alice".to_owned(),
-                author_id: None,
-                body: "Blue, please.".to_owned(),
-                created_at: DateTime::UNIX_EPOCH,
-                updated_at: DateTime::UNIX_EPOCH,
-                place: None,
-                thread: None,
-                is_approval: false,
-                is_bot: false,
-            },
-            below: None,
-            is_edit: false,
+            heard: comment(number),
+            ..UserMessage::of_alice(number, "Blue, please.")
         }
     }
 

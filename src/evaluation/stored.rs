@@ -14,7 +14,7 @@ const ANSWERS: TimeDelta = TimeDelta::minutes(90);
 const WAITS: TimeDelta = TimeDelta::minutes(30);
 
 /// Returns how an evaluation stands: `running`, `broken off`, `passed`, `not passed` or `failed`.
-/// One without an end that would be over by now was broken off with its process.
+/// An evaluation without an end that would be over by now was broken off with its process.
 pub fn state(one: &StoredEvaluation, now: DateTime<Utc>) -> &'static str {
     let passed = one.document["evaluation"]["passed"].as_bool();
     match (one.ended_at, passed) {

@@ -1,5 +1,6 @@
-//! What an examination finds on every platform: rights wider than the program needs, tokens whose
-//! time is up soon or never, and a token of another account than the configured one.
+//! Findings of an examination that are the same on every platform: rights wider than the program
+//! needs, tokens whose time is up soon or never, and a token of another account than the configured
+//! one.
 
 use chrono::{NaiveDate, TimeDelta, Utc};
 

@@ -52,7 +52,7 @@ macro_rules! between {
     };
 }
 
-/// What stands between two pieces of a key: it does not begin within what looks like one.
+/// The signs between two pieces of a key. They do not begin within what looks like a piece.
 macro_rules! next {
     () => {
         concat!(r#"(?:[\s"'`>|#*,]|\\+[nrt"'])"#, between!())

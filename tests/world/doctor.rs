@@ -89,7 +89,7 @@ async fn a_healthy_world_is_told_line_by_line() {
 async fn a_pause_of_all_runs_a_broken_store_and_logs_that_cannot_be_written_are_told() {
     let mut world = World::start().await;
     world.configure(|config| config["store"] = json!({}));
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     insta::assert_snapshot!(told_by_doctor(&world, "runs").await, @"
     look runs all are paused, and no new one is begun
     -> `coding-agent resume --all` lets them go on

@@ -14,8 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::fake::engine::{self, Machine, USUAL};
 use crate::fake::model::Plan;
-use crate::world::World;
 use crate::world::scripts::COMMAND;
+use crate::world::{Ended, World};
 
 /// How the proxy in front of the engine treats a request of some kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,6 +173,18 @@ fn forgets(shared: &Shared, part: &mut [u8]) {
     }
 }
 
+/// Runs the program to the end of a model's work, where its reply is held, and from there with the
+/// trouble: the work is kept before it is checked, by a command of the program's own.
+async fn struck_while_the_work_is_kept(world: &World, engine: &Engine, trouble: Trouble) -> Ended {
+    let program = world.spawn(&["run"]);
+    world.model.until_held(1).await;
+    engine.will(trouble);
+    world.model.release();
+    let ended = program.ended().await;
+    assert!(engine.has_struck());
+    ended
+}
+
 #[tokio::test]
 async fn a_container_that_dies_between_the_making_and_the_start_of_a_command_is_replaced() {
     let mut world = World::start().await;
@@ -192,14 +204,8 @@ async fn a_container_that_dies_between_the_making_and_the_start_of_a_command_is_
         .done("Counted again.");
     let issue = world.github.open_issue("Count to one").label("coding agent");
 
-    let run = world.spawn(&["run"]);
-    world.model.until_held(1).await;
-    // The work is kept before it is checked, by a command of the program's own.
-    engine.will(Trouble::KilledBeforeStart);
-    world.model.release();
-    let ended = run.ended().await;
+    let ended = struck_while_the_work_is_kept(&world, &engine, Trouble::KilledBeforeStart).await;
 
-    assert!(engine.has_struck());
     ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     assert_eq!(world.github.pulls()[0].file("one.txt").as_deref(), Some("one\n"));
@@ -325,14 +331,8 @@ async fn an_engine_that_is_away_when_the_tools_are_needed_or_was_restarted_is_no
     );
     engine.comes_back();
     world.make_everything_due().await;
-    let program = world.spawn(&["run"]);
-    world.model.until_held(1).await;
-    // The work is kept before it is checked, by a command of the program's own.
-    engine.will(Trouble::CommandForgotten);
-    world.model.release();
-    let ended = program.ended().await;
+    let ended = struck_while_the_work_is_kept(&world, &engine, Trouble::CommandForgotten).await;
 
-    assert!(engine.has_struck());
     ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
     let warned = world.journal().iter().filter(|entry| entry["fact"] == "warned").count();

@@ -69,12 +69,12 @@ async fn a_denial_beside_an_approval_of_a_result_delivers_nothing() {
 #[tokio::test]
 async fn a_result_that_is_paused_after_its_approval_is_not_delivered_with_the_end_of_a_pause_of_all_runs() {
     let (world, issue) = asked(json!({ "result": "always" })).await;
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     issue.comment("alice", "/agent approve").comment("bob", "/agent pause");
     runs_to(&world, &issue, WAITS).await;
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     // Who approves it again is told what it waits for.
     issue.comment("alice", "/agent approve");
     runs_to(&world, &issue, WAITS).await;

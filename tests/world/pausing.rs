@@ -341,7 +341,7 @@ async fn a_run_that_is_stopped_before_it_began_leaves_no_label_of_an_earlier_run
     let world = world().await;
     let issue = world.github.open_issue("Paint it").label("coding agent done");
     issue.label("coding agent");
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     assert_eq!(world.run().await.stdout, "");
     assert_eq!(issue.labels(), ["coding agent done", "coding agent processing"]);
 
@@ -372,7 +372,7 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;
 
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     assert_eq!(
         run.ended().await.stdout,
         "github:acme/widgets#1: paused\n",
@@ -404,7 +404,7 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
         serde_json::from_str::<Value>(&status).unwrap()["paused"] == true
     };
     assert!(is_paused().await);
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     assert!(!is_paused().await);
     let ended = world.run().await;
 
@@ -421,7 +421,7 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
 /// Opens an issue whose run a pause of all runs has set aside.
 async fn paused_with_all(world: &World) -> Item {
     let (issue, program) = at_work(world, "run").await;
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     assert_eq!(
         program.ended().await.stdout,
         "github:acme/widgets#1: paused\n",
@@ -440,7 +440,7 @@ async fn a_persons_pause_outlasts_a_pause_of_all_runs() {
     let answer = last_on_github(&world, &issue);
     assert!(answer.starts_with("It waits already."), "{answer}");
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     let asked = world.model.requests().len();
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     assert_eq!(world.model.requests().len(), asked, "{}", world.story());
@@ -461,7 +461,7 @@ async fn a_persons_pause_outlasts_a_pause_of_all_runs() {
 async fn a_run_that_a_person_resumes_during_a_pause_of_all_runs_goes_on_with_the_others() {
     let world = world().await;
     let issue = paused(&world).await;
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     // A pause before that is not answered, and counts once.
     world.github.fails_next("POST /repos/*/*/issues/*/comments", 422, 1);
     issue.comment("alice", "/agent pause");
@@ -472,7 +472,7 @@ async fn a_run_that_a_person_resumes_during_a_pause_of_all_runs_goes_on_with_the
     let answer = last_on_github(&world, &issue);
     assert!(answer.starts_with("All work is paused by the operator"), "{answer}");
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     world
         .model
         .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))

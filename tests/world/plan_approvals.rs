@@ -146,7 +146,7 @@ async fn a_plan_waits_with_all_that_it_would_do_and_is_carried_out_after_a_word(
 async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
     let world = world().await;
     let issue = asked(&world, plan()).await;
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     issue.comment("alice", "/agent approve");
     runs_to(&world, &issue, WAITS).await;
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
@@ -156,7 +156,7 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
         assert!(answers.contains(words), "{words}: {answers}");
     }
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     greets(world.model.script());
     runs_to(&world, &issue, DONE).await;
     assert_eq!(count(&world, "approval_requested"), 1);

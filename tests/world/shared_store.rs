@@ -65,14 +65,14 @@ async fn a_pause_on_one_machine_holds_on_all_and_each_shows_all_runs() {
     let database = Database::start();
     let (mut world, _) = world_on(&database).await;
     world.github.open_issue("Paint it").label("coding agent");
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     world.moves_to("second");
     let ended = world.run().await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
     let status = world.command(&["status"]).await;
     assert!(status.stdout.contains("github:acme/widgets#1"), "{status:?}");
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     world.comes_back();
     world
         .model
@@ -130,7 +130,7 @@ async fn a_store_that_was_moved_has_all_runs_and_works_on_each_once() {
     paints(&world);
     let done = world.github.open_issue("Paint it").label("coding agent");
     assert_eq!(world.run().await.stdout, "github:acme/widgets#1: done\n");
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     let waiting = world.github.open_issue("Paint it again").label("coding agent");
     world.run().await;
     assert_eq!(waiting.labels(), ["coding agent processing"]);
@@ -150,7 +150,7 @@ async fn a_store_that_was_moved_has_all_runs_and_works_on_each_once() {
         status.stdout.contains("widgets#1") && status.stdout.contains("widgets#3"),
         "{status:?}"
     );
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     paints(&world);
     let ended = world.run().await;
     ended.prints("github:acme/widgets#3: done\n", &world);

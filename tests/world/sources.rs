@@ -126,7 +126,7 @@ async fn a_limit_on_one_repository_keeps_no_item_of_another_from_being_admitted(
     let mut world = World::start().await;
     world.configure(|config| config["github"]["repositories"] = json!(["acme/widgets", "acme/gadgets"]));
     let gadgets = world.github.repository("acme/gadgets");
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     let known = world.github.open_issue("Count").label("coding agent");
     let ended = world.run().await;
     assert_eq!(known.labels(), ["coding agent processing"], "{ended:?}");

@@ -234,6 +234,12 @@ impl World {
         self.spawn(arguments).ended().await
     }
 
+    /// Pauses or resumes all runs by the command of that name, which has to succeed.
+    pub async fn all_runs(&self, command: &str) {
+        let ended = self.command(&[command, "--all"]).await;
+        assert_eq!(ended.code, Some(0), "{command} --all: {ended:?}\n{}", self.story());
+    }
+
     /// Starts the program with these arguments.
     pub fn spawn(&self, arguments: &[&str]) -> Program {
         let config = self.writes_its_configuration();

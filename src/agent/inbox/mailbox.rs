@@ -122,41 +122,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::record::message::{HeardComment, OrderSource};
-    use crate::forge::{Comment, CommentKey, CommentKind};
+    use crate::agent::record::message::OrderSource;
     use crate::task::command::Command;
-    use chrono::DateTime;
     use uuid::Uuid;
-
-    fn words(number: u64, body: &str) -> UserMessage {
-        let comment = Comment {
-            key: CommentKey {
-                kind: CommentKind::Comment,
-                number,
-            },
-            author: "alice".to_owned(),
-            author_id: None,
-            body: body.to_owned(),
-            created_at: DateTime::UNIX_EPOCH,
-            updated_at: DateTime::UNIX_EPOCH,
-            place: None,
-            thread: None,
-            is_approval: false,
-            is_bot: false,
-        };
-        UserMessage {
-            heard: HeardComment::of(&comment),
-            comment,
-            below: None,
-            is_edit: false,
-        }
-    }
 
     #[test]
     fn an_edit_overtakes_the_text_that_nobody_read_yet() {
         let mailbox = Mailbox::new(Stop::default());
         for (number, body) in [(1, "red"), (2, "and round"), (1, "blue")] {
-            mailbox.put_words(words(number, body));
+            mailbox.put_words(UserMessage::of_alice(number, body));
         }
         let bodies: Vec<_> = mailbox
             .take()

@@ -110,6 +110,30 @@ impl UserMessage {
     pub fn is_answer(&self) -> bool {
         self.below != Some(Command::Pause)
     }
+
+    /// Returns a comment of Alice's with this number and text, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_alice(number: u64, body: &str) -> Self {
+        let kind = crate::forge::CommentKind::Comment;
+        let comment = Comment {
+            key: CommentKey { kind, number },
+            author: "alice".to_owned(),
+            author_id: None,
+            body: body.to_owned(),
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            updated_at: chrono::DateTime::UNIX_EPOCH,
+            place: None,
+            thread: None,
+            is_approval: false,
+            is_bot: false,
+        };
+        Self {
+            heard: HeardComment::of(&comment),
+            comment,
+            below: None,
+            is_edit: false,
+        }
+    }
 }
 
 /// Returns the part of a comment meant for the model; `None` if it is only a command.

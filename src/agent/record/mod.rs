@@ -220,8 +220,8 @@ pub enum PausedBy {
     Plan(Box<HeldPlan>),
 }
 
-/// What people said last of whether a run goes on that waits for an answer or an approval. What it
-/// waits for stands in [`Paused`], and stays there.
+/// People's last word on whether a run goes on that waits for an answer or an approval. The wait
+/// itself stands in [`Paused`], and stays there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LastWord {

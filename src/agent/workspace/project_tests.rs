@@ -33,7 +33,7 @@ pub(crate) fn named(claim: &Claim) -> NamedTests {
     }
 }
 
-/// What the files of a commit say of how the project is tested.
+/// The ways to test a project that its files tell of.
 pub(crate) struct Detected {
     /// The commands, the best first.
     pub(crate) commands: Vec<String>,

@@ -26,7 +26,7 @@ const EXTRA: &str = "extra_content";
 /// The replies that go back with what was thought before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentBack {
-    /// Those whose thoughts are known.
+    /// The replies whose thoughts are known.
     Known,
     /// All of them, some with an empty text: the server has refused a conversation without.
     All,

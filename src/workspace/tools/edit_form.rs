@@ -156,20 +156,14 @@ impl ToolServer for EditForm {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use super::*;
     use crate::workspace::tools::one_file::OneFile;
 
     #[tokio::test]
     async fn a_piece_keeps_what_stands_behind_the_first_answer_on_its_file() {
         let before = "TAX = 1\n\n\ndef net(a):\n    return a\n\n\ndef gross(a):\n    return a\n";
-        let text = Arc::new(Mutex::new(before.to_owned()));
-        let file = OneFile {
-            name: "workspace".to_owned(),
-            text: Arc::clone(&text),
-        };
-        let form = EditForm::new(Box::new(file), Edits::Whole);
+        let (file, text) = OneFile::of(before);
+        let form = EditForm::new(file, Edits::Whole);
         let args = json!({ "path": "a.py", "content": "def net(a):\n    return a * TAX\n", "mode": files::PUT });
 
         let output = form.call("write_file", args.as_object().unwrap()).await.unwrap();

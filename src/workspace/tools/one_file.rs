@@ -11,14 +11,24 @@ use crate::tool::{ToolError, ToolOutput, ToolServer};
 
 /// A server with one file, of which an answer has two lines.
 pub(super) struct OneFile {
-    pub(super) name: String,
-    pub(super) text: Arc<Mutex<String>>,
+    text: Arc<Mutex<String>>,
+}
+
+impl OneFile {
+    /// Returns a server whose file has this text, and the file.
+    pub(super) fn of(text: &str) -> (Box<Self>, Arc<Mutex<String>>) {
+        let text = Arc::new(Mutex::new(text.to_owned()));
+        let server = Self {
+            text: Arc::clone(&text),
+        };
+        (Box::new(server), text)
+    }
 }
 
 #[async_trait]
 impl ToolServer for OneFile {
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> &'static str {
+        "workspace"
     }
 
     fn system_prompt(&self) -> Option<&str> {

@@ -123,20 +123,14 @@ impl ToolServer for RedactionGuard {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
     use crate::workspace::tools::one_file::OneFile;
 
     #[tokio::test]
     async fn a_mark_behind_the_first_answer_on_a_file_is_the_files_own() {
         let before = "port = 1\nname = 2\n\n# A secret is shown as\n# [redacted]\n";
-        let text = Arc::new(Mutex::new(before.to_owned()));
-        let file = OneFile {
-            name: "workspace".to_owned(),
-            text: Arc::clone(&text),
-        };
-        let guard = RedactionGuard::new(Box::new(file), Arc::default());
+        let (file, text) = OneFile::of(before);
+        let guard = RedactionGuard::new(file, Arc::default());
         let overwrite = async |content: &str| {
             let args = json!({ "path": "a.toml", "content": content, "mode": "overwrite" });
             guard.call("write_file", args.as_object().unwrap()).await

@@ -24,7 +24,7 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
     let mut program = serves(&world, &slack).await;
     slack.mentions(ALICE, "/code Greet the reader");
     let question = slack.until_said("needs your approval").await;
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     let answers = |slack: &Slack| -> Vec<String> {
         let mut texts = slack.texts();
         texts.retain(|text| text.starts_with("Approved"));
@@ -44,7 +44,7 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
     }
     assert_eq!(count(&world, "environment_started"), 0, "{}", world.story());
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     program
         .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;

@@ -438,7 +438,7 @@ async fn a_stop_that_people_were_told_of_counts_also_when_its_comment_is_deleted
     order.delete();
 
     // It is also shown while all runs are paused.
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     world.make_everything_due().await;
     let ended = world.run().await;
 

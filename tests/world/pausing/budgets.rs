@@ -148,12 +148,12 @@ async fn a_used_up_budget_of_minutes_pauses_the_run_and_waiting_costs_none() {
     ");
 
     // What is allowed during a pause of all runs counts when that ends.
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     issue.comment("alice", "/agent budget 500k");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     let answer = last_on_github(&world, &issue);
     assert!(answer.contains("All work is paused by the operator"), "{answer}");
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     world
         .model
         .calls(COMMAND, json!({ "command": HALF_OF_THE_WORK }))

@@ -165,14 +165,14 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
 async fn a_pause_of_all_runs_that_meets_a_question_leaves_it_open() {
     let world = world().await;
     let (issue, program) = about_to_ask(&world).await;
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     // The store is looked at as often as the thread.
     issue.until_comments_are_read().await;
     issue.until_comments_are_read().await;
 
     asks(&world, &issue, program).await;
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     assert_eq!(
         world.run().await.stdout,
         "",
@@ -194,15 +194,12 @@ async fn of_what_is_said_to_a_question_during_a_pause_of_all_runs_the_last_count
         .calls("agent/ask_people", json!({ "question": "Red or blue?" }));
     let issue = world.github.open_issue("Paint it").label("coding agent");
     assert_eq!(world.run().await.stdout, ASKED, "{}", world.story());
-    let all_runs = async |does: &str| {
-        assert_eq!(world.command(&[does, "--all"]).await.code, Some(0));
-    };
 
-    all_runs("pause").await;
+    world.all_runs("pause").await;
     issue.comment("alice", "Blue, please.");
     issue.comment("alice", "/agent pause");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
-    all_runs("resume").await;
+    world.all_runs("resume").await;
     assert_eq!(
         world.run().await.stdout,
         "",
@@ -216,12 +213,12 @@ async fn of_what_is_said_to_a_question_during_a_pause_of_all_runs_the_last_count
     let paused = world.command(&["pause", "github:acme/widgets#1"]).await;
     assert_eq!(paused.stdout, "github:acme/widgets#1: it waits\n", "{}", world.story());
 
-    all_runs("pause").await;
+    world.all_runs("pause").await;
     issue.comment("alice", "/agent resume");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     let answer = last_on_github(&world, &issue);
     assert!(answer.starts_with("All work is paused by the operator"), "{answer}");
-    all_runs("resume").await;
+    world.all_runs("resume").await;
     world
         .model
         .calls(COMMAND, json!({ "command": "echo blue > color.txt" }))

@@ -74,7 +74,7 @@ async fn an_answer_that_was_seen_during_a_pause_of_all_runs_counts_after_it() {
         "{}",
         world.story()
     );
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
     issue.comment("alice", "Blue, please.");
     for _ in 0..2 {
         assert_eq!(world.run().await.stdout, "", "{}", world.story());
@@ -82,7 +82,7 @@ async fn an_answer_that_was_seen_during_a_pause_of_all_runs_counts_after_it() {
     assert_eq!(count(&world, "heard"), 1, "{}", world.story());
     assert_eq!(issue.labels(), ["coding agent waiting"]);
 
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     world
         .model
         .calls(COMMAND, json!({ "command": "echo blue > color.txt" }))

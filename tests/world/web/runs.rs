@@ -101,7 +101,7 @@ async fn a_page_tells_whether_a_decision_counts_also_while_all_runs_are_paused()
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
     let ended = world.run().await;
     assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
-    assert_eq!(world.command(&["pause", "--all"]).await.code, Some(0));
+    world.all_runs("pause").await;
 
     let (program, door) = opened(&world, &["dashboard"]).await;
     let status = door.json("/api/status").await;
@@ -131,7 +131,7 @@ async fn a_page_tells_whether_a_decision_counts_also_while_all_runs_are_paused()
     assert!(resumed.starts_with("It counts. All runs are paused"), "{resumed}");
 
     assert_eq!(world.run().await.stdout, "", "all runs are paused");
-    assert_eq!(world.command(&["resume", "--all"]).await.code, Some(0));
+    world.all_runs("resume").await;
     let ended = world.run().await;
     assert_eq!(ended.outcomes(), ["github:acme/widgets#1: done"], "{ended:?}");
     ends(program, &world).await;

@@ -37,7 +37,7 @@ use crate::workspace::set_up::dependencies::Dependencies;
 const TASK_SHARE: u64 = 40;
 const HISTORY_IS_CUT: &str = "\nOnly the newest commits of the project's history are there.\n";
 
-/// What people wrote on an item, as far as the model may read it.
+/// The words on an item, as far as the model may read them.
 struct Thread {
     /// Whether the item's own title and text may be read.
     may_be_read: bool,

@@ -35,7 +35,7 @@ const KEEPING_TIME: Duration = Duration::from_secs(10);
 /// Longest time to copy into the store what was taken out of it.
 const COPYING_TIME: Duration = Duration::from_mins(1);
 
-/// What may take too long, in the words of an obstacle.
+/// The step that may take too long, as [`Obstacle::too_late`] tells it.
 pub(super) const TAKING: &str = "taking it out of its container";
 
 /// Work that was taken out of its container, or else what was kept of it.

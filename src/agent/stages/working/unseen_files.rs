@@ -23,7 +23,7 @@ use crate::workspace::tools::code_search::beneath_root;
 /// Words by which the result of a call that was left out is recognised.
 const LEFT_ALONE: &str = "so it stays as it is.";
 
-/// What the base has at a path.
+/// The base's file at a path.
 enum AtBase {
     Nothing,
     Text(String),
