@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coding_agent::plain::{agreeing, counted};
+use coding_agent::plain::{agreeing, counted, one_line};
 use coding_agent_harness::machine;
 use serde_json::{Value, json};
 
@@ -54,8 +54,7 @@ pub struct Sums {
 impl Report {
     /// Takes a recording in that cannot be played, and prints its row.
     pub fn not_played(&mut self, name: &str, error: &anyhow::Error) {
-        let reason = format!("{error:#}");
-        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reason = one_line(&format!("{error:#}"));
         println!("| {name} | not played: {} | | | | |", reason.replace('|', "\\|"));
         self.not_played.push((name.to_owned(), reason));
     }
@@ -308,7 +307,7 @@ fn listed(unlike: &BTreeMap<String, &'static str>) -> String {
 }
 
 fn shortened(command: &str) -> String {
-    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(command);
     let mut short: String = line.chars().take(LONGEST).collect();
     if short.len() < line.len() {
         short.push('…');

@@ -1,5 +1,6 @@
 //! The outcome of one task with one way of working.
 
+use coding_agent::plain::one_line;
 use serde::{Deserialize, Serialize};
 
 use crate::setting::Setting;
@@ -117,8 +118,7 @@ impl Outcome {
 
 /// Returns the beginning of a text, in one line.
 pub fn in_a_line(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(300).collect()
+    one_line(text).chars().take(300).collect()
 }
 
 #[cfg(test)]

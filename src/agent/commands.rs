@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::Utc;
+use uuid::Uuid;
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::{self, room};
@@ -13,7 +14,7 @@ use crate::agent::record::budget::Allowance;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::{HeardComment, Order, OrderSource, UserMessage};
 use crate::agent::record::redaction::CleanExcerpts;
-use crate::agent::record::sections::{LinkedPicture, WaitingRecord};
+use crate::agent::record::sections::{LinkedPicture, ThreadRecord};
 use crate::agent::record::{LastWord, PausedBy, Record};
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
@@ -144,8 +145,7 @@ pub(crate) async fn pause_set_aside(
     order: &Order,
     words: &[UserMessage],
 ) -> Result<(), Interruption> {
-    note_pause(claim.state, &mut claim.record.waiting, order, words);
-    note_earlier_answers(claim.state, &mut claim.record, order);
+    note_pause(claim.state, &mut claim.record, order, words);
     if let Err(interruption) = reply(claim, reporter, order, &replies::ALREADY_PAUSED.into()).await {
         tracing::warn!(task = %claim.lease.task, "people could not be told that the run waits: {interruption:?}");
     }
@@ -154,44 +154,41 @@ pub(crate) async fn pause_set_aside(
 
 /// Notes that a person pauses a run that is set aside: it goes on no more with the end of a pause
 /// of all runs, nor because of what people said before. One that waits for a budget waits for that.
-pub(crate) fn note_pause(state: State, waiting: &mut WaitingRecord, order: &Order, words: &[UserMessage]) {
+pub(crate) fn note_pause(state: State, record: &mut Record, order: &Order, words: &[UserMessage]) {
     if matches!(state, State::Paused(_)) {
-        let paused = waiting.paused.as_mut();
+        let paused = record.waiting.paused.as_mut();
         if let Some(paused) = paused.filter(|paused| paused.by == PausedBy::AllRuns) {
             paused.by = PausedBy::Person(order.by.clone());
             // From now on it waits for people.
             paused.at = Utc::now();
         }
     } else if state.is_set_aside() {
-        let at = match waiting.last_word {
+        let at = match record.waiting.last_word {
             Some(LastWord::Pause { at, .. }) => at,
             Some(LastWord::GoOn) | None => Utc::now(),
         };
-        let is_answer = |words: &&UserMessage| words.is_answer() && state == State::AwaitingAnswer;
-        let before = words.iter().filter(|words| !words.heard.is_after(order));
-        let answers = before.filter(is_answer).map(|words| words.heard);
-        let answers: BTreeMap<_, _> = answers.map(|heard| (heard.key, heard.fingerprint)).collect();
-        waiting.last_word = Some(LastWord::Pause { at, answers });
+        let answers = match state {
+            State::AwaitingAnswer => answers_before(&record.thread, order, words),
+            _ => BTreeMap::new(),
+        };
+        record.waiting.last_word = Some(LastWord::Pause { at, answers });
     }
 }
 
-/// Notes with a pause also the answers that earlier visits have heard, and nobody has read: the
-/// thread cannot always be read when the pause is executed.
-pub(crate) fn note_earlier_answers(state: State, record: &mut Record, order: &Order) {
-    let Some(LastWord::Pause { answers, .. }) = &mut record.waiting.last_word else {
-        return;
-    };
-    if state != State::AwaitingAnswer {
-        return;
-    }
-    let seen = record.thread.seen.iter().filter(|(_, seen)| seen.has_words);
+/// Returns the answers that people gave before an order, and nobody has read: those among `words`,
+/// and those that earlier visits have heard, since the thread cannot always be read when an order
+/// is executed.
+fn answers_before(thread: &ThreadRecord, order: &Order, words: &[UserMessage]) -> BTreeMap<CommentKey, Uuid> {
+    let seen = thread.seen.iter().filter(|(_, seen)| seen.has_words);
     let seen = seen.map(|(key, seen)| HeardComment {
         key: *key,
         fingerprint: seen.fingerprint,
     });
-    for answer in seen.filter(|seen| !seen.is_in(&record.thread.heard) && !seen.is_after(order)) {
-        answers.entry(answer.key).or_insert(answer.fingerprint);
-    }
+    let unread = seen.filter(|seen| !seen.is_in(&thread.heard));
+    let answers = words.iter().filter(|words| words.is_answer()).map(|words| words.heard);
+    // The later one counts: an edit since the visit.
+    let all = unread.chain(answers).filter(|answer| !answer.is_after(order));
+    all.map(|answer| (answer.key, answer.fingerprint)).collect()
 }
 
 /// Replies to an order on the item, and records that it was executed.

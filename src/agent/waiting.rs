@@ -276,7 +276,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::agent::commands::{note_earlier_answers, note_pause};
+    use crate::agent::commands::note_pause;
     use crate::agent::record::message::{HeardComment, OrderSource, SeenComment};
     use crate::agent::record::{HeldResult, Record};
     use crate::agent::text::waits::wait_of;
@@ -350,7 +350,7 @@ mod tests {
                 let wait = wait_of(state, &record, 30).unwrap();
                 assert_eq!((wait.what, wait.until), ("the end of the pause of all runs", None));
                 let order = pause(OrderSource::Request(Uuid::nil()));
-                note_pause(state, &mut record.waiting, &order, &[]);
+                note_pause(state, &mut record, &order, &[]);
             }
         }
     }
@@ -368,7 +368,7 @@ mod tests {
         assert!(may_go_on(RESULT_WAITS, &record));
         let now = Utc::now();
         let order = pause(OrderSource::Comment(comment(2)));
-        note_pause(RESULT_WAITS, &mut record.waiting, &order, &[]);
+        note_pause(RESULT_WAITS, &mut record, &order, &[]);
         assert!(!may_go_on(RESULT_WAITS, &record));
         let wait = wait_of(RESULT_WAITS, &record, 30).unwrap();
         assert_eq!((wait.what, wait.digest), ("to be resumed", None));
@@ -381,22 +381,22 @@ mod tests {
     #[test]
     fn an_answer_counts_unless_somebody_paused_the_run_after_it() {
         let asks = State::AwaitingAnswer;
-        let mut waiting = WaitingRecord::default();
+        let mut record = Record::default();
         let all = [words(1), words(3)];
-        assert!(has_answer(asks, &waiting, &all));
-        note_pause(asks, &mut waiting, &pause(OrderSource::Comment(comment(2))), &all);
-        assert!(!has_answer(asks, &waiting, &all[..1]));
-        assert!(has_answer(asks, &waiting, &all));
-        note_pause(asks, &mut waiting, &pause(OrderSource::Request(Uuid::nil())), &all);
-        assert!(!has_answer(asks, &waiting, &all));
+        assert!(has_answer(asks, &record.waiting, &all));
+        note_pause(asks, &mut record, &pause(OrderSource::Comment(comment(2))), &all);
+        assert!(!has_answer(asks, &record.waiting, &all[..1]));
+        assert!(has_answer(asks, &record.waiting, &all));
+        note_pause(asks, &mut record, &pause(OrderSource::Request(Uuid::nil())), &all);
+        assert!(!has_answer(asks, &record.waiting, &all));
         let mut edited = words(1);
         edited.heard.fingerprint = Uuid::from_u128(1);
-        assert!(has_answer(asks, &waiting, &[edited]));
+        assert!(has_answer(asks, &record.waiting, &[edited]));
         assert!(!has_answer(PAUSED, &WaitingRecord::default(), &all));
         // As it is saved.
-        let saved = serde_json::to_value(&waiting).unwrap();
+        let saved = serde_json::to_value(&record.waiting).unwrap();
         let read: WaitingRecord = serde_json::from_value(saved).unwrap();
-        assert_eq!(read.last_word, waiting.last_word);
+        assert_eq!(read.last_word, record.waiting.last_word);
     }
 
     #[test]
@@ -412,8 +412,7 @@ mod tests {
         record.thread.seen = numbers.map(|(number, said)| (comment(number).key, seen(said))).into();
         record.thread.heard.insert(comment(1).key, Uuid::nil());
         let held = |record: &mut Record, order: &Order| {
-            note_pause(asks, &mut record.waiting, order, &[]);
-            note_earlier_answers(asks, record, order);
+            note_pause(asks, record, order, &[]);
             [2, 4].map(|number| !has_answer(asks, &record.waiting, &[words(number)]))
         };
         let by_request = pause(OrderSource::Request(Uuid::nil()));

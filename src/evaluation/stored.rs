@@ -7,8 +7,8 @@ use crate::store::StoredEvaluation;
 /// Key of the longest time, in seconds, that the answers of the reviewer may take. The document has
 /// it until the end.
 pub(super) const LONGEST_ANSWERS: &str = "longest_answers_seconds";
-/// That time where it is shorter, or not known: three answers with the longest time-out of the
-/// section `review`.
+/// Shortest time that the reviewer's answers are waited for, also where it is not known: three
+/// answers with the longest time-out of the section `review`.
 const ANSWERS: TimeDelta = TimeDelta::minutes(90);
 /// Time for what comes between the answers: waits for a turn, and pauses.
 const WAITS: TimeDelta = TimeDelta::minutes(30);

@@ -144,10 +144,11 @@ impl Index {
         let Some(row) = counted.map_err(|error| self.failed(&error))? else {
             return Ok(None);
         };
-        // The clock may have been set back since others were used.
-        let noted = sqlx::query(
-            "UPDATE snapshot SET used = max(?, (SELECT coalesce(max(used), 0) + 1 FROM snapshot)) WHERE id = ?",
-        )
+        let noted = sqlx::query(concat!(
+            "UPDATE snapshot SET used = ",
+            writing::used_last!(),
+            " WHERE id = ?"
+        ))
         .bind(Utc::now().timestamp_micros())
         .bind(row.get::<i64, _>(0))
         .execute(self.pool())

@@ -9,6 +9,7 @@ use crate::agent::record::message::Order;
 use crate::agent::record::{Paused, PausedBy};
 use crate::agent::run::Run;
 use crate::agent::text::replies;
+use crate::agent::text::waits::decided;
 use crate::agent::workspace::source;
 use crate::approval::digest::Beginning;
 use crate::approval::proposal::{Denial, HeldPlan, Part, PlanGrant, Reason};
@@ -145,7 +146,7 @@ pub(crate) async fn renew_if_changed(run: &mut Run) -> Result<bool, Interruption
     let Some(held) = held(&run.claim) else {
         return Ok(false);
     };
-    if is_answered(&run.claim) || held.bound == proposal::bound(&run.claim) {
+    if decided(&run.claim.record).is_some() || held.bound == proposal::bound(&run.claim) {
         return Ok(false);
     }
     let reason = held.reason.clone();
@@ -165,11 +166,6 @@ pub(crate) fn held(claim: &Claim) -> Option<&HeldPlan> {
         PausedBy::Plan(held) => Some(held),
         _ => None,
     }
-}
-
-/// Returns true if the open question about a plan was answered.
-fn is_answered(claim: &Claim) -> bool {
-    held(claim).is_some_and(|held| is_granted(claim, held) || is_denied(claim, held))
 }
 
 /// Returns true if the planner is to make another plan.
@@ -193,7 +189,7 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
     let Some(held) = held(claim).cloned() else {
         return (false, replies::NOTHING_TO_APPROVE.into());
     };
-    if is_answered(claim) {
+    if decided(&claim.record).is_some() {
         return (true, replies::ALREADY_DECIDED.into());
     }
     let changed = held.bound.changed(&proposal::bound(claim));

@@ -301,10 +301,10 @@ pub struct DeliveryRecord {
     /// The place that the work was brought to when the run ended without delivering it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescued: Option<SavedWork>,
-    /// Why the last of the work may be missing there.
+    /// Why the last of the work may be missing in what was taken out of the container, or kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
-    /// Whether the work of the run that ends was brought there, or there was none.
+    /// Whether the work of the run that ends was brought to a branch or file, or found to be none.
     pub is_brought: bool,
 }
 
@@ -321,7 +321,7 @@ pub struct WaitingRecord {
     pub parked: Option<Parked>,
     /// Set while the run is paused.
     pub paused: Option<Paused>,
-    /// Set where people said so of a run that waits for an answer or an approval, until it goes on.
+    /// People's last word on whether the run goes on that waits for an answer or an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_word: Option<LastWord>,
     /// Number of times the run was paused for people.
@@ -358,7 +358,8 @@ impl WaitingRecord {
         self.failing.map_or(now, |failing| failing.since(now))
     }
 
-    /// Counts such an attempt that failed, and returns the time of the next, not before `until`.
+    /// Counts a failed attempt to bring the work of the run that ends, or to show its end, and
+    /// returns the time of the next, not before `until`.
     pub fn end_later(&mut self, now: DateTime<Utc>, until: DateTime<Utc>) -> DateTime<Utc> {
         let since = self.failing_since(now);
         let next = self.postpone(now).max(until);

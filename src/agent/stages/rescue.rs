@@ -189,7 +189,9 @@ async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
     // finds no container. On this machine it pushes from the mirror, on another from the copy.
     let noted = tokio::time::timeout(RESCUE_TIME, note_result(run)).await;
     let noted = noted.unwrap_or_else(|_| Err(Obstacle::too_late(taking::TAKING)));
-    if matches!(noted, Err(Obstacle::Passes { .. })) && attempts::may_follow(&run.claim) {
+    if let Err(obstacle) = &noted
+        && attempts::is_followed(&run.claim, obstacle)
+    {
         // The next attempt takes it from there.
         open::leave_container(run).await;
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all, ready};
+use futures_util::future::{BoxFuture, join_all};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::sleep;
 
@@ -268,7 +268,8 @@ impl Container {
                 let reason = format!("it does not know the command any more ({})", failure.reason());
                 return Err(self.engine.error(what, Failure::Silent(reason)));
             }
-            ending => self.ask(what, ready(ending)).await?,
+            Err(failure) => return Err(self.failed(what, failure)),
+            Ok(ending) => ending,
         };
         let Some(ending) = ending else {
             self.require_alive().await?;
@@ -315,13 +316,15 @@ impl Container {
     }
 
     async fn ask<T>(&self, what: &str, call: impl Future<Output = Result<T, Failure>>) -> Result<T, EnvironmentError> {
-        call.await.map_err(|failure| {
-            if failure.is_absent() || failure.is_conflict() {
-                self.lost(&failure.reason())
-            } else {
-                self.engine.error(what, failure)
-            }
-        })
+        call.await.map_err(|failure| self.failed(what, failure))
+    }
+
+    fn failed(&self, what: &str, failure: Failure) -> EnvironmentError {
+        if failure.is_absent() || failure.is_conflict() {
+            self.lost(&failure.reason())
+        } else {
+            self.engine.error(what, failure)
+        }
     }
 
     fn lost(&self, reason: &str) -> EnvironmentError {

@@ -104,8 +104,17 @@ pub(super) async fn write_segment(
     Ok(())
 }
 
-/// Writes which files a commit has. It counts as used last, also where the clock was set back:
-/// else it would be forgotten at once, for those that were noted before that.
+/// The time of use of a commit that is used now, bound to the clock. It is the last of all, also
+/// where the clock was set back: else the commit would be forgotten at once, for those that were
+/// noted before that.
+macro_rules! used_last {
+    () => {
+        "max(?, (SELECT coalesce(max(used), 0) + 1 FROM snapshot))"
+    };
+}
+pub(super) use used_last;
+
+/// Writes which files a commit has. It counts as used last.
 pub(super) async fn note(
     connection: &mut SqliteConnection,
     commit: &CommitId,
@@ -115,11 +124,11 @@ pub(super) async fn note(
     // A file that was not read has no places, and is known by its path alone.
     let id = |file: &TreeEntry| key(file).and_then(|key| blobs.get(&key).copied()).unwrap_or(0);
     let listed = paths::written(files.iter().map(|file| (file.path.as_str(), id(file))));
-    sqlx::query(
-        "INSERT INTO snapshot (object, used, count, files) \
-         VALUES (?, max(?, (SELECT coalesce(max(used), 0) + 1 FROM snapshot)), ?, ?) \
-         ON CONFLICT (object) DO UPDATE SET used = excluded.used",
-    )
+    sqlx::query(concat!(
+        "INSERT INTO snapshot (object, used, count, files) VALUES (?, ",
+        used_last!(),
+        ", ?, ?) ON CONFLICT (object) DO UPDATE SET used = excluded.used"
+    ))
     .bind(commit.as_str())
     .bind(Utc::now().timestamp_micros())
     .bind((files.len() as u64).cast_signed())

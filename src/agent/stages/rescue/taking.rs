@@ -103,7 +103,7 @@ async fn or_kept(
         Err(_) => Obstacle::too_late(TAKING),
     };
     tracing::warn!(task = %claim.lease.task, "the work so far could not be taken out: {obstacle:?}");
-    if matches!(obstacle, Obstacle::Passes { .. }) && attempts::may_follow(claim) {
+    if attempts::is_followed(claim, &obstacle) {
         return Err(obstacle);
     }
     // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
@@ -124,7 +124,7 @@ async fn or_kept(
             head: Some(head),
             left_out: missing.map(|reason| told(claim, reason)),
         }),
-        Err(passes @ Obstacle::Passes { .. }) if attempts::may_follow(claim) => Err(passes),
+        Err(passes) if attempts::is_followed(claim, &passes) => Err(passes),
         // There is work, and what stands in its way is told.
         Ok(None) | Err(_) => Err(obstacle),
     }
@@ -215,11 +215,16 @@ async fn mirror_for_left(run: &mut Run, item: &Item) -> Result<Mirror, Obstacle>
 /// has only what is new.
 async fn mirror_with_base(run: &Run, item: &Item) -> Option<Mirror> {
     let base = run.claim.record.planned.base.as_ref()?;
-    let mirror = match &run.workspace.mirror {
-        Some(mirror) => mirror.clone(),
-        None => fetching::at_hand(&run.claim, &item.clone_url).await.ok()??,
-    };
+    let mirror = at_hand(run, item).await?;
     mirror.tree(&base.commit).await.is_ok().then_some(mirror)
+}
+
+/// Returns the mirror of this machine, without a fetch.
+async fn at_hand(run: &Run, item: &Item) -> Option<Mirror> {
+    match &run.workspace.mirror {
+        Some(mirror) => Some(mirror.clone()),
+        None => fetching::at_hand(&run.claim, &item.clone_url).await.unwrap_or_default(),
+    }
 }
 
 /// Fetches the repository of a run for the work in a left container; `None` if nothing is to be
@@ -271,10 +276,7 @@ async fn may_be_kept(run: &Run, item: &Item) -> bool {
     let Some(base) = &claim.record.planned.base else {
         return false;
     };
-    let mirror = match &run.workspace.mirror {
-        Some(mirror) => Some(mirror.clone()),
-        None => fetching::at_hand(claim, &item.clone_url).await.unwrap_or_default(),
-    };
+    let mirror = at_hand(run, item).await;
     if unfinished_work::has_more_than(claim, mirror.as_ref()).await {
         return true;
     }
