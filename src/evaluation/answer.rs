@@ -26,6 +26,17 @@ pub(super) struct Evaluation {
     /// Blockers without evidence that can be checked. They do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) unproven_blockers: Vec<Blocker>,
+    /// Why there is no review of it. It has not passed then, and its score is nobody's opinion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Missing>,
+}
+
+/// The reason why there is no review of a document.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Missing {
+    /// `EVAL_TIMEOUT`, `REVIEWER_NOT_FOUND`, `EVAL_UNREADABLE` or `EVAL_FAILED`.
+    pub(super) code: String,
+    pub(super) message: String,
 }
 
 /// The evaluations of several documents, in their order.
@@ -36,19 +47,54 @@ pub(super) struct Evaluations {
     pub(super) evaluations: Vec<Evaluation>,
 }
 
+impl Evaluation {
+    /// Returns the entry of a document that there is no review of.
+    pub(super) fn missing(target_score: Score, error: &ErrorData) -> Self {
+        let code = error.data.as_ref().and_then(|data| data["code"].as_str());
+        Self {
+            name: None,
+            passed: false,
+            target_score,
+            review: Review::default(),
+            unproven_blockers: Vec::new(),
+            error: Some(Missing {
+                code: code.unwrap_or("EVAL_FAILED").to_owned(),
+                message: error.message.to_string(),
+            }),
+        }
+    }
+}
+
 /// Returns the answer about one document.
 pub(super) fn one(evaluation: &Evaluation, redactor: &Redactor) -> CallToolResult {
     result(evaluation, &text(evaluation), redactor)
 }
 
 /// Returns the answer about several documents.
-pub(super) fn several(evaluations: Vec<Evaluation>, redactor: &Redactor) -> CallToolResult {
+///
+/// # Errors
+/// If there is a review of none of them.
+pub(super) fn several(evaluations: Vec<Evaluation>, redactor: &Redactor) -> Result<CallToolResult, ErrorData> {
+    let missing: Vec<&Missing> = evaluations.iter().filter_map(|one| one.error.as_ref()).collect();
+    if let Some(first) = missing.first()
+        && missing.len() == evaluations.len()
+    {
+        let message = match missing.len() {
+            1 => first.message.clone(),
+            number => format!(
+                "none of the {number} documents could be evaluated; of the first it is known: {}",
+                first.message
+            ),
+        };
+        let data = json!({ "code": first.code, "evaluations": evaluations });
+        return Err(ErrorData::internal_error(message, Some(cleaned(data, redactor))));
+    }
     let texts: Vec<String> = evaluations.iter().map(text).collect();
     let all = Evaluations {
         passed: evaluations.iter().all(|evaluation| evaluation.passed),
         evaluations,
     };
-    result(&all, &texts.join("\n\n"), redactor)
+    Ok(result(&all, &texts.join("\n\n"), redactor))
 }
 
 pub(super) fn result(structured: &impl Serialize, text: &str, redactor: &Redactor) -> CallToolResult {
@@ -74,13 +120,14 @@ pub(super) fn cleaned(value: Value, redactor: &Redactor) -> Value {
 
 fn text(evaluation: &Evaluation) -> String {
     let review = &evaluation.review;
+    let name = evaluation.name.as_ref();
+    let name = name.map_or_else(String::new, |name| format!(": {name}"));
+    if let Some(Missing { message, .. }) = &evaluation.error {
+        return format!("# Evaluation failed{name}\n\n{}.\n", message.trim_end_matches('.'));
+    }
     let mut text = format!(
-        "# {}{}\n\nScore {} of 10, target {}. {}\n",
+        "# {}{name}\n\nScore {} of 10, target {}. {}\n",
         if evaluation.passed { "Passed" } else { "Not passed" },
-        evaluation
-            .name
-            .as_ref()
-            .map_or_else(String::new, |name| format!(": {name}")),
         review.score,
         evaluation.target_score,
         if review.ready_for_implementation {
@@ -160,5 +207,31 @@ pub(super) fn formatted(error: ErrorData) -> ErrorData {
     ErrorData {
         data: Some(Value::Object(data)),
         ..error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_without_any_review_is_an_error_that_names_its_documents() {
+        let missing = |name: &str, error: NoReview| Evaluation {
+            name: Some(name.to_owned()),
+            ..Evaluation::missing(Score::EIGHT, &no_review(&error))
+        };
+        let evaluations = vec![
+            missing("one", NoReview::TimedOut(5)),
+            missing("two", NoReview::Failed("it is away".to_owned())),
+        ];
+        let error = several(evaluations, &Redactor::new(&[])).unwrap_err();
+        assert!(error.message.starts_with("none of the 2 documents"), "{error:?}");
+        let data = error.data.unwrap();
+        assert_eq!(data["code"], "EVAL_TIMEOUT");
+        let told = [0, 1].map(|number| {
+            let one = &data["evaluations"][number];
+            json!([one["name"], one["error"]["code"]])
+        });
+        assert_eq!(told, [json!(["one", "EVAL_TIMEOUT"]), json!(["two", "EVAL_FAILED"])]);
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn tools() -> Vec<Tool> {
         .with_raw_output_schema(schema::<Evaluation>()),
         Tool::new(
             EVALUATE_DOCUMENTS,
-            "Have several documents reviewed, one after the other.",
+            "Have several documents reviewed, one after the other. One without a review has the reason in `error`.",
             schema::<SeveralDocuments>(),
         )
         .with_raw_output_schema(schema::<Evaluations>()),

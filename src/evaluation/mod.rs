@@ -2,8 +2,9 @@
 //! `evaluate_documents`, which ask the configured reviewer, and `search_code`, `ingest_code` and
 //! `prune_code`, which work on the code index of a folder.
 //!
-//! Every error is one of JSON-RPC's, with a text for people in `data.formatted`. A call that its
-//! client cancels ends at the reviewer, too, and what that was answered until then is counted. The
+//! Every error is one of JSON-RPC's, with a text for people in `data.formatted`. Where only some of
+//! several documents come to no review, these have the reason in the answer. A call that its client
+//! cancels ends at the reviewer, too, and what that was answered until then is counted. The
 //! protocol's versions are those that rmcp knows, from 2024-11-05 on.
 
 mod answer; // what is answered
@@ -131,9 +132,15 @@ impl Evaluations {
                 self.history.count(&calls).await;
             }
             self.history.end(entry, &evaluation).await;
+            let evaluation = match evaluation {
+                Ok(evaluation) => evaluation,
+                Err(error) if asked.is_one || context.ct.is_cancelled() => return Err(error),
+                // The reviews of the others were paid for, too.
+                Err(error) => Evaluation::missing(target_score, &error),
+            };
             evaluations.push(Evaluation {
                 name: document.name.clone(),
-                ..evaluation?
+                ..evaluation
             });
         }
         tell(context, total, total, "done").await;
@@ -181,6 +188,7 @@ impl Evaluations {
             target_score,
             review,
             unproven_blockers: unproven,
+            error: None,
         })
     }
 }
@@ -269,7 +277,7 @@ impl ServerHandler for Evaluations {
         let redactor = &self.reviewer.redactor;
         let result = match &evaluations[..] {
             [evaluation] if asked.is_one => answer::one(evaluation, redactor),
-            _ => answer::several(evaluations, redactor),
+            _ => answer::several(evaluations, redactor)?,
         };
         Ok(result.into())
     }

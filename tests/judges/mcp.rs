@@ -167,6 +167,14 @@ impl Raw {
         }
     }
 
+    /// Says hello with this version of the protocol, and returns what is said to that.
+    fn greets(&mut self, version: &str) -> Value {
+        let hello = self.asks(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}}));
+        self.sends(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
+        hello
+    }
+
     fn sends(&mut self, line: &str) {
         writeln!(self.requests, "{line}").unwrap();
     }
@@ -201,11 +209,9 @@ async fn each_version_of_the_protocol_is_spoken_and_each_error_has_a_text_for_pe
     let config = configuration(&folder, "config.yaml", &model.openai_address());
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut client = Raw::start(&config);
-        let hello = client.asks(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}}));
+        let hello = client.greets(version);
         assert_eq!(hello["result"]["protocolVersion"], version);
         assert_eq!(hello["result"]["serverInfo"]["name"], "coding-agent");
-        client.sends(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#);
         for (line, code) in [
             ("this is no JSON", -32700),
             ("{\"jsonrpc\": \"2.0\",", -32700),
@@ -236,4 +242,43 @@ async fn each_version_of_the_protocol_is_spoken_and_each_error_has_a_text_for_pe
         assert_eq!(answer["result"]["structuredContent"]["passed"], true, "{answer}");
         client.ends();
     }
+}
+
+#[tokio::test]
+async fn a_document_that_comes_to_no_review_costs_the_others_nothing() {
+    let (folder, model) = (TempDir::new().unwrap(), model().await);
+    let config = configuration(&folder, "config.yaml", &model.openai_address());
+    let mut client = Raw::start(&config);
+    client.greets("2025-06-18");
+    let documents = json!([
+        {"name": "one", "content": "A good plan."},
+        {"name": "two", "content": "A plan that the reviewer says nothing of."},
+        {"name": "three", "content": "A bad plan."},
+    ]);
+    let answer = client.asks(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "evaluate_documents", "arguments": {"documents": documents}}}));
+    let told = &answer["result"]["structuredContent"];
+    assert_eq!(told["passed"], false, "{answer}");
+    let entries: Vec<_> = told["evaluations"].as_array().unwrap().iter().collect();
+    let passed: Vec<_> = entries.iter().map(|one| json!([one["name"], one["passed"]])).collect();
+    assert_eq!(
+        json!(passed),
+        json!([["one", true], ["two", false], ["three", false]]),
+        "{answer}"
+    );
+    let errors: Vec<_> = entries.iter().map(|one| &one["error"]["code"]).collect();
+    assert_eq!(json!(errors), json!([null, "EVAL_UNREADABLE", null]), "{answer}");
+    assert_eq!(entries[2]["blockers"][0]["claim"], "It does nothing", "{answer}");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    for heading in ["# Passed: one", "# Evaluation failed: two", "# Not passed: three"] {
+        assert!(text.contains(heading), "{text}");
+    }
+    client.ends();
+
+    let listed: Value = serde_json::from_str(&evaluations(&config, &["--json"])).unwrap();
+    let states = listed.as_array().unwrap().iter().rev().map(|one| &one["state"]);
+    assert_eq!(
+        json!(states.collect::<Vec<_>>()),
+        json!(["passed", "failed", "not passed"])
+    );
 }
