@@ -42,6 +42,9 @@ type Described = fn(&mut SchemaGenerator) -> Schema;
 #[derive(Clone, Copy)]
 enum Answers {
     Json(Described),
+    /// JSON about a thing with an address, which is in `Location`: with the status 201 where it was
+    /// made for the request, and 200 where an earlier one had it made.
+    Created(Described),
     Text(&'static str),
 }
 
@@ -216,7 +219,7 @@ const ENDPOINTS: [Endpoint; 18] = [
         summary: "Opens an issue that is worked on; with an `Idempotency-Key` once, however often it is sent",
         parameters: &[],
         body: Some(described::<NewTask>),
-        answer: Answers::Json(described::<Opened>),
+        answer: Answers::Created(described::<Opened>),
         route: || post(answers::open_task),
     },
     Endpoint {

@@ -1,6 +1,7 @@
 //! The OpenAPI document, made of the table of endpoints and of the types that they take and give.
 
 use axum::Json;
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -19,21 +20,11 @@ fn document() -> Value {
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
     for endpoint in &ENDPOINTS {
-        let answer = match endpoint.answer {
-            Answers::Json(described) => json!({ "application/json": { "schema": described(&mut generator) } }),
-            Answers::Text(kind) => json!({ kind: { "schema": { "type": "string" } } }),
-        };
         let mut operation = json!({
             "summary": endpoint.summary,
             "operationId": operation_id(endpoint),
             "parameters": parameters(endpoint),
-            "responses": {
-                "200": { "description": "What was asked for", "content": answer },
-                "default": {
-                    "description": "Why not, as a problem document (RFC 9457)",
-                    "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
-                },
-            },
+            "responses": responses(endpoint.answer, &mut generator),
         });
         if let Some(described) = endpoint.body {
             let schema = described(&mut generator);
@@ -66,6 +57,36 @@ fn document() -> Value {
         },
         "security": [{ "token": [] }],
     })
+}
+
+fn responses(answer: Answers, generator: &mut SchemaGenerator) -> Value {
+    let content = match answer {
+        Answers::Json(described) | Answers::Created(described) => {
+            json!({ "application/json": { "schema": described(generator) } })
+        }
+        Answers::Text(kind) => json!({ kind: { "schema": { "type": "string" } } }),
+    };
+    let mut responses = json!({
+        "200": { "description": "What was asked for", "content": content },
+        "default": {
+            "description": "Why not, as a problem document (RFC 9457)",
+            "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
+        },
+    });
+    if let Answers::Created(_) = answer {
+        let location = json!({ "description": "Its address", "schema": { "type": "string" } });
+        for (status, description) in [
+            ("200", "It was made for an earlier request"),
+            ("201", "It was made for this request"),
+        ] {
+            responses[status] = json!({
+                "description": description,
+                "headers": { "Location": location },
+                "content": content,
+            });
+        }
+    }
+    responses
 }
 
 fn parameters(endpoint: &Endpoint) -> Vec<Value> {

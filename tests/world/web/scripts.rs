@@ -1,11 +1,30 @@
 //! The API as scripts use it: good answers, and a sentence for each mistake.
 
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::{ALICE, ends, form_token, opened, problem, with_users};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
+
+/// Checks that the document of the API says of an operation what was answered: the status, or that
+/// it is a refusal, the kind of the content, and the address.
+fn is_described(document: &Value, (method, path): (&str, &str), answer: &Response) {
+    let responses = &document["paths"][path][method]["responses"];
+    let status = answer.status().as_u16().to_string();
+    let described = responses.get(&status).unwrap_or(&responses["default"]);
+    let kind = answer.headers()["content-type"].to_str().unwrap();
+    let kind = kind.split(';').next().unwrap();
+    assert!(
+        described["content"][kind].is_object(),
+        "{method} {path}: {status} {kind}\n{responses:#}"
+    );
+    assert_eq!(
+        described["headers"]["Location"].is_object(),
+        answer.headers().contains_key("location"),
+        "{method} {path}: {status}\n{responses:#}"
+    );
+}
 
 #[tokio::test]
 async fn what_does_not_fit_gets_its_status_and_a_sentence() {
@@ -96,6 +115,11 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
     assert_eq!(document["openapi"], "3.1.0");
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     assert!(paths.len() >= 15, "{paths:?}");
+    for path in ["/api/status", "/api/history", "/api/logs", "/api/events", "/metrics"] {
+        let answer = door.get(path).await;
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        is_described(&document, ("get", path), &answer);
+    }
     ends(program, &world).await;
     world.finish().await;
 }
@@ -172,14 +196,19 @@ async fn a_task_that_is_asked_for_twice_with_one_key_is_one_issue_and_is_worked_
                 .bearer_auth(ALICE)
                 .header("idempotency-key", "k-1")
         };
+        let document = door.json("/api/openapi.json").await;
         let first = ask().json(&task).send().await.unwrap();
         assert_eq!(first.status(), StatusCode::CREATED);
+        is_described(&document, ("post", "/api/tasks"), &first);
         let opened: Value = first.json().await.unwrap();
         let again = ask().json(&task).send().await.unwrap();
         assert_eq!(again.status(), StatusCode::OK);
+        is_described(&document, ("post", "/api/tasks"), &again);
         assert_eq!(again.json::<Value>().await.unwrap(), opened);
         let other = ask().json(&json!({"repository": task["repository"], "title": "Another"}));
-        problem(other.send().await.unwrap(), StatusCode::UNPROCESSABLE_ENTITY).await;
+        let refused = other.send().await.unwrap();
+        is_described(&document, ("post", "/api/tasks"), &refused);
+        problem(refused, StatusCode::UNPROCESSABLE_ENTITY).await;
         assert_eq!(opened["task"], format!("{host}:acme/widgets#1"));
         assert!(opened["url"].as_str().unwrap().ends_with("/issues/1"), "{opened}");
 
