@@ -51,8 +51,7 @@ pub enum Fact {
     Admitted {
         title: String,
     },
-    /// A run was admitted because of what reviewers or checks say of a pull/merge request of this
-    /// program's own.
+    /// A run was admitted because of reviews or checks of a pull/merge request of this program.
     FollowedUp {
         kind: String,
         round: u32,
@@ -61,6 +60,9 @@ pub enum Fact {
         /// The machine, where several share a store: the whole outputs of tools lie there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         machine: Option<String>,
+        /// The state of the run, in which the work goes on; empty in older lines.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        state: String,
     },
     StageChanged {
         #[serde(with = "written::as_text")]
@@ -71,8 +73,7 @@ pub enum Fact {
     Planned {
         environment: String,
         subtasks: usize,
-        /// Fingerprint of what the planner was given; empty where the same input may give another
-        /// plan.
+        /// Fingerprint of the planner's input; empty where the same may give another plan.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         input: String,
         /// Digest of the plan.
@@ -106,8 +107,7 @@ pub enum Fact {
         container: String,
         milliseconds: u64,
     },
-    /// A set-up was not kept for later runs, because its container had grown larger than
-    /// `max_bytes`.
+    /// A set-up was not kept: its container had grown larger than `max_bytes`.
     SetUpNotKept {
         bytes: u64,
         max_bytes: u64,

@@ -128,7 +128,8 @@ impl Service {
         let lease = Arc::new(lease);
         let is_shared = self.services.store.is_shared();
         let machine = is_shared.then(machine).flatten();
-        self.record(&lease.task, Some(lease.run), Fact::Claimed { machine });
+        let state = stored.state.to_string();
+        self.record(&lease.task, Some(lease.run), Fact::Claimed { machine, state });
         let ending = tokio::select! {
             ending = self.advance(&lease, stored, thread) => ending,
             // The work is dropped where it is: another worker may hold the run by now.

@@ -2,8 +2,9 @@
 //!
 //! Spans are made of the facts of the journal that this process records, when what they describe
 //! has ended: one for the run, one for each stage, each reply of a model, each call of a tool and
-//! each start of an environment. Names and attributes keep to the conventions for generative AI.
-//! Nothing that a model, a person or a tool wrote is in them.
+//! each start of an environment. A stage that is put down and taken up again has a span for each
+//! time. Names and attributes keep to the conventions for generative AI. Nothing that a model, a
+//! person or a tool wrote is in them.
 //!
 //! Guarantees: the work never waits for a collector and never fails for it; what waits to be sent
 //! is bounded, and the oldest is left out first. A run that several processes work on is one trace,

@@ -41,6 +41,7 @@ pub(super) struct Weaver {
 struct Stage {
     id: SpanId,
     begun: DateTime<Utc>,
+    state: State,
 }
 
 /// The properties that all spans of a fact share.
@@ -81,8 +82,10 @@ impl Weaver {
         };
         let place = Place { run, ended: entry.at };
         match &entry.fact {
-            Fact::Claimed { .. } => {
-                self.enter(place);
+            Fact::Claimed { state, .. } => {
+                if let Ok(state) = state.parse() {
+                    self.enter(place, state);
+                }
                 Vec::new()
             }
             Fact::StageChanged { from, to } => {
@@ -90,10 +93,11 @@ impl Weaver {
                 if to.is_final() {
                     ended.push(self.whole(place, entry.subject.task.as_ref(), *to));
                 } else {
-                    self.enter(place);
+                    self.enter(place, *to);
                 }
                 ended
             }
+            Fact::Postponed { .. } | Fact::PutDown { .. } => self.put_down(place).into_iter().collect(),
             Fact::ModelCalled { .. } | Fact::ToolCalled { .. } | Fact::EnvironmentStarted { .. } => {
                 let told = self.told(&entry.fact, entry.at);
                 told.map(|told| self.within_stage(place, told)).into_iter().collect()
@@ -102,8 +106,8 @@ impl Weaver {
         }
     }
 
-    /// Remembers when a run's stage began.
-    fn enter(&mut self, place: Place) {
+    /// Remembers which stage a run has entered, and when.
+    fn enter(&mut self, place: Place, state: State) {
         if self.stages.len() >= MOST_RUNS {
             let oldest = self.stages.iter().min_by_key(|(_, stage)| stage.begun);
             if let Some(oldest) = oldest.map(|(run, _)| *run) {
@@ -113,13 +117,14 @@ impl Weaver {
         let stage = Stage {
             id: new_id(),
             begun: place.ended,
+            state,
         };
         self.stages.insert(place.run, stage);
     }
 
     /// Returns the span of the stage that a run leaves, if this process saw it begin.
     fn stage(&mut self, place: Place, state: State) -> Option<SpanData> {
-        let Stage { id, begun } = self.stages.remove(&place.run)?;
+        let Stage { id, begun, .. } = self.stages.remove(&place.run)?;
         let name = first_word(state);
         let told = Told {
             attributes: vec![KeyValue::new("coding_agent.stage", name.clone())],
@@ -129,6 +134,17 @@ impl Weaver {
             status: Status::Unset,
         };
         Some(self.span(place, id, Some(root(place.run)), told))
+    }
+
+    /// Returns the span of the stage in which a run is put down: whoever takes the run up again
+    /// begins another one, and what was done in this one belongs to it. Where the run is put down
+    /// to wait for people, the wait has only begun.
+    fn put_down(&mut self, place: Place) -> Option<SpanData> {
+        let state = self.stages.get(&place.run)?.state;
+        if state.is_set_aside() {
+            return None;
+        }
+        self.stage(place, state)
     }
 
     /// Returns the outermost span of a run that is over.
@@ -319,16 +335,19 @@ mod tests {
         }
     }
 
-    fn seconds(span: &SpanData) -> u64 {
-        span.end_time.duration_since(span.start_time).unwrap().as_secs()
+    fn claimed(state: State) -> Fact {
+        Fact::Claimed {
+            machine: None,
+            state: state.to_string(),
+        }
     }
 
-    #[test]
-    fn a_run_is_a_trace_of_its_stages_with_what_was_done_in_them() {
-        let mut weaver = Weaver::new(&llm::config::Config::default());
-        let claimed = Fact::Claimed { machine: None };
-        assert!(weaver.take(&entry(1, claimed)).is_empty());
-        let called = Fact::ModelCalled {
+    fn changed(from: State, to: State) -> Fact {
+        Fact::StageChanged { from, to }
+    }
+
+    fn model_called() -> Fact {
+        Fact::ModelCalled {
             turn: 1,
             input: 100,
             output: 7,
@@ -337,13 +356,34 @@ mod tests {
             milliseconds: 2_000,
             model: "llm".to_owned(),
             role: "planner".to_owned(),
-        };
-        let chat = weaver.take(&entry(4, called)).remove(0);
+        }
+    }
+
+    fn put_down() -> Fact {
+        let ending = "put back".to_owned();
+        Fact::PutDown { ending }
+    }
+
+    /// Returns the spans of these facts, of which one comes each second.
+    fn spans(facts: impl IntoIterator<Item = Fact>) -> Vec<SpanData> {
+        let mut weaver = Weaver::new(&llm::config::Config::default());
+        let entries = (1..).zip(facts).map(|(second, fact)| entry(second, fact));
+        entries.flat_map(|entry| weaver.take(&entry)).collect()
+    }
+
+    fn seconds(span: &SpanData) -> u64 {
+        span.end_time.duration_since(span.start_time).unwrap().as_secs()
+    }
+
+    #[test]
+    fn a_run_is_a_trace_of_its_stages_with_what_was_done_in_them() {
+        let mut weaver = Weaver::new(&llm::config::Config::default());
+        assert!(weaver.take(&entry(1, claimed(State::Planning))).is_empty());
+        let chat = weaver.take(&entry(4, model_called())).remove(0);
         assert_eq!((seconds(&chat), &chat.span_kind), (2, &SpanKind::Client));
         assert!(chat.name.starts_with("chat "), "{}", chat.name);
         let written = KeyValue::new(CACHE_WRITTEN, 20_i64);
         assert!(chat.attributes.contains(&written), "{chat:?}");
-        let changed = |from, to| Fact::StageChanged { from, to };
         let planning = weaver.take(&entry(5, changed(State::Planning, State::Preparing)));
         assert_eq!(planning.len(), 1);
         assert_eq!(
@@ -364,6 +404,42 @@ mod tests {
             ids.iter()
                 .all(|id| id.to_bytes() == *RUN.parse::<Uuid>().unwrap().as_bytes())
         );
+    }
+
+    #[test]
+    fn what_was_done_before_a_run_was_put_down_belongs_to_a_span_that_is_sent() {
+        let until = DateTime::UNIX_EPOCH;
+        let postponed = || Fact::Postponed {
+            until,
+            reason: "a limit".to_owned(),
+        };
+        let working = || [claimed(State::Working), model_called()];
+        let ends = [
+            vec![postponed()],
+            vec![postponed(), put_down()],
+            vec![put_down()],
+            vec![changed(State::Working, State::Verifying)],
+        ];
+        let spans = spans(ends.into_iter().flat_map(|end| working().into_iter().chain(end)));
+        assert_eq!(spans.len(), 8, "{spans:?}");
+        for pair in spans.chunks(2) {
+            assert!(pair[0].name.starts_with("chat "), "{spans:?}");
+            assert_eq!(pair[0].parent_span_id, pair[1].span_context.span_id());
+            assert_eq!((pair[1].name.as_ref(), seconds(&pair[1])), ("stage working", 2));
+        }
+    }
+
+    #[test]
+    fn a_wait_for_people_goes_on_when_its_run_is_put_down() {
+        let paused = State::Paused(StageOf::Working);
+        let spans = spans([
+            claimed(State::Working),
+            changed(State::Working, paused),
+            put_down(),
+            changed(paused, State::Working),
+        ]);
+        let told: Vec<_> = spans.iter().map(|span| (span.name.as_ref(), seconds(span))).collect();
+        assert_eq!(told, [("stage working", 1), ("stage paused", 2)]);
     }
 
     #[test]
@@ -399,7 +475,7 @@ mod tests {
     fn the_stages_of_runs_that_never_end_here_give_way() {
         let mut weaver = Weaver::new(&llm::config::Config::default());
         for number in 0..MOST_RUNS + 10 {
-            let mut claimed = entry(i64::try_from(number).unwrap(), Fact::Claimed { machine: None });
+            let mut claimed = entry(i64::try_from(number).unwrap(), claimed(State::Working));
             claimed.subject.run = Some(RunId::new());
             weaver.take(&claimed);
         }
