@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::llm::provider::carried::{self, SentBack};
 
+/// The effort of a model that is not to think.
+const NO_EFFORT: &str = "none";
+
 /// What a server has refused so far.
 #[derive(Default)]
 pub(super) struct Adaptations {
@@ -20,6 +23,8 @@ pub(super) struct Adaptations {
     /// Some servers send thoughts and refuse to get them back, others refuse a reply without.
     no_thoughts: AtomicBool,
     all_thoughts: AtomicBool,
+    /// Some models take tools only where they are asked not to think.
+    no_effort_with_tools: AtomicBool,
 }
 
 impl Adaptations {
@@ -48,6 +53,13 @@ impl Adaptations {
         }
     }
 
+    /// Returns how much the model is to think: as it is configured, or else, with tools, not at all
+    /// where it takes them only so.
+    pub(super) fn effort<'effort>(&self, configured: Option<&'effort str>, has_tools: bool) -> Option<&'effort str> {
+        let is_none = has_tools && self.no_effort_with_tools.load(Relaxed);
+        configured.or(is_none.then_some(NO_EFFORT))
+    }
+
     /// Learns from the words that refused `body`; returns false if they say nothing that can be
     /// left out or written otherwise.
     pub(super) fn learn(&self, refusal: &str, body: &Value) -> bool {
@@ -63,6 +75,8 @@ impl Adaptations {
             self.max_completion_tokens.store(false, Relaxed);
         } else if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
             self.max_completion_tokens.store(true, Relaxed);
+        } else if is_effort_refused(&words, body) {
+            self.no_effort_with_tools.store(true, Relaxed);
         } else if carried::are_thoughts_demanded(&words, body) {
             self.no_thoughts.store(false, Relaxed);
             self.all_thoughts.store(true, Relaxed);
@@ -75,4 +89,13 @@ impl Adaptations {
         }
         true
     }
+}
+
+/// Tells whether `words`, in lower case, refuse the tools of `body` because the model thinks, which
+/// nobody has asked it for, and say how to ask it not to.
+fn is_effort_refused(words: &str, body: &Value) -> bool {
+    words.contains("function tools with reasoning_effort are not supported")
+        && words.contains("set reasoning_effort to 'none'")
+        && body.get("tools").is_some()
+        && body.get("reasoning_effort").is_none()
 }

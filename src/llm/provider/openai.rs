@@ -156,7 +156,10 @@ impl Provider for OpenAiServer {
         } = &self.options;
         set(&mut body, "temperature", self.options.temperature_for(prompt).as_ref());
         set(&mut body, "seed", self.options.seed_for(prompt).as_ref());
-        set(&mut body, "reasoning_effort", reasoning_effort.as_ref());
+        let effort = self
+            .adaptations
+            .effort(reasoning_effort.as_deref(), prompt.tools.is_some());
+        set(&mut body, "reasoning_effort", effort.as_ref());
         body
     }
 
@@ -361,6 +364,7 @@ fn show(message: &mut Value, pictures: &[&Picture]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::ToolSpec;
     use crate::llm::config::{Config, ProviderName};
 
     fn at(provider: ProviderName, address: &str) -> ModelConfig {
@@ -411,6 +415,29 @@ mod tests {
         let words = "This model doesn't support tool use in streaming mode.";
         assert!(server.adapt(words, &json!({ "stream": true, "tools": [] })));
         assert!(!server.adapt(words, &json!({ "stream": false, "tools": [] })));
+    }
+
+    #[test]
+    fn an_effort_is_left_alone_that_is_configured_or_that_the_server_says_nothing_of() {
+        let (_, server) = openai(&at(ProviderName::Openai, "http://127.0.0.1:8080/v1")).unwrap();
+        let refused = "Function tools with reasoning_effort are not supported for gpt in /v1/chat/completions.";
+        let elsewhere = format!("{refused} Please use /v1/responses instead.");
+        let without = format!("{refused} To use function tools, use /v1/responses or set reasoning_effort to 'none'.");
+        let tools = json!([{ "type": "function" }]);
+        assert!(!server.adapt(&elsewhere, &json!({ "tools": tools })));
+        assert!(!server.adapt(&without, &json!({ "tools": tools, "reasoning_effort": "high" })));
+        assert!(!server.adapt(&without, &json!({ "messages": [] })));
+        assert!(server.adapt(&without, &json!({ "tools": tools })));
+        let effort = |tools: Option<&[ToolSpec]>| {
+            let prompt = Prompt {
+                messages: &[],
+                tools,
+                form: None,
+                variation: None,
+            };
+            server.body(&prompt)["reasoning_effort"].clone()
+        };
+        assert_eq!([effort(Some(&[])), effort(None)], [json!("none"), Value::Null]);
     }
 
     #[test]

@@ -17,7 +17,8 @@ const NAMES: &str = r"(?:tools|tool[ _-](?:use|calls?|calling|choice)|functions|
 /// Patterns, for words in lower case, of Ollama, Bedrock and `DeepSeek` ("does not support tools");
 /// of `LiteLLM`; of OpenAI, Groq, Mistral and Gemini ("is not supported", "is not enabled"); of
 /// OpenAI and those that repeat its words (the parameter is unsupported, or unknown); of servers
-/// made with pydantic (the field is not permitted); of `OpenRouter`; of vLLM; and of llama.cpp.
+/// made with pydantic (the field is not permitted); of `OpenRouter`; of vLLM; of llama.cpp; and of
+/// OpenAI, some of whose models take no tools while they think.
 static UNSUPPORTED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         format!(r"(?:not|n't) support (?:native |openai |any |the |this )?{NAMES}\b"),
@@ -32,6 +33,7 @@ static UNSUPPORTED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         format!(r"(?:endpoints?|providers?|models?) (?:were )?found that supports? {NAMES}\b"),
         r"--enable-auto-tool-choice|--tool-call-parser".to_owned(),
         format!(r"\btool\w* {JINJA}"),
+        r"\bfunction tools with reasoning_effort are not supported".to_owned(),
     ];
     let built = patterns.iter().filter_map(|pattern| Regex::new(pattern).ok());
     built.collect()
@@ -133,10 +135,20 @@ mod tests {
                 r#"{"detail":[{"type":"extra_forbidden","loc":["body","tools"],"msg":"Extra inputs are not permitted"}]}"#,
             ),
             (400, "tools: Extra inputs are not permitted"),
+            (
+                400,
+                "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function \
+                 tools, use /v1/responses or set reasoning_effort to 'none'.",
+            ),
+            (
+                400,
+                "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use \
+                 /v1/responses instead.",
+            ),
         ] {
             assert!(unsupported(status, words), "{status}: {words}");
         }
-        assert_eq!(UNSUPPORTED.len(), 11);
+        assert_eq!(UNSUPPORTED.len(), 12);
     }
 
     #[test]

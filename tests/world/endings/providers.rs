@@ -38,6 +38,14 @@ fn offers(requests: &[Request]) -> Vec<bool> {
     requests.iter().map(|request| !request.offered.is_empty()).collect()
 }
 
+/// Returns how much the model is asked to think in each request.
+fn efforts(requests: &[Request]) -> Vec<Value> {
+    requests
+        .iter()
+        .map(|request| request.body["reasoning_effort"].clone())
+        .collect()
+}
+
 #[tokio::test]
 async fn openai_with_native_tool_calls() {
     let requests = requests_with(|world| openai(world, &json!(true)), |_| {}).await;
@@ -55,6 +63,36 @@ async fn a_model_that_refuses_tools_gets_json_when_that_is_left_to_the_program()
     .await;
     assert_eq!(offers(&requests), [false, true, false, false]);
     assert!(requests[2].system().contains("\n- write_file {"));
+}
+
+#[tokio::test]
+async fn a_model_that_takes_tools_only_without_thinking_is_asked_not_to_think_beside_them() {
+    let requests = requests_with(
+        |world| openai(world, &json!("auto")),
+        |world| world.model.thinks_only_without_tools(),
+    )
+    .await;
+    assert_eq!(offers(&requests), [false, true, true, true]);
+    let expected = [Value::Null, Value::Null, json!("none"), json!("none")];
+    assert_eq!(efforts(&requests), expected);
+}
+
+#[tokio::test]
+async fn a_configured_effort_is_kept_and_the_run_goes_on_in_json_where_tools_are_refused_beside_it() {
+    let requests = requests_with(
+        |world| {
+            let mut llm = openai(world, &json!("auto"));
+            llm["openai"]["reasoning_effort"] = json!("high");
+            llm
+        },
+        |world| world.model.thinks_only_without_tools(),
+    )
+    .await;
+    assert_eq!(offers(&requests), [false, true, false, false]);
+    assert_eq!(
+        efforts(&requests),
+        [json!("high"), json!("high"), json!("high"), json!("high")]
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! A model that thinks before it answers, and what the servers of such models send of it and want
 //! back. In chat completions: `reasoning_content`, demanded with each call as Kimi does, beside
 //! Gemini's signature of the first call, or demanded with each reply as `DeepSeek` does;
-//! `reasoning`, as vLLM has it; `reasoning_details`, as `OpenRouter` sends and demands them. In
-//! messages blocks, as Anthropic has them, and with Ollama `thinking`.
+//! `reasoning`, as vLLM has it; `reasoning_details`, as `OpenRouter` sends and demands them; or
+//! nothing, as with OpenAI. In messages blocks, as Anthropic has them, and with Ollama `thinking`.
 
 use serde_json::{Value, json};
 
@@ -23,6 +23,8 @@ pub(super) enum Thinking {
     Offered,
     /// They are sent as `reasoning_details`, and calls are refused without, or with changed ones.
     InDetails,
+    /// They are kept, and tools are refused unless the model is asked not to think.
+    WithoutTools,
 }
 
 impl Model {
@@ -47,11 +49,17 @@ impl Model {
     pub fn thinks_as_openrouter(&self) {
         self.lock().thinking = Thinking::InDetails;
     }
+
+    /// Makes the server of chat completions one that keeps thoughts to itself, and takes tools only
+    /// where it is asked for none, as OpenAI does with some models.
+    pub fn thinks_only_without_tools(&self) {
+        self.lock().thinking = Thinking::WithoutTools;
+    }
 }
 
 /// Adds what the model thought to a whole reply: `thought`, or a sentence that differs each time.
 pub(super) fn add(thinking: Thinking, request: &Request, thought: Option<&str>, body: &mut Value) {
-    if thinking == Thinking::Off {
+    if matches!(thinking, Thinking::Off | Thinking::WithoutTools) {
         return;
     }
     let turn = request.messages.len();
@@ -63,7 +71,7 @@ pub(super) fn add(thinking: Thinking, request: &Request, thought: Option<&str>, 
                 message["content"] = Value::Null;
             }
             match thinking {
-                Thinking::Off => {}
+                Thinking::Off | Thinking::WithoutTools => {}
                 Thinking::Demanded => {
                     message["reasoning_content"] = json!(thought);
                     if let Some(first) = message.get_mut("tool_calls").and_then(|calls| calls.get_mut(0)) {
@@ -104,15 +112,19 @@ fn details(turn: &str, thought: &str) -> Value {
     ])
 }
 
-/// Returns the words in which the server refuses a conversation whose replies lack a thought.
+/// Returns the words in which the server refuses a conversation whose replies lack a thought, or
+/// tools beside thoughts.
 pub(super) fn refusal(thinking: Thinking, request: &Request) -> Option<String> {
+    if thinking == Thinking::WithoutTools {
+        return with_tools(request);
+    }
     let messages = request.body["messages"].as_array()?;
     let mut replies = messages
         .iter()
         .enumerate()
         .filter(|(_, message)| message["role"] == "assistant");
     replies.find_map(|(place, message)| match (request.protocol, thinking) {
-        (_, Thinking::Off | Thinking::Offered) | (Protocol::Ollama, _) => None,
+        (_, Thinking::Off | Thinking::Offered | Thinking::WithoutTools) | (Protocol::Ollama, _) => None,
         (Protocol::ChatCompletions, Thinking::Demanded) => without_thought(place, message),
         (Protocol::ChatCompletions, Thinking::DemandedWithAll) => {
             let is_refused = !request.offered.is_empty() && !message["reasoning_content"].is_string();
@@ -121,6 +133,17 @@ pub(super) fn refusal(thinking: Thinking, request: &Request) -> Option<String> {
         }
         (Protocol::ChatCompletions, Thinking::InDetails) => without_details(message),
         (Protocol::Messages, _) => without_blocks(place, message),
+    })
+}
+
+fn with_tools(request: &Request) -> Option<String> {
+    let is_refused = !request.offered.is_empty() && request.body["reasoning_effort"] != "none";
+    is_refused.then(|| {
+        format!(
+            "Function tools with reasoning_effort are not supported for {} in /v1/chat/completions. To use function tools, use \
+             /v1/responses or set reasoning_effort to 'none'.",
+            request.model
+        )
     })
 }
 
