@@ -65,6 +65,55 @@ async fn native_calls_are_made_answered_and_ended_with_every_provider() {
     }
 }
 
+/// The words of llama.cpp for an order of messages that the template of Devstral refuses.
+const REFUSED_BY_TEMPLATE: &str = "\n------------\nWhile executing CallExpression at line 189, column 32 in source:\n\
+    ...== 0) %}\u{21b5}            {{- raise_exception('After the optional system message, con...\n    ^\nError: Jinja \
+    Exception: After the optional system message, conversation roles must alternate user and assistant roles except for \
+    tool calls and results.";
+
+#[tokio::test]
+async fn a_server_that_wants_a_reply_behind_each_result_gets_one_from_its_first_refusal_on() {
+    for (provider, status, words) in [
+        (ProviderName::Openai, 400, "Unexpected role 'user' after role 'tool'"),
+        (ProviderName::Openai, 500, REFUSED_BY_TEMPLATE),
+        (ProviderName::Lmstudio, 400, REFUSED_BY_TEMPLATE),
+        (ProviderName::Ollama, 500, REFUSED_BY_TEMPLATE),
+    ] {
+        let model = Model::start().await;
+        // What is written otherwise does not extend the request that was refused.
+        model.allows_restarts();
+        // Each thought and each signature has to come back with its own call.
+        model.thinks();
+        model.wants_replies_behind_results(status, words);
+        model
+            .calls("workspace/write_file", json!({ "path": "a" }))
+            .calls("workspace/write_file", json!({ "path": "b" }))
+            .done("Greeted.");
+        let mut chat = chat(&llm(&model, provider), true);
+        for remark in ["Be kind.", "Be short."] {
+            let calls = chat.get_response().await.unwrap().calls;
+            chat.send_tool_results(calls.iter().map(result).collect());
+            chat.send_user_message(&clean(remark));
+        }
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+        let requests = model.requests();
+        let replies_between = |messages: &[Said]| {
+            let reply = Said::Assistant("(no text)".to_owned(), Vec::new());
+            let is_parted =
+                |three: &&[Said]| matches!(three, [Said::Result(..), between, Said::User(_)] if *between == reply);
+            messages.windows(3).filter(is_parted).count()
+        };
+        let between: Vec<usize> = requests
+            .iter()
+            .map(|request| replies_between(&request.messages))
+            .collect();
+        assert_eq!(between, [0, 0, 1, 2], "{provider:?}, {status}");
+        // The conversation itself has no such replies.
+        assert_eq!(chat.messages().len(), 9);
+        model.finish();
+    }
+}
+
 #[tokio::test]
 async fn commands_are_written_as_json_where_native_calls_are_not_wanted() {
     for provider in PROVIDERS {

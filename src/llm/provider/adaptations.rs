@@ -1,4 +1,4 @@
-//! Changes to later requests of chat completions, as a server's refusals demand them.
+//! Changes to later requests, as a server's refusals demand them.
 //!
 //! They are learnt from its words, not from the name of its host, and forgotten when the process
 //! ends.
@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use serde_json::Value;
 
 use crate::llm::provider::carried::{self, SentBack};
+use crate::llm::transport::role_order;
 
 /// The effort of a model that is not to think.
 const NO_EFFORT: &str = "none";
@@ -25,6 +26,8 @@ pub(super) struct Adaptations {
     all_thoughts: AtomicBool,
     /// Some models take tools only where they are asked not to think.
     no_effort_with_tools: AtomicBool,
+    /// Mistral's models want a reply between the results of calls and the next words of the user.
+    reply_behind_results: AtomicBool,
 }
 
 impl Adaptations {
@@ -60,6 +63,11 @@ impl Adaptations {
         configured.or(is_none.then_some(NO_EFFORT))
     }
 
+    /// Tells whether a reply has to stand between the results of calls and what the user says.
+    pub(super) fn wants_reply_behind_results(&self) -> bool {
+        self.reply_behind_results.load(Relaxed)
+    }
+
     /// Learns from the words that refused `body`; returns false if they say nothing that can be
     /// left out or written otherwise.
     pub(super) fn learn(&self, refusal: &str, body: &Value) -> bool {
@@ -75,6 +83,8 @@ impl Adaptations {
             self.max_completion_tokens.store(false, Relaxed);
         } else if words.contains("max_completion_tokens") && body.get("max_tokens").is_some() {
             self.max_completion_tokens.store(true, Relaxed);
+        } else if role_order::is_refused(&words) && is_said_behind_results(body) {
+            self.reply_behind_results.store(true, Relaxed);
         } else if is_effort_refused(&words, body) {
             self.no_effort_with_tools.store(true, Relaxed);
         } else if carried::are_thoughts_demanded(&words, body) {
@@ -89,6 +99,14 @@ impl Adaptations {
         }
         true
     }
+}
+
+/// Tells whether the user says something directly behind the result of a call.
+fn is_said_behind_results(body: &Value) -> bool {
+    body["messages"].as_array().is_some_and(|messages| {
+        let mut pairs = messages.windows(2);
+        pairs.any(|pair| pair[0]["role"] == "tool" && pair[1]["role"] == "user")
+    })
 }
 
 /// Tells whether `words`, in lower case, refuse the tools of `body` because the model thinks, which

@@ -7,7 +7,7 @@
 mod endpoint; // address, model name and key as configured
 mod chunks; // puts the chunks of a streamed chat completion together
 mod carried; // what servers want back with a reply, besides its words
-mod adaptations; // what a server of chat completions has refused
+mod adaptations; // what a server has refused
 mod role_messages; // the list of messages that OpenAI's and Ollama's protocols share
 pub(crate) mod masked_messages; // messages without personal data
 pub(crate) mod pictures_as_words; // messages for models that take no pictures

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::conversation::{ToolCall, ToolResult};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
+use crate::llm::provider::adaptations::Adaptations;
 use crate::llm::provider::{Answer, NativeCall, Prompt, Provider, SamplingOptions, TokenCount, arguments, set, tokens};
 use crate::llm::provider::{carried, chunks, endpoint, role_messages, tool_names};
 use crate::llm::transport::Transport;
@@ -19,6 +20,7 @@ pub(crate) struct OllamaServer {
     info: ServerInfo,
     keep_alive: Value,
     options: SamplingOptions,
+    adaptations: Adaptations,
 }
 
 /// Returns the configured server.
@@ -46,6 +48,7 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, OllamaServer), LlmErr
         },
         keep_alive: keep_alive(&config.keep_alive),
         options: SamplingOptions::of(config),
+        adaptations: Adaptations::default(),
     };
     Ok((url, server))
 }
@@ -97,6 +100,9 @@ impl Provider for OllamaServer {
         };
         let mut messages = role_messages::messages(prompt, call, result, show);
         carried::write_thinking(&mut messages, prompt.messages);
+        if self.adaptations.wants_reply_behind_results() {
+            messages = role_messages::with_reply_behind_results(messages);
+        }
         let mut body = json!({
             "model": self.info.model,
             "messages": messages,
@@ -195,6 +201,10 @@ impl Provider for OllamaServer {
     fn end_at_limit(&self, answer: &mut Value) {
         *chunks::field(answer, "done") = json!(true);
         *chunks::field(answer, "done_reason") = json!("length");
+    }
+
+    fn adapt(&self, refusal: &str, body: &Value) -> bool {
+        self.adaptations.learn(refusal, body)
     }
 
     /// The templates of its models write those behind the last words of the user.

@@ -135,6 +135,9 @@ impl Provider for OpenAiServer {
         let mut messages = role_messages::messages(prompt, call, result, show);
         carried::write_signatures(&mut messages, prompt.messages);
         carried::write_thoughts(&mut messages, prompt.messages, self.adaptations.thoughts());
+        if self.adaptations.wants_reply_behind_results() {
+            messages = role_messages::with_reply_behind_results(messages);
+        }
         let stream = self.options.stream && self.adaptations.may_stream();
         let mut body = json!({ "model": self.info.model, "messages": messages, "stream": stream });
         if stream && self.adaptations.takes_stream_options() {

@@ -58,6 +58,20 @@ fn say(messages: &mut Vec<Value>, text: &str) {
     }
 }
 
+/// Returns the messages with a reply between the results of calls and what the user says behind
+/// them.
+pub(crate) fn with_reply_behind_results(messages: Vec<Value>) -> Vec<Value> {
+    let mut parted: Vec<Value> = Vec::with_capacity(messages.len());
+    for message in messages {
+        let is_behind_results = parted.last().is_some_and(|last| last["role"] == "tool");
+        if is_behind_results && message["role"] == "user" {
+            parted.push(json!({ "role": "assistant", "content": NO_TEXT }));
+        }
+        parted.push(message);
+    }
+    parted
+}
+
 /// Returns the tools as both protocols list them, or `None` if there are none.
 pub(crate) fn functions(prompt: &Prompt<'_>) -> Option<Value> {
     let functions = prompt.functions();

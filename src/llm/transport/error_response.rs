@@ -17,7 +17,7 @@ use crate::http::proxy::Proxy;
 use crate::http::remedy::Reason;
 use crate::llm::error::{LlmError, REFUSAL_HINT};
 use crate::llm::transport::server_info::ServerInfo;
-use crate::llm::transport::{overflow, tool_support};
+use crate::llm::transport::{overflow, role_order, tool_support};
 use crate::plain::one_line;
 
 /// An answer that is not a success.
@@ -184,9 +184,14 @@ impl ErrorResponse {
         line
     }
 
-    /// Tells whether the server may have refused a single field of the request.
-    pub(crate) fn is_about_a_field(&self) -> bool {
-        matches!(self.status.as_u16(), 400 | 422)
+    /// Tells whether the server may have refused the form of the request: a single field, or the
+    /// order of its messages, for which llama.cpp answers 500.
+    pub(crate) fn is_about_the_form(&self) -> bool {
+        match self.status.as_u16() {
+            400 | 422 => true,
+            500 => role_order::is_refused(&self.body.to_lowercase()),
+            _ => false,
+        }
     }
 
     fn too_long(&self, info: &ServerInfo, summary: RequestSummary, words: &str) -> LlmError {

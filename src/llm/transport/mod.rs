@@ -14,6 +14,7 @@ mod schema_order; // writes the fields of a schema in the order they are require
 pub(crate) mod concurrency_limit; // how many requests are at a server at once
 mod overflow; // how servers say that a prompt does not fit
 mod tool_support; // how servers say that they take no tools, or could not read a call
+pub(crate) mod role_order; // how servers refuse the order of messages
 pub(crate) mod error_response; // what an HTTP error means
 mod attempt; // how an attempt failed, and whether another is made
 pub(crate) mod event_stream; // the events of a streamed reply
@@ -190,11 +191,11 @@ impl Transport {
                     Err(AttemptFailure::Answered(response)) if summary.with_tools && response.blames_the_reply() => {
                         return Ok(request.unread(response.message()));
                     }
-                    Err(AttemptFailure::Answered(response)) if response.is_about_a_field() => {
+                    Err(AttemptFailure::Answered(response)) if response.is_about_the_form() => {
                         if !request.adapt(&response.body, &body) {
                             return Err(after(AttemptFailure::Answered(response), info, summary, &was_cut_off));
                         }
-                        tracing::debug!("the server refused a field of the request, which is sent without it");
+                        tracing::debug!("the server refused a part of the request, which is sent in another form");
                     }
                     reply => {
                         return reply

@@ -129,6 +129,38 @@ async fn a_server_that_takes_no_tools_any_more_gets_json_and_the_model_is_told_h
 }
 
 #[tokio::test]
+async fn a_failed_check_reaches_a_model_whose_server_wants_a_reply_behind_each_result() {
+    let mut world = World::start().await;
+    let llm = openai(&world, &json!("auto"));
+    world.configure(|config| config["llm"] = llm);
+    world
+        .model
+        .wants_replies_behind_results(400, "Unexpected role 'user' after role 'tool'");
+    // What is written otherwise does not extend the request that was refused.
+    world.model.allows_restarts();
+    let checked = world.model.plans(plan().verified_by("grep Hello README.md"));
+    greets(writes(checked, "README.md", "Goodbye\n").done("It is polite now."));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"]);
+    let requests = world.model.requests();
+    assert_eq!(requests.len(), 6);
+    let [refused, sent] = [3, 4].map(|place: usize| requests[place].messages.as_slice());
+    assert!(
+        matches!(refused, [.., Said::Result(..), Said::User(text)] if text.contains("does not pass yet")),
+        "{refused:?}"
+    );
+    assert!(
+        matches!(sent, [.., Said::Result(..), Said::Assistant(_, calls), Said::User(_)] if calls.is_empty()),
+        "{sent:?}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_error_that_only_mentions_tools_is_told_and_nothing_is_switched() {
     let mut world = World::start().await;
     let llm = openai(&world, &json!("auto"));

@@ -33,6 +33,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::serve::ListenerExt;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -112,6 +113,8 @@ struct Inner {
     key: Option<String>,
     /// Fields that are refused, each with the words of the refusal.
     refused_fields: Vec<(String, String)>,
+    /// The status and the words with which the user is refused directly behind a result.
+    refused_order: Option<(StatusCode, String)>,
     /// Whether replies come as a whole even where a stream is asked for.
     streams_nothing: bool,
     /// What the chunks of a chat completion have as the reason of its end, before the last one.

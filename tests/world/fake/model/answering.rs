@@ -11,7 +11,7 @@ use axum::http::{Request as HttpRequest, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::conversation::{Protocol, Request};
+use super::conversation::{Protocol, Request, Said};
 use super::script::{Fault, Step};
 use super::trouble::Trouble;
 use super::{Exchange, Inner, Shared, check, streaming, thinking, wire};
@@ -72,8 +72,20 @@ pub(super) async fn serve(State(shared): State<Arc<Shared>>, request: HttpReques
     answer
 }
 
-/// Returns the server's words if it does not take a request of this form.
-fn refusal(inner: &Inner, request: &Request) -> Option<String> {
+/// Returns the server's status and words if it does not take a request of this form.
+fn refusal(inner: &Inner, request: &Request) -> Option<(StatusCode, String)> {
+    let is_behind_results = |pair: &[Said]| matches!(pair, [Said::Result(..), Said::User(_)]);
+    if request.protocol != Protocol::Messages && request.messages.windows(2).any(is_behind_results) {
+        let refused = inner.refused_order.clone();
+        if refused.is_some() {
+            return refused;
+        }
+    }
+    refused_part(inner, request).map(|words| (StatusCode::BAD_REQUEST, words))
+}
+
+/// Returns the server's words if it does not take a part of the request.
+fn refused_part(inner: &Inner, request: &Request) -> Option<String> {
     if inner.takes_no_tools && !request.offered.is_empty() {
         return Some(format!("{} does not support tools", request.model));
     }
@@ -112,10 +124,10 @@ async fn reply(shared: &Arc<Shared>, path: &str, request: Request) -> Response {
         violations.extend(check::violations(&request, rules, sessions));
         violations.extend(thinking::violation(*thinks, &request));
         inner.requests.push(request.clone());
-        if let Some(words) = refusal(&inner, &request) {
+        if let Some((status, words)) = refusal(&inner, &request) {
             drop(inner);
             shared.ring();
-            return wire::error(path, StatusCode::BAD_REQUEST, "invalid_request_error", &words);
+            return wire::error(path, status, "invalid_request_error", &words);
         }
         let trouble = inner.troubles.pop_front();
         match &shared.responder {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::Model;
@@ -56,6 +57,13 @@ impl Model {
     pub fn refuses_field(&self, field: &str, words: &str) {
         let mut inner = self.lock();
         inner.refused_fields.push((field.to_owned(), words.to_owned()));
+    }
+
+    /// Refuses requests in which the user speaks directly behind the result of a call, with this
+    /// status and in these words, as the servers and templates of Mistral's models do.
+    pub fn wants_replies_behind_results(&self, status: u16, words: &str) {
+        let status = StatusCode::from_u16(status).expect("a status of HTTP");
+        self.lock().refused_order = Some((status, words.to_owned()));
     }
 
     /// Sends all later replies as a whole, as if nobody had asked for a stream.
