@@ -6,7 +6,7 @@ use coding_agent::llm::error::LlmError;
 use coding_agent::llm::model::Model as Llm;
 use coding_agent::llm::window_measurement::WindowMeasurement;
 
-use crate::fake::model::Model;
+use crate::fake::model::{Answer, Model};
 use crate::{PROVIDERS, chat, clean, config, model_of};
 
 const CONFIGURED: u64 = 16_384;
@@ -60,6 +60,31 @@ async fn a_server_that_counts_only_what_is_new_fills_its_window_all_the_same() {
     assert!(error.starts_with("the prompt was truncated: about 6"), "{error}");
     assert!(error.contains("the server counted 2048; "), "{error}");
     model.finish();
+}
+
+#[tokio::test]
+async fn a_server_that_counts_in_zeros_is_taken_for_one_that_does_not_count() {
+    for provider in PROVIDERS {
+        let model = Model::answering(|_| Answer {
+            prompt_tokens: Some(0),
+            ..Answer::says("Hm.")
+        })
+        .await;
+        let llm = small(&model, provider);
+        let file = clean(&"A line of the file that matters.\n".repeat(800));
+        let mut long = chat(&llm, false);
+        long.send_user_message(&file);
+        let usage = long.get_response().await.unwrap().usage;
+        assert!(usage.input > 6_000 && usage.output > 0, "{provider:?}: {usage:?}");
+
+        let mut short = chat(&llm, false);
+        short.get_response().await.unwrap();
+        short.send_user_message(&file);
+        assert!(short.fullness() >= 40, "{provider:?}: {} %", short.fullness());
+        short.get_response().await.unwrap();
+        assert_eq!(short.counted(), None, "{provider:?}");
+        model.finish();
+    }
 }
 
 #[tokio::test]

@@ -162,12 +162,14 @@ impl Provider for AnthropicServer {
             carried,
             thoughts: is_thought.then_some(thought_tokens),
             unread: None,
-            counted: tokens(&usage["input_tokens"]).map(|fresh| TokenCount {
-                input: fresh + cached + cache_written,
-                output: count("output_tokens"),
-                cached,
-                cache_written,
-            }),
+            counted: tokens(&usage["input_tokens"])
+                .map(|fresh| TokenCount {
+                    input: fresh + cached + cache_written,
+                    output: count("output_tokens"),
+                    cached,
+                    cache_written,
+                })
+                .filter(TokenCount::is_real),
         })
     }
 

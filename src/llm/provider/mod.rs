@@ -165,7 +165,7 @@ pub(crate) struct Answer {
     pub(crate) thoughts: Option<u64>,
     /// Why the server could not read the calls of the reply, of which nothing else is known then.
     pub(crate) unread: Option<String>,
-    /// The server's count; not every server counts.
+    /// The server's count; not every server counts. It is never that of an empty prompt.
     pub(crate) counted: Option<TokenCount>,
 }
 
@@ -253,6 +253,14 @@ pub(crate) struct TokenCount {
     /// The part of `input` that came from the cache, and the part that was written into it.
     pub(crate) cached: u64,
     pub(crate) cache_written: u64,
+}
+
+impl TokenCount {
+    /// Tells whether the server has counted: no prompt is empty, and some write zeros where they do
+    /// not count.
+    pub(crate) fn is_real(&self) -> bool {
+        self.input > 0
+    }
 }
 
 /// More than any model reads or writes at once: a server's count above it is cut to this, and sums

@@ -154,12 +154,14 @@ impl Provider for OllamaServer {
             carried,
             unread: None,
             // Older servers omit the count when the whole prompt was cached.
-            counted: tokens(&answer["prompt_eval_count"]).map(|input| TokenCount {
-                input,
-                output: tokens(&answer["eval_count"]).unwrap_or_default(),
-                cached: tokens(&answer["prompt_eval_cached_count"]).unwrap_or_default(),
-                cache_written: 0,
-            }),
+            counted: tokens(&answer["prompt_eval_count"])
+                .map(|input| TokenCount {
+                    input,
+                    output: tokens(&answer["eval_count"]).unwrap_or_default(),
+                    cached: tokens(&answer["prompt_eval_cached_count"]).unwrap_or_default(),
+                    cache_written: 0,
+                })
+                .filter(TokenCount::is_real),
         })
     }
 

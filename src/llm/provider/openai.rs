@@ -210,12 +210,14 @@ impl Provider for OpenAiServer {
             thoughts: carried::estimated_tokens(&carried),
             carried,
             unread,
-            counted: tokens(&usage["prompt_tokens"]).map(|input| TokenCount {
-                input,
-                output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
-                cached: tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or_default(),
-                cache_written: 0,
-            }),
+            counted: tokens(&usage["prompt_tokens"])
+                .map(|input| TokenCount {
+                    input,
+                    output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
+                    cached: tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or_default(),
+                    cache_written: 0,
+                })
+                .filter(TokenCount::is_real),
         })
     }
 
