@@ -1,6 +1,6 @@
 //! The form of a conversation on the wire, and the replies that come back.
 
-use coding_agent::conversation::{Message, decode};
+use coding_agent::conversation::{Message, ToolCall, ToolResult, decode};
 use coding_agent::llm::config::ProviderName;
 use coding_agent::llm::config::function_calling::FunctionCalling;
 use serde_json::{Value, json};
@@ -230,6 +230,40 @@ async fn a_call_that_the_length_limit_cut_before_its_arguments_is_not_run() {
         );
         chat.send_user_message(&clean(&unreadable));
         assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+        model.finish();
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_without_words_ends_no_conversation() {
+    for provider in PROVIDERS {
+        let model = Model::start().await;
+        let call = ("workspace/write_file", json!({}));
+        model.script().calls_all([call.clone(), call]).done("Greeted.");
+        let mut chat = chat(&llm(&model, provider), true);
+        let calls = chat.get_response().await.unwrap().calls;
+        let wordless = |(call, is_error): (&ToolCall, bool)| ToolResult {
+            output: String::new(),
+            is_error,
+            ..result(call)
+        };
+        chat.send_tool_results(calls.iter().zip([true, false]).map(wordless).collect());
+        assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+        let request = model.requests().pop().unwrap();
+        let outputs: Vec<&str> = request
+            .messages
+            .iter()
+            .filter_map(|said| match said {
+                Said::Result(_, output) => Some(output.as_str()),
+                _ => None,
+            })
+            .collect();
+        let of_error = if provider == ProviderName::Anthropic {
+            "(no text)"
+        } else {
+            ""
+        };
+        assert_eq!(outputs, [of_error, ""], "{provider:?}");
         model.finish();
     }
 }

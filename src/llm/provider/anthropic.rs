@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::conversation::{Message, ReplyOrigin, ToolCall, excerpt};
+use crate::conversation::{Message, ReplyOrigin, ToolCall, ToolResult, excerpt};
 use crate::llm::config::model_config::ModelConfig;
 use crate::llm::error::LlmError;
 use crate::llm::provider::{
@@ -296,20 +296,7 @@ fn messages(prompt: &Prompt<'_>) -> Vec<Value> {
             }
             Message::Summary { text, .. } => ("user", vec![text_block(text)]),
             Message::Assistant { text, calls, origin } => ("assistant", said(text, calls, origin.as_ref())),
-            Message::Results { results } => (
-                "user",
-                results
-                    .iter()
-                    .map(|result| {
-                        json!({
-                            "type": "tool_result",
-                            "tool_use_id": result.call.id,
-                            "content": result.output,
-                            "is_error": result.is_error,
-                        })
-                    })
-                    .collect(),
-            ),
+            Message::Results { results } => ("user", results.iter().map(result_block).collect()),
         };
         match turns.last_mut() {
             Some((last, gathered)) if *last == role => gathered.extend(blocks),
@@ -351,6 +338,18 @@ fn said(text: &str, calls: &[ToolCall], origin: Option<&ReplyOrigin>) -> Vec<Val
 fn text_block(text: &str) -> Value {
     let text = if text.trim().is_empty() { NO_TEXT } else { text };
     json!({ "type": "text", "text": text })
+}
+
+/// Returns the result of a call. The API refuses an error without words.
+fn result_block(result: &ToolResult) -> Value {
+    let is_wordless = result.is_error && result.output.trim().is_empty();
+    let output = if is_wordless { NO_TEXT } else { &result.output };
+    json!({
+        "type": "tool_result",
+        "tool_use_id": result.call.id,
+        "content": output,
+        "is_error": result.is_error,
+    })
 }
 
 fn picture_block(picture: &Picture) -> Value {

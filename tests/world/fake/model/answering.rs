@@ -92,9 +92,19 @@ fn refused_part(inner: &Inner, request: &Request) -> Option<String> {
     if let Some(words) = thinking::refusal(inner.thinking, request) {
         return Some(words);
     }
+    if request.protocol == Protocol::Messages && has_wordless_error(&request.body) {
+        return Some("messages.2.content.0.tool_result: content cannot be empty if `is_error` is true".to_owned());
+    }
     let mut fields = inner.refused_fields.iter();
     let refused = fields.find(|(field, _)| request.body.get(field).is_some());
     refused.map(|(_, words)| words.clone())
+}
+
+/// Tells whether a tool that failed has no words, which Anthropic refuses.
+fn has_wordless_error(body: &Value) -> bool {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let mut blocks = messages.flat_map(|message| message["content"].as_array().into_iter().flatten());
+    blocks.any(|block| block["is_error"] == true && block["content"].as_str().is_some_and(str::is_empty))
 }
 
 /// Returns how many tokens of a prompt are new, where only these are counted, and keeps it in the
