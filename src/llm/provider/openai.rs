@@ -213,7 +213,7 @@ impl Provider for OpenAiServer {
             counted: tokens(&usage["prompt_tokens"])
                 .map(|input| TokenCount {
                     input,
-                    output: tokens(&usage["completion_tokens"]).unwrap_or_default(),
+                    output: written(usage, input),
                     cached: tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or_default(),
                     cache_written: 0,
                 })
@@ -356,6 +356,14 @@ impl OpenAiServer {
     }
 }
 
+/// Returns how many tokens the server counts for a reply to `input` of them. Gemini and xAI count
+/// thoughts in the sum alone.
+fn written(usage: &Value, input: u64) -> u64 {
+    let said = tokens(&usage["completion_tokens"]).unwrap_or_default();
+    let all = tokens(&usage["total_tokens"]).unwrap_or_default();
+    said.max(all.saturating_sub(input))
+}
+
 /// Adds pictures to a message of the user, whose text becomes one of several parts.
 fn show(message: &mut Value, pictures: &[&Picture]) {
     let text = json!({ "type": "text", "text": message["content"] });
@@ -482,6 +490,37 @@ mod tests {
         // Other hosts that only end in a similar way are no part of Azure.
         let (_, other_server) = openai(&at(ProviderName::Openai, "https://notazure.com/openai/v1")).unwrap();
         assert!(other_server.without_the_model(&[&one, &other]).is_err());
+    }
+
+    #[test]
+    fn thoughts_that_a_server_counts_in_the_sum_alone_are_part_of_the_reply() {
+        let (_, server) = openai(&at(ProviderName::Openai, "https://api.openai.com/v1")).unwrap();
+        let output = |usage: Value| {
+            let answer = json!({ "choices": [{ "message": { "content": "Hello" } }], "usage": usage });
+            server.read(&answer).unwrap().counted.unwrap().output
+        };
+        for (usage, expected) in [
+            // Gemini, with thoughts.
+            (
+                json!({ "prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 105 }),
+                96,
+            ),
+            (
+                json!({ "prompt_tokens": 9, "completion_tokens": 96, "total_tokens": 105 }),
+                96,
+            ),
+            (json!({ "prompt_tokens": 9, "completion_tokens": 3 }), 3),
+            (
+                json!({ "prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 0 }),
+                3,
+            ),
+            (
+                json!({ "prompt_tokens": 9, "completion_tokens": 3, "total_tokens": u64::MAX }),
+                (1 << 40) - 9,
+            ),
+        ] {
+            assert_eq!(output(usage.clone()), expected, "{usage}");
+        }
     }
 
     #[test]
