@@ -87,7 +87,7 @@ impl ErrorResponse {
         if summary.with_tools && tool_support::is_unsupported(self.status, &words) {
             return NextStep::Final(LlmError::ToolsUnsupported(message));
         }
-        match self.status.as_u16() {
+        match self.meant_status(&words) {
             401 | 403 => refused(&info.key_hint),
             402 => refused("add credit to the account or choose another model"),
             400 if is_filtered(&words) => refused(REFUSAL_HINT),
@@ -114,6 +114,15 @@ impl ErrorResponse {
                 }
             }
             _ => refused(&format!("check the section {} of the configuration", info.section)),
+        }
+    }
+
+    /// Returns the status that `words`, in lower case, belong to: some servers answer 400 where
+    /// others have a status of its own.
+    fn meant_status(&self, words: &str) -> u16 {
+        match self.status.as_u16() {
+            400 if is_about_the_key(words) => 401,
+            status => status,
         }
     }
 
@@ -155,7 +164,7 @@ impl ErrorResponse {
         if is_page(self.body.as_bytes()) {
             return PAGE.to_owned();
         }
-        let json: Option<Value> = serde_json::from_str(&self.body).ok();
+        let json: Option<Value> = serde_json::from_str(&self.body).ok().map(first);
         let said = json.as_ref().and_then(|json| {
             let error = json.get("error").unwrap_or(json);
             [
@@ -212,6 +221,20 @@ impl ErrorResponse {
             },
         }
     }
+}
+
+/// Returns the first of a list, in which Gemini sends its errors; anything else as it is.
+fn first(json: Value) -> Value {
+    match json {
+        Value::Array(list) => list.into_iter().next().unwrap_or_default(),
+        json => json,
+    }
+}
+
+/// Tells whether the key is refused: the words, in lower case, are of Gemini (both) and xAI.
+fn is_about_the_key(words: &str) -> bool {
+    let refusals = ["api_key_invalid", "api key not valid", "incorrect api key provided"];
+    refusals.iter().any(|refusal| words.contains(refusal))
 }
 
 /// Tells whether a filter of the provider refused what was asked: the words, in lower case, are of
@@ -338,6 +361,38 @@ mod tests {
             (
                 (404, None, r#"{"error":"model 'gpt' not found"}"#, true),
                 format!("{from} 404 Not Found to a request for 'gpt': model 'gpt' not found; check the model"),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}]"#,
+                    false,
+                ),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': API key not valid. Please pass a valid API key.; check the key"
+                ),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"code":"Client specified an invalid argument","error":"Incorrect API key provided: sk***YA. You can obtain an API key from https://console.x.ai."}"#,
+                    true,
+                ),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': Incorrect API key provided: sk***YA. You can obtain an API \
+                     key from https://console.x.ai.; check the key"
+                ),
+            ),
+            (
+                (
+                    503,
+                    None,
+                    r#"[{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}]"#,
+                    false,
+                ),
+                "again after 0ns: it answered 503 Service Unavailable: The model is overloaded.".to_owned(),
             ),
             (
                 (404, None, "<html>", false),
