@@ -1,8 +1,8 @@
 //! Interprets HTTP errors of model servers: who must act, or when to try again. Pure.
 //!
 //! The order of the questions matters: a refused key is never taken for a long prompt (a status
-//! decides first, words only within 400, 413, 422 and 5xx, and where a model takes no tools within
-//! those that servers use for it), and an empty account is never waited for.
+//! decides first, words only within 400, 413, 422 and 5xx, and where a model takes no tools or a
+//! filter refuses within those that servers use for it), and an empty account is never waited for.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -88,9 +88,9 @@ impl ErrorResponse {
             return NextStep::Final(LlmError::ToolsUnsupported(message));
         }
         match self.meant_status(&words) {
+            400 | 403 if is_filtered(&words) => refused(REFUSAL_HINT),
             401 | 403 => refused(&info.key_hint),
             402 => refused("add credit to the account or choose another model"),
-            400 if is_filtered(&words) => refused(REFUSAL_HINT),
             404 if words.contains("model") => refused(&info.model_hint),
             400 if words.contains("model") && (words.contains("not found") || words.contains("not exist")) => {
                 refused(&info.model_hint)
@@ -238,13 +238,16 @@ fn is_about_the_key(words: &str) -> bool {
 }
 
 /// Tells whether a filter of the provider refused what was asked: the words, in lower case, are of
-/// Azure, `DeepSeek` and Alibaba.
+/// Azure (both), `DeepSeek`, Alibaba and `OpenRouter`, which answers 403.
 fn is_filtered(words: &str) -> bool {
     let filters = [
         "content_filter",
         "content management policy",
         "content exists risk",
         "data_inspection_failed",
+        "requires moderation",
+        "flagged_input",
+        "content_policy_violation",
     ];
     filters.iter().any(|filter| words.contains(filter))
 }
@@ -455,6 +458,22 @@ mod tests {
                     "{from} 400 Bad Request to a request for 'gpt': The response was filtered; word the task otherwise, or \
                      choose another model"
                 ),
+            ),
+            (
+                (
+                    403,
+                    None,
+                    r#"{"error":{"code":403,"message":"openai/gpt-4o requires moderation on OpenAI. Your input was flagged for \"violence\"","metadata":{"reasons":["violence"],"flagged_input":"kill the process","provider_name":"OpenAI","model_slug":"openai/gpt-4o"}}}"#,
+                    true,
+                ),
+                format!(
+                    "{from} 403 Forbidden to a request for 'gpt': openai/gpt-4o requires moderation on OpenAI. Your input was \
+                     flagged for \"violence\"; word the task otherwise, or choose another model"
+                ),
+            ),
+            (
+                (403, None, r#"{"error":{"message":"The key lacks a permission"}}"#, false),
+                format!("{from} 403 Forbidden to a request for 'gpt': The key lacks a permission; check the key"),
             ),
             (
                 (502, None, "<html>this tool does not support tools</html>", true),
