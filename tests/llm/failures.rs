@@ -25,6 +25,18 @@ async fn what_is_transient_is_tried_again_three_times() {
 }
 
 #[tokio::test]
+async fn a_model_that_lm_studio_could_not_load_is_asked_again() {
+    let model = Model::start().await;
+    model
+        .refuses("Failed to load model \"scripted\". Error: Operation canceled.")
+        .done("Greeted.");
+    let mut chat = chat(&llm(&model, ProviderName::Lmstudio), true);
+    assert!(decode::turn(&chat.get_response().await.unwrap()).unwrap().done);
+    assert_eq!(model.requests().len(), 2);
+    model.finish();
+}
+
+#[tokio::test]
 async fn a_pause_that_a_server_asks_for_holds_for_all_conversations() {
     let model = Model::start().await;
     model.rate_limited(Some(3)).done("Greeted.");

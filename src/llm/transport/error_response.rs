@@ -122,6 +122,7 @@ impl ErrorResponse {
     fn meant_status(&self, words: &str) -> u16 {
         match self.status.as_u16() {
             400 if is_about_the_key(words) => 401,
+            400 if is_without_model(words) => 503,
             status => status,
         }
     }
@@ -235,6 +236,13 @@ fn first(json: Value) -> Value {
 fn is_about_the_key(words: &str) -> bool {
     let refusals = ["api_key_invalid", "api key not valid", "incorrect api key provided"];
     refusals.iter().any(|refusal| words.contains(refusal))
+}
+
+/// Tells whether the server has the model, and could not load it or lost it: the words, in lower
+/// case, are of LM Studio.
+fn is_without_model(words: &str) -> bool {
+    let losses = ["failed to load model", "model is unloaded", "model has crashed"];
+    losses.iter().any(|loss| words.contains(loss)) && !words.contains("not found")
 }
 
 /// Tells whether a filter of the provider refused what was asked: the words, in lower case, are of
@@ -396,6 +404,37 @@ mod tests {
                     false,
                 ),
                 "again after 0ns: it answered 503 Service Unavailable: The model is overloaded.".to_owned(),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":"Failed to load model \"qwen/qwen3-coder-30b\". Error: Operation canceled."}"#,
+                    true,
+                ),
+                "again after 0ns: it answered 400 Bad Request: Failed to load model \"qwen/qwen3-coder-30b\". Error: Operation \
+                 canceled."
+                    .to_owned(),
+            ),
+            (
+                (400, None, r#"{"error":"Model is unloaded."}"#, true),
+                "again after 0ns: it answered 400 Bad Request: Model is unloaded.".to_owned(),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"error":"The model has crashed without additional information. (Exit code: 6)"}"#,
+                    true,
+                ),
+                "again after 0ns: it answered 400 Bad Request: The model has crashed without additional information. (Exit code: 6)"
+                    .to_owned(),
+            ),
+            (
+                (400, None, r#"{"error":"Failed to load model \"gpt\": not found"}"#, true),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': Failed to load model \"gpt\": not found; check the model"
+                ),
             ),
             (
                 (404, None, "<html>", false),
