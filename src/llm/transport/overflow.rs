@@ -13,7 +13,7 @@ pub(super) struct Sizes {
 }
 
 /// Words, in lower case, of which one is in each of these refusals.
-const PHRASES: [&str; 22] = [
+const PHRASES: [&str; 25] = [
     "context_length_exceeded",
     "exceed_context_size",
     "prompt is too long",
@@ -32,6 +32,9 @@ const PHRASES: [&str; 22] = [
     "context the overflows",
     "context overflow",
     "longer than the context",
+    "longer than the model's context",
+    "exceeded model token limit",
+    "range of input length should be",
     "greater than the context length",
     "model_context_window_exceeded",
     "reduce the length of the messages",
@@ -39,7 +42,8 @@ const PHRASES: [&str; 22] = [
 ];
 
 /// Patterns of the sizes in errors of LM Studio (both), vLLM (both), OpenAI and those that repeat
-/// its words, Anthropic, Gemini, xAI, Mistral, llama.cpp, and limits of tokens per minute.
+/// its words, Anthropic, Gemini, xAI, Mistral, llama.cpp, Together, Kimi, Alibaba, and limits of
+/// tokens per minute.
 static SIZES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
         r"n_keep: (?<needed>\d+)\s*>=\s*n_ctx: (?<window>\d+)",
@@ -53,6 +57,9 @@ static SIZES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"token count \(?(?<needed>\d+)\)? exceeds the maximum number of tokens allowed \(?(?<window>\d+)",
         r"maximum prompt length is (?<window>\d+) but the request contains (?<needed>\d+)",
         r"request \((?<needed>\d+) tokens\) exceeds the available context size \((?<window>\d+) tokens\)",
+        r"input \((?<needed>\d+) tokens\) is longer than the model's context length \((?<window>\d+) tokens\)",
+        r"model token limit:? (?<window>\d+) \(requested:? (?<needed>\d+)\)",
+        r"range of input length should be \[\d+, ?(?<window>\d+)\]",
         r"limit:? (?<window>\d+), requested:? (?<needed>\d+)",
         r"context length of (?<window>\d+)",
     ];
@@ -151,6 +158,18 @@ mod tests {
                 "Request too large for model `llama` on tokens per minute (TPM): Limit 12000, Requested 15000, please reduce your message size",
                 known(15_000, 12_000),
             ),
+            (
+                "The input (516368 tokens) is longer than the model's context length (262144 tokens).",
+                known(516_368, 262_144),
+            ),
+            (
+                "Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)",
+                known(291_351, 262_144),
+            ),
+            (
+                "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 204800]",
+                only(204_800),
+            ),
             ("the prompt is too long for the context length of 4096", only(4_096)),
             ("input length exceeds maximum context length", Sizes::default()),
             ("Input is too long for requested model.", Sizes::default()),
@@ -163,7 +182,7 @@ mod tests {
             assert!(is_overflow(&words), "{words}");
             assert_eq!(sizes(&words), expected, "{words}");
         }
-        assert_eq!(SIZES.len(), 13);
+        assert_eq!(SIZES.len(), 16);
         assert!(!is_overflow("model not found"));
     }
 }
