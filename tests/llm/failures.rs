@@ -98,6 +98,18 @@ async fn an_error_inside_a_success_means_what_it_means_outside_of_one() {
             json!({ "code": "400", "message": "This endpoint's maximum context length is 4096 tokens. However, you requested about 5000 tokens" }),
             "has 4096 although 128000 are configured",
         ),
+        (
+            json!({ "code": "insufficient_quota", "type": "insufficient_quota", "message": "You exceeded your current quota" }),
+            "You exceeded your current quota; add credit to the account",
+        ),
+        (
+            json!({ "code": "invalid_api_key", "type": "server_error", "message": "Incorrect API key provided: sk-***" }),
+            "Incorrect API key provided: sk-***; check llm.openai.api_key",
+        ),
+        (
+            json!({ "code": "content_filter", "type": null, "message": "The response was filtered" }),
+            "The response was filtered; word the task otherwise",
+        ),
     ] {
         for body in in_both_forms(&json!({ "error": error })) {
             let model = Model::start().await;
@@ -112,6 +124,24 @@ async fn an_error_inside_a_success_means_what_it_means_outside_of_one() {
             model.finish();
         }
     }
+}
+
+#[tokio::test]
+async fn a_rate_limit_inside_a_success_is_no_outage() {
+    let error = json!({ "code": "rate_limit_exceeded", "type": "tokens", "message": "Rate limit reached for gpt" });
+    let [_, streamed] = in_both_forms(&json!({ "error": error }));
+    let model = Model::start().await;
+    model
+        .script()
+        .sends(&streamed)
+        .sends(&streamed)
+        .sends(&streamed)
+        .sends(&streamed);
+    let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+    let error = chat.get_response().await.unwrap_err();
+    assert!(matches!(error, LlmError::RateLimited { .. }), "{error}");
+    assert_eq!(model.requests().len(), 4);
+    model.finish();
 }
 
 #[tokio::test]

@@ -136,12 +136,10 @@ impl Transport {
         let error = event.get("error").filter(|error| !error.is_null())?;
         let number = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         let code = number.or_else(|| error["code"].as_str()?.parse().ok());
-        let status = match (code, error["type"].as_str().unwrap_or_default()) {
-            (Some(code @ 400..=599), _) => code,
-            (_, "rate_limit_error") => 429,
-            (_, "authentication_error" | "permission_error") => 401,
-            (_, "invalid_request_error") => 400,
-            _ => 500,
+        let mut words = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str);
+        let status = match code {
+            Some(code @ 400..=599) => code,
+            Some(_) | None => words.find_map(status_of).unwrap_or(500),
         };
         Some(ErrorResponse {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -228,6 +226,17 @@ impl StreamedAnswer {
         } else {
             Err("the reply broke off in the middle".to_owned())
         }
+    }
+}
+
+/// Returns the status with which an error of this code or type comes outside of a stream, if that
+/// is known.
+fn status_of(word: &str) -> Option<u16> {
+    match word {
+        "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => Some(429),
+        "authentication_error" | "permission_error" | "invalid_api_key" => Some(401),
+        "invalid_request_error" | "content_filter" | "context_length_exceeded" => Some(400),
+        _ => None,
     }
 }
 
