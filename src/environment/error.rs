@@ -82,12 +82,16 @@ pub fn how_to_build(image: &str, name: &str) -> String {
     )
 }
 
-/// Returns how to get an image; the shipped ones are in no registry and must be built.
+/// Returns the name of the shipped environment that an image belongs to by its own name; such an
+/// image is built on each machine, and no registry has it.
+pub(super) fn shipped_name(image: &str) -> Option<&str> {
+    let rest = image.strip_prefix("coding-agent-executor-")?;
+    rest.split(':').next()
+}
+
+/// Returns how to get an image; the shipped ones must be built.
 fn how_to_get(image: &str) -> String {
-    let own = image
-        .strip_prefix("coding-agent-executor-")
-        .and_then(|rest| rest.split(':').next());
-    match own {
+    match shipped_name(image) {
         Some(name) => how_to_build(image, name),
         None => format!("bring it with `docker pull {image}`, or give the environment a `build` section"),
     }

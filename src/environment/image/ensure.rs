@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::environment::config::Environment;
 use crate::environment::docker_engine::DockerEngine;
-use crate::environment::error::EnvironmentError;
+use crate::environment::error::{EnvironmentError, shipped_name};
 use crate::environment::processes::Failure;
 use crate::http::{AttemptError, Backoff, retry};
 
@@ -60,6 +60,24 @@ enum NotPulled {
     Engine(EnvironmentError),
 }
 
+impl NotPulled {
+    /// Returns the error for an image that no `build` section says how to build. A registry that
+    /// refuses for now may give it later; the shipped images are in none, and waited for in vain.
+    fn without_build(self, image: &str) -> EnvironmentError {
+        match self {
+            Self::Engine(error) => error,
+            Self::Passing(reason) if shipped_name(image).is_none() => EnvironmentError::RegistryUnavailable {
+                image: image.to_owned(),
+                reason,
+            },
+            Self::Passing(reason) | Self::Refused(reason) => {
+                let reason = format!("it is not on this machine and cannot be pulled ({reason})");
+                EnvironmentError::image_missing(image, reason)
+            }
+        }
+    }
+}
+
 impl DockerEngine {
     /// Ensures that the image is present: pulls it, or builds it if the environment says how.
     /// `progress` gets short lines for people.
@@ -77,17 +95,10 @@ impl DockerEngine {
         let not_pulled = match pulled {
             Ok(()) => return Ok(()),
             Err(NotPulled::Engine(error)) => return Err(error),
-            Err(NotPulled::Passing(reason)) if environment.build.is_none() => {
-                return Err(EnvironmentError::RegistryUnavailable {
-                    image: image.clone(),
-                    reason,
-                });
-            }
-            Err(NotPulled::Passing(reason) | NotPulled::Refused(reason)) => reason,
+            Err(not_pulled @ (NotPulled::Passing(_) | NotPulled::Refused(_))) => not_pulled,
         };
         let Some(build) = &environment.build else {
-            let reason = format!("it is not on this machine and cannot be pulled ({not_pulled})");
-            return Err(EnvironmentError::image_missing(image, reason));
+            return Err(not_pulled.without_build(image));
         };
         progress(format!(
             "{image} cannot be pulled ({not_pulled}); building it from {}",
@@ -179,6 +190,27 @@ fn passes(failure: &Failure) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_registry_is_waited_for_unless_it_cannot_have_the_image() {
+        let passing = || NotPulled::Passing("lookup registry-1.docker.io: server misbehaving".to_owned());
+        let refused = || NotPulled::Refused("pull access denied".to_owned());
+        let waits = |not_pulled: NotPulled, image: &str| match not_pulled.without_build(image) {
+            EnvironmentError::RegistryUnavailable { .. } => true,
+            EnvironmentError::ImageMissing { .. } => false,
+            error => panic!("{error}"),
+        };
+        assert!(waits(passing(), "rust:1"));
+        assert!(waits(passing(), "registry.example.org/coding-agent-executor-go:1"));
+        assert!(!waits(refused(), "rust:1"));
+        assert!(!waits(refused(), "coding-agent-executor-go:latest"));
+        assert!(!waits(passing(), "coding-agent-executor-go:latest"));
+        let told = passing().without_build("coding-agent-executor-go:latest").to_string();
+        assert!(
+            told.contains("server misbehaving") && told.contains("`scripts/setup images go`"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn what_passes_is_told_from_what_is_not_there() {
