@@ -259,6 +259,39 @@ async fn where_there_are_no_drafts_the_title_says_it() {
 }
 
 #[tokio::test]
+async fn without_graphql_the_title_says_that_it_is_a_draft() {
+    let world = at_once(World::start().await);
+    world.github.fails_next("POST /api/graphql", 404, 100);
+    let pull = first(&world, "blue").await;
+
+    for (color, title) in [("red", "[Draft] Paint it"), ("blue", "Paint it")] {
+        round(&world, &pull, color).await;
+        assert_eq!(
+            (pull.title().as_str(), pull.is_draft()),
+            (title, false),
+            "{}",
+            world.story()
+        );
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn without_graphql_only_people_make_a_draft_ready() {
+    let world = at_once(World::start().await);
+    world.github.fails_next("POST /api/graphql", 404, 100);
+    let pull = first(&world, "red").await;
+
+    round(&world, &pull, "blue").await;
+
+    assert!(pull.is_draft(), "{}", world.story());
+    let said = last_on_github(&world, &pull);
+    assert!(said.contains("it has no GraphQL API"), "{said}");
+    assert!(pull.text().contains("It is blue now."), "{}", pull.text());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_forge_that_refuses_a_draft_is_a_warning() {
     let world = at_once(World::start().await);
     let pull = first(&world, "blue").await;

@@ -76,7 +76,7 @@ impl ChangeApi for Api {
         failure.says(StatusCode::UNPROCESSABLE_ENTITY, "already exists")
     }
 
-    /// REST has no way to do it. Where there are no drafts, the title says it.
+    /// REST has no way to do it. Where there are no drafts, or nothing but REST, the title says it.
     async fn put_draft(&self, at: ItemAddress<'_>, title: &str, is_draft: bool) -> Result<String, Failure> {
         let scope = TokenScope::Repository(at.repository);
         let place = path(at.repository, &format!("/pulls/{}", at.number));
@@ -85,8 +85,17 @@ impl ChangeApi for Api {
         let mut wanted = bare.to_owned();
         if pull.draft.unwrap_or_default() != is_draft {
             match self.order_draft(at, &pull, is_draft).await {
+                Ok(true) => {}
+                Ok(false) if is_draft => wanted = format!("{DRAFT_MARK}{bare}"),
+                Ok(false) => {
+                    return Err(Failure::Unprepared {
+                        status: StatusCode::NOT_FOUND,
+                        remedy: "it has no GraphQL API, and no other makes a draft ready: do it on the request's page"
+                            .to_owned(),
+                    });
+                }
                 Err(failure) if is_draft && has_no_drafts(&failure) => wanted = format!("{DRAFT_MARK}{bare}"),
-                done => done?,
+                Err(failure) => return Err(failure),
             }
         }
         let wanted = short_title(&wanted, LONGEST_TITLE);
@@ -207,7 +216,8 @@ impl ChangeApi for Api {
 }
 
 impl Api {
-    async fn order_draft(&self, at: ItemAddress<'_>, pull: &schema::Pull, is_draft: bool) -> Result<(), Failure> {
+    /// Returns false if the server has no API for it.
+    async fn order_draft(&self, at: ItemAddress<'_>, pull: &schema::Pull, is_draft: bool) -> Result<bool, Failure> {
         let name = if is_draft {
             "convertPullRequestToDraft"
         } else {
@@ -218,9 +228,11 @@ impl Api {
             "variables": {"id": pull.node_id},
         });
         let scope = TokenScope::Repository(at.repository);
-        let told: schema::GraphErrors = self.client.ask_graph(scope, &order).await?;
+        let Some(told) = self.client.ask_graph::<schema::GraphErrors>(scope, &order).await? else {
+            return Ok(false);
+        };
         match told.errors.into_iter().next() {
-            None => Ok(()),
+            None => Ok(true),
             Some(error) => Err(Failure::Answered {
                 status: match error.kind.as_deref() {
                     Some("FORBIDDEN" | "INSUFFICIENT_SCOPES") => StatusCode::FORBIDDEN,

@@ -34,7 +34,7 @@ use crate::forge::github::Config;
 use crate::forge::github::http::app_tokens::{Token, TokenScope, Tokens, until_known};
 use crate::forge::github::http::connection::{base, http_client, no_answer, octocrab, unusable};
 use crate::forge::github::http::redirect::{self, Target};
-use crate::forge::github::http::response::{Hidden, graph_limit, read, succeeded, whole};
+use crate::forge::github::http::response::{Hidden, graph_limit, is_without_graph, read, succeeded, whole};
 use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
 use crate::forge::http::failure::{Failure, causes};
@@ -182,21 +182,25 @@ impl Client {
         succeeded(until_known(bearer.token.as_ref(), once).await?)
     }
 
-    /// Sends a query to the GraphQL API, which takes queries of any kind by POST.
+    /// Sends a query to the GraphQL API, which takes queries of any kind by POST. `None` if the
+    /// server has no such API, as compatible ones that offer REST alone.
     pub(crate) async fn ask_graph<T: DeserializeOwned>(
         &self,
         scope: TokenScope<'_>,
         question: &Value,
-    ) -> Result<T, Failure> {
+    ) -> Result<Option<T>, Failure> {
         let bearer = self.authorised(&self.graph, scope).await?;
         let answer = self
             .order_through(&bearer, Method::POST, "/graphql", Some(question), Repeat::Always)
             .await;
         self.doubt(scope, &answer);
-        let answer = answer?;
+        let answer = match answer {
+            Err(failure) if is_without_graph(&failure) => return Ok(None),
+            answer => answer?,
+        };
         match graph_limit(&answer) {
             Some(limit) => Err(limit),
-            None => read(&answer),
+            None => read(&answer).map(Some),
         }
     }
 

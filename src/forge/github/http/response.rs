@@ -109,11 +109,26 @@ pub(crate) fn graph_limit(answer: &Answer) -> Option<Failure> {
     told.errors.iter().any(is_limit).then(|| limited(answer))
 }
 
+/// Tells whether a query failed because the server has no GraphQL API.
+pub(crate) fn is_without_graph(failure: &Failure) -> bool {
+    let says_so = |status: StatusCode| matches!(status, StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED);
+    failure.is_missing() || failure.status().is_some_and(says_so)
+}
+
 /// Returns an answer unless the GraphQL API says in it that something went wrong on its side, which
 /// it does with status 200 and no type. Read as an answer it would fail a run for a fault that is
-/// over a moment later.
+/// over a moment later. A server that does not implement this API is not asked again.
 pub(crate) fn whole(path: &str, answer: Answer) -> Result<Answer, Failure> {
-    if path != "/graphql" || answer.status != StatusCode::OK {
+    if path != "/graphql" {
+        return Ok(answer);
+    }
+    if answer.status == StatusCode::NOT_IMPLEMENTED {
+        return Err(Failure::Answered {
+            status: answer.status,
+            message: message(&answer),
+        });
+    }
+    if answer.status != StatusCode::OK {
         return Ok(answer);
     }
     let told = serde_json::from_slice::<schema::GraphErrors>(&answer.body);

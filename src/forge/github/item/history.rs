@@ -1,9 +1,10 @@
 //! The history of an item: who asked for the work, and who changed the item.
 //!
 //! Labels, titles and target branches stand in the history of the item. Of the text GitHub's REST
-//! API does not tell whether it was ever changed; its GraphQL API tells of each edit. Neither tells
-//! who pushed to the head branch: dates and authors of commits are whatever their maker writes. The
-//! activities of the repository do.
+//! API does not tell whether it was ever changed; its GraphQL API tells of each edit. A compatible
+//! server may lack that one: then a text that changes after the admission is known from its digest.
+//! Neither API tells who pushed to the head branch: dates and authors of commits are whatever their
+//! maker writes. The activities of the repository do.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -95,6 +96,7 @@ impl Api {
         self.client.list(TokenScope::Repository(address.repository), &at).await
     }
 
+    /// Returns the edits of the item's text, or none if the server has no API that tells of them.
     async fn rewrites(&self, address: ItemAddress<'_>, since: DateTime<Utc>) -> Result<Vec<ItemEvent>, Failure> {
         let (owner, name) = address.repository.split_once('/').unwrap_or_default();
         let question = json!({
@@ -102,7 +104,13 @@ impl Api {
             "variables": {"owner": owner, "name": name, "number": address.number},
         });
         let scope = TokenScope::Repository(address.repository);
-        let answer: schema::GraphAnswer = self.client.ask_graph(scope, &question).await?;
+        let Some(answer) = self.client.ask_graph::<schema::GraphAnswer>(scope, &question).await? else {
+            tracing::warn!(
+                item = %address,
+                "the server has no GraphQL API, so nobody is known to have changed the text before it was accepted"
+            );
+            return Ok(Vec::new());
+        };
         let item = match answer.data {
             Some(data) => data.repository.and_then(|repository| repository.item),
             None => None,

@@ -58,7 +58,7 @@ impl Api {
         }
     }
 
-    /// Returns the item and its comments as HTML.
+    /// Returns the item and its comments as HTML; nothing if the server has no API for that.
     async fn rendered(&self, at: ItemAddress<'_>) -> Result<String, Failure> {
         let (owner, name) = at.repository.split_once('/').unwrap_or_default();
         let question = json!({
@@ -66,7 +66,11 @@ impl Api {
             "variables": { "owner": owner, "name": name, "number": at.number },
         });
         let scope = TokenScope::Repository(at.repository);
-        let answer: Value = self.client.ask_graph(scope, &question).await?;
+        let answer = self
+            .client
+            .ask_graph::<Value>(scope, &question)
+            .await?
+            .unwrap_or_default();
         let item = &answer["data"]["repository"]["issueOrPullRequest"];
         let nodes = ["comments", "reviews"]
             .into_iter()

@@ -62,6 +62,20 @@ async fn a_picture_of_a_private_repository_is_found_on_the_page_that_the_api_ren
 }
 
 #[tokio::test]
+async fn without_graphql_a_hidden_picture_is_told_as_it_was_refused() {
+    let server = Server::start(|asked| match asked.line().as_str() {
+        line if line.starts_with("GET /user-attachments/") => Reply::empty(401),
+        "POST /api/graphql" => Reply::empty(404),
+        _ => unknown(asked),
+    })
+    .await;
+    let github = github(&server).await;
+    let address = format!("{}/user-attachments/assets/{NAME}", server.address);
+    let error = github.picture(&task(), &address).await.unwrap_err().to_string();
+    assert!(error.contains("401"), "{error}");
+}
+
+#[tokio::test]
 async fn a_picture_that_is_sent_elsewhere_is_not_followed() {
     let server = Server::start(|asked| match asked.line().as_str() {
         line if line.starts_with("GET /user-attachments/") => {

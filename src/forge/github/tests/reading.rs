@@ -315,3 +315,22 @@ async fn a_fault_of_the_graphql_api_is_told_from_a_question_that_it_does_not_und
         assert_eq!(server.count("POST /api/graphql"), times, "{answer}");
     }
 }
+
+#[tokio::test]
+async fn a_server_that_has_rest_alone_tells_of_no_edit() {
+    for status in [404, 405, 501] {
+        let server = Server::start(move |asked| match asked.line().as_str() {
+            "GET /api/v3/repos/o/r/issues/1/events" => Reply::json(200, &json!([])),
+            "POST /api/graphql" => Reply::empty(status),
+            "GET /api/v3/repos/o/r/issues/1" => Reply::json(200, &issue(1)),
+            "GET /api/v3/repos/o/r" => Reply::json(200, &repository(1)),
+            _ => unknown(asked),
+        })
+        .await;
+        let github = github(&server).await;
+        let item = github.item(&task()).await.unwrap();
+        let edits = github.edits_since(&item, item.updated_at).await.unwrap();
+        assert!(edits.is_empty(), "{status}: {edits:?}");
+        assert_eq!(server.count("POST /api/graphql"), 1, "{status}");
+    }
+}
