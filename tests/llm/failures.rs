@@ -24,6 +24,20 @@ async fn what_is_transient_is_tried_again_three_times() {
     model.finish();
 }
 
+/// It cannot have waited for a reply.
+#[tokio::test]
+async fn a_gateway_that_gives_up_at_once_is_asked_again() {
+    for status in [408, 504, 524] {
+        let model = Model::start().await;
+        model.fails(status, 1).done("Greeted.");
+        let mut chat = chat(&llm(&model, ProviderName::Openai), true);
+        let reply = chat.get_response().await.unwrap();
+        assert!(decode::turn(&reply).unwrap().done, "{status}");
+        assert_eq!(model.requests().len(), 2, "{status}");
+        model.finish();
+    }
+}
+
 #[tokio::test]
 async fn a_model_that_lm_studio_could_not_load_is_asked_again() {
     let model = Model::start().await;

@@ -259,23 +259,6 @@ async fn a_reply_that_never_falls_silent_ends_at_its_bound() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_gives_up_waiting_is_named_and_nothing_is_paid_for_again() {
-    for status in [408, 504, 524] {
-        let model = Model::start().await;
-        model.fails(status, 1);
-        let mut chat = chat(&llm(&model, ProviderName::Openai), false);
-        let error = chat.get_response().await.unwrap_err();
-        assert!(matches!(error, LlmError::Unreachable { .. }), "{error}");
-        assert!(
-            error.to_string().contains("a proxy in front of it") && error.to_string().contains("llm.openai.stream"),
-            "{error}"
-        );
-        assert_eq!(model.requests().len(), 1);
-        model.finish();
-    }
-}
-
-#[tokio::test]
 async fn a_field_that_a_server_refuses_is_left_out_or_named_otherwise_from_then_on() {
     for (field, words, has) in [
         (

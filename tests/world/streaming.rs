@@ -210,7 +210,8 @@ async fn behind_a_gateway(world: &mut World, patience: Duration) -> Gateway {
 #[tokio::test]
 async fn a_gateway_that_gives_up_waiting_is_named_and_the_reply_is_paid_for_once() {
     let mut world = World::start().await;
-    let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
+    // One that gives up in less than ten seconds is asked again.
+    let gateway = behind_a_gateway(&mut world, Duration::from_secs(11)).await;
     world.model.plans(Plan::of(&["greet"]));
     // Nothing comes while the prompt is read, whether the reply is streamed or not.
     world.model.done("Greeted.").holds();
@@ -228,7 +229,7 @@ async fn a_gateway_that_gives_up_waiting_is_named_and_the_reply_is_paid_for_once
     assert!(
         told.contains(
             "a proxy in front of it answered 504 Gateway Timeout because the reply took longer than the proxy waits"
-        ),
+        ) && told.contains("let replies be streamed (llm.openai.stream)"),
         "{told}"
     );
     // The plan, and the reply that did not come: nothing was made a second time.
@@ -238,30 +239,21 @@ async fn a_gateway_that_gives_up_waiting_is_named_and_the_reply_is_paid_for_once
 
 /// Does what the message about a gateway advises.
 #[tokio::test]
-async fn a_reply_that_a_gateway_does_not_wait_for_passes_it_as_a_stream() {
+async fn a_reply_that_takes_longer_than_a_gateway_waits_passes_it_as_a_stream() {
     let mut world = World::start().await;
     let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
-    world.configure(|config| config["llm"]["openai"]["stream"] = json!(false));
     world.model.plans(Plan::of(&["greet"]));
-    world.model.done("Greeted.").slow(Duration::from_secs(5));
-    let issue = world.github.open_issue("Greet").label("coding agent");
-    world.run().await;
-    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
-    let told = issue.comments_of(world.github.bot()).join("\n");
-    assert!(told.contains("let replies be streamed (llm.openai.stream)"), "{told}");
-    assert_eq!(gateway.gave_up(), 1);
-
-    // As long as before, and never silent for long.
+    // Longer than the gateway waits, and never silent for long.
     world.model.done("Greeted.").trickles();
     world.configure(|config| config["llm"]["openai"]["stream"] = json!(true));
-    issue.comment("alice", "/agent resume");
+    let issue = world.github.open_issue("Greet").label("coding agent");
     let begun = Instant::now();
     let ended = world.run().await;
 
     ended.prints("github:acme/widgets#1: done\n", &world);
     assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(issue.labels(), ["coding agent done"]);
-    assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (2, 0));
     world.finish().await;
 }
 

@@ -93,6 +93,7 @@ impl Chat {
         let summary = RequestSummary {
             with_tools: self.native,
             needed,
+            ..RequestSummary::default()
         };
         let circling = circling::repeats_itself(messages).then_some(messages.len());
         let request = PromptRequest {

@@ -20,6 +20,10 @@ use crate::llm::transport::server_info::ServerInfo;
 use crate::llm::transport::{overflow, role_order, tool_support};
 use crate::plain::one_line;
 
+/// No gateway is as impatient as this with a reply: one that says sooner that it got none has
+/// reached nobody who would make one, and asking again costs nothing.
+const PATIENCE_OF_GATEWAYS: Duration = Duration::from_secs(10);
+
 /// An answer that is not a success.
 #[derive(Debug)]
 pub(crate) struct ErrorResponse {
@@ -37,6 +41,8 @@ pub(crate) struct RequestSummary {
     pub(crate) with_tools: bool,
     /// About how many tokens were sent.
     pub(crate) needed: u64,
+    /// The time from the request to its answer.
+    pub(crate) took: Duration,
 }
 
 /// The reaction to an error.
@@ -99,11 +105,11 @@ impl ErrorResponse {
             429 if words.contains("insufficient_quota") => refused("add credit to the account or choose another model"),
             429 => self.rate_limited(now),
             // Some gateways say with 408, too, that they do not wait any longer.
-            408 | 504 | 524 => NextStep::Final(LlmError::Unreachable {
+            408 | 504 | 524 if summary.took >= PATIENCE_OF_GATEWAYS => NextStep::Final(LlmError::Unreachable {
                 address: info.address.clone(),
                 reason: self.of_a_slow_reply(info),
             }),
-            409 | 425 | 500..=599 => {
+            408 | 409 | 425 | 500..=599 => {
                 let reason = Reason::from(format!("it answered {}: {message}", self.status));
                 NextStep::Again {
                     after: self.retry_after.unwrap_or_default().min(LONGEST_WAIT),
@@ -318,6 +324,7 @@ mod tests {
         let summary = RequestSummary {
             with_tools,
             needed: 9_000,
+            took: Duration::ZERO,
         };
         match response.next_step(&info(), summary, DateTime::UNIX_EPOCH) {
             NextStep::Again { after, reason } => format!("again after {after:?}: {reason}"),
@@ -328,6 +335,35 @@ mod tests {
 
     fn too_long(needed: u64, window: u64) -> String {
         LlmError::TooLong { needed, window }.to_string()
+    }
+
+    #[test]
+    fn a_gateway_is_asked_again_unless_it_has_waited_for_a_reply() {
+        for status in [408, 504, 524] {
+            let response = ErrorResponse {
+                status: StatusCode::from_u16(status).unwrap(),
+                retry_after: None,
+                proxy: None,
+                body: String::new(),
+            };
+            let step = |took: Duration| {
+                let summary = RequestSummary {
+                    took,
+                    ..RequestSummary::default()
+                };
+                response.next_step(&info(), summary, DateTime::UNIX_EPOCH)
+            };
+            let quick = step(Duration::from_secs(9));
+            assert!(matches!(quick, NextStep::Again { .. }), "{status}: {quick:?}");
+            let NextStep::Final(error) = step(PATIENCE_OF_GATEWAYS) else {
+                panic!("{status} is asked for again");
+            };
+            let told = error.to_string();
+            assert!(
+                told.contains("a proxy in front of it") && told.contains("llm.openai.stream"),
+                "{told}"
+            );
+        }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //!
 //! A call to a model changes nothing on the server, so every transient failure may be tried again:
 //! lost connections, cut bodies, 5xx and 429, three times. A reply that did not come within its
-//! time is not asked for again, nor one that a gateway gave up waiting for: it would cost the same
-//! once more. For the same reason a reply that broke off after it had begun, or that the server
-//! says it did not finish, is asked for only once more: what ends two of them ends the third as
-//! well. A reply whose calls the server could not read is none of these: it is handed on as one
+//! time is not asked for again, nor one that a gateway waited for and gave up: it would cost the
+//! same once more. For the same reason a reply that broke off after it had begun, or that the
+//! server says it did not finish, is asked for only once more: what ends two of them ends the third
+//! as well. A reply whose calls the server could not read is none of these: it is handed on as one
 //! that cannot be read, so that the model is told.
 
 pub(crate) mod server_info; // what is known of a server before anything is sent
@@ -22,7 +22,7 @@ pub(crate) mod streaming; // reads streamed answers as they come
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::Utc;
@@ -186,7 +186,13 @@ impl Transport {
             for _ in 0..=MOST_ADAPTATIONS {
                 self.pauses.over(&[REPLIES]).await;
                 let body = request.body();
-                match self.attempt_reply(info, client, url, request, &body).await {
+                let begun = Instant::now();
+                let reply = self.attempt_reply(info, client, url, request, &body).await;
+                let summary = RequestSummary {
+                    took: begun.elapsed(),
+                    ..summary
+                };
+                match reply {
                     // Asked the same, the model would mostly write the same: it has to be told.
                     Err(AttemptFailure::Answered(response)) if summary.with_tools && response.blames_the_reply() => {
                         return Ok(request.unread(response.message()));
@@ -265,6 +271,7 @@ impl Transport {
             Some(body) => client.post(url).json(body),
             None => client.get(url),
         };
+        let begun = Instant::now();
         match self.attempt(info, client, request, limit).await {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
@@ -278,7 +285,11 @@ impl Transport {
                 ))
             }
             Err(AttemptFailure::Answered(response)) => {
-                match response.next_step(info, RequestSummary::default(), Utc::now()) {
+                let summary = RequestSummary {
+                    took: begun.elapsed(),
+                    ..RequestSummary::default()
+                };
+                match response.next_step(info, summary, Utc::now()) {
                     NextStep::Final(error) => Err(error),
                     NextStep::Again { reason, .. } => Err(unreachable(info, reason)),
                     NextStep::Slower { after } => Err(LlmError::RateLimited {
