@@ -1,5 +1,6 @@
 //! Every fact once: numbered in the store, from which subscribers read, and as a line of the JSONL
-//! journal, which is its export. And the log files beside it.
+//! journal, which is its export. And the log files beside it, which tell of the facts that people
+//! should know as well.
 //!
 //! Guarantees: the store and the file get the same facts in the same order, without secrets; a
 //! line is whole even when several processes write to one folder or one of them is killed;
@@ -12,6 +13,7 @@ pub mod erasing;
 pub mod fact;
 pub mod log_file;
 mod bounded_file;
+mod log_line;
 mod numbering;
 mod old_file;
 pub mod reading;
@@ -231,7 +233,7 @@ impl Journal {
         }
     }
 
-    /// Records a fact. Returns at once.
+    /// Records a fact, and logs it if people should know it. Returns at once.
     #[expect(clippy::needless_pass_by_value, reason = "the caller makes the fact on the spot")]
     pub fn record(&self, subject: &Subject, fact: Fact) {
         let entry = Arc::new(Entry {
@@ -239,6 +241,7 @@ impl Journal {
             subject: subject.clone(),
             fact: fact.cleaned(&self.redactor),
         });
+        log_line::write(&entry);
         let mut outlets = self.lock();
         outlets.file.write(&entry);
         outlets.store.write(&entry);

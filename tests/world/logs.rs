@@ -109,6 +109,51 @@ async fn logs_and_status_tell_the_story_of_a_run() {
 }
 
 #[tokio::test]
+async fn the_log_file_tells_what_became_of_a_run() {
+    let mut world = World::start().await;
+    // Nothing listens there, so that the image cannot be pulled on any machine.
+    world.configure(|config| config["command_executor"]["environments"]["python"] = json!("127.0.0.1:9/missing:1"));
+    world
+        .model
+        .says("I would rather talk about it.")
+        .plans(Plan::of(&["greet"]));
+    world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: failed\n", &world);
+    let journal = world.journal();
+    let run = journal.iter().find_map(|entry| entry["run"].as_str()).unwrap();
+    let about = format!(" task=github:acme/widgets#1 run={run}");
+    let logs = std::fs::read_dir(world.folder().join("logs")).unwrap();
+    let logs = logs.map(|file| file.unwrap().path());
+    let log: String = logs
+        .filter(|file| file.extension().is_some_and(|extension| extension == "log"))
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    for (level, text) in [
+        ("INFO", "the run was claimed"),
+        (
+            "WARN",
+            "the model's reply could not be read (attempt 1): The reply holds no plan",
+        ),
+        (
+            "WARN",
+            "The plan selected no environment; the default `python` is used.",
+        ),
+        ("ERROR", "the run failed: the image 127.0.0.1:9/missing:1 is missing: "),
+        ("INFO", "the run was put down: failed"),
+    ] {
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains(text)).collect();
+        let [line] = lines.as_slice() else {
+            panic!("{text}: {log}");
+        };
+        assert!(line.contains(level) && line.ends_with(&about), "{line}");
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_run_that_is_followed_is_told_to_its_end_and_nothing_twice() {
     let world = World::start().await;
     world

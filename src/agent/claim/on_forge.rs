@@ -334,7 +334,6 @@ impl ClaimOnForge {
             "somebody who may push has set {} in the item's repository, and it is not obeyed: {why}",
             self.name
         );
-        tracing::warn!(task = %self.asking.task, "{text}");
         self.services.journal.record(&subject, Fact::Warned { text });
     }
 }
