@@ -127,6 +127,12 @@ fn the_profile_builds_the_image_of_each_environment() {
     );
     for (name, environment) in &environments {
         let service = images[name.as_str()];
+        for key in ["build", "image", "profiles", "command"] {
+            assert!(service.get(key).is_some(), "executor-{name} has no {key}");
+        }
+        // The image's own entry point sleeps.
+        let parts = ["entrypoint", "command"].map(|key| texts_or_none(&service[key]));
+        assert_eq!(parts.concat(), ["env", "true"], "executor-{name}");
         assert_eq!(service["image"], environment.image.as_str());
         let build = &service["build"];
         let file = format!(
