@@ -99,7 +99,8 @@ pub struct Subtask {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActionPlan {
-    /// Ids of subtasks; those left out come where their dependencies allow.
+    /// Ids of subtasks; those left out come where their dependencies allow, and other names count
+    /// for nothing.
     #[serde(deserialize_with = "lenient::texts")]
     pub execution_order: Vec<String>,
     #[serde(deserialize_with = "lenient::or_default")]
@@ -188,6 +189,7 @@ fn from_object(mut object: Map<String, Value>) -> Result<Plan, String> {
         _ => Err("it is not an object".to_owned()),
     });
     plan.check_criteria();
+    plan.drop_unknown_order();
     match environment {
         None => {}
         Some(Ok(environment)) if !environment.name.trim().is_empty() => plan.selected_environment = Some(environment),
@@ -220,6 +222,13 @@ impl Plan {
     /// Returns the subtask with this id.
     pub fn subtask(&self, id: &str) -> Option<&Subtask> {
         self.task_decomposition.subtasks.iter().find(|subtask| subtask.id == id)
+    }
+
+    /// Takes out of the order what is no subtask: small models write actions there.
+    fn drop_unknown_order(&mut self) {
+        let subtasks = &self.task_decomposition.subtasks;
+        let is_subtask = |id: &String| subtasks.iter().any(|subtask| subtask.id == *id);
+        self.action_plan.execution_order.retain(is_subtask);
     }
 
     /// Adds a check for each criterion that is a command in backticks and nothing else.

@@ -98,6 +98,7 @@ fn a_full_plan_is_read_and_stored_and_read_back() {
 fn harmless_slips_are_forgiven() {
     let plan = read_text(
         r#"{"phase":"planning","goal_understanding":null,"unknown":1,"verification":["make test"],
+            "action_plan":{"execution_order":["write a",2,"..."]},
             "task_decomposition":{"subtasks":[{"id":1,"description":"a"},{"id":2,"description":"b","dependencies":1}]}}"#,
     )
     .unwrap();
@@ -106,6 +107,7 @@ fn harmless_slips_are_forgiven() {
         [subtask("1", "a", &[]), subtask("2", "b", &["1"])]
     );
     assert_eq!(plan.verification[0].command, "make test");
+    assert_eq!(plan.action_plan.execution_order, ["2"]);
     assert_eq!(plan.validate(20), Ok(()));
 }
 
