@@ -48,7 +48,7 @@ const SHIPPED: [Shipped; 5] = [
     Shipped {
         name: "java",
         recommended_for: "Java and Kotlin projects, Maven or Gradle, Spring Boot",
-        libraries: "`mvn dependency:resolve` or `gradle dependencies` (`./gradlew` where the project has it)",
+        libraries: "`mvn dependency:resolve`, or `./gradlew dependencies` with the project's wrapper (there is no `gradle`)",
         registries: &[
             "repo.maven.apache.org",
             "repo1.maven.org",
@@ -110,4 +110,18 @@ pub(crate) fn complete(name: &str, environment: &mut Environment) {
 
 fn owned(list: &[&str]) -> Vec<String> {
     list.iter().map(|entry| (*entry).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The image has Maven and a JDK; a project that uses Gradle brings its wrapper.
+    #[test]
+    fn java_is_told_of_no_gradle_but_the_wrapper() {
+        let libraries = &environments()["java"].libraries;
+        let commands: Vec<&str> = libraries.split('`').skip(1).step_by(2).collect();
+        assert_eq!(commands, ["mvn dependency:resolve", "./gradlew dependencies", "gradle"]);
+        assert!(libraries.ends_with("(there is no `gradle`)"), "{libraries}");
+    }
 }
