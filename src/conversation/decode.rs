@@ -32,7 +32,7 @@ pub const DONE: &str = "done";
 /// The tools of the prompts' examples, older ones included.
 const EXAMPLE_TOOLS: [&str; 2] = ["name", "server/tool"];
 /// The comments of the prompts' examples.
-const EXAMPLE_COMMENTS: [&str; 3] = ["why", "...", "what was done, for the people who asked"];
+const EXAMPLE_COMMENTS: [&str; 2] = ["why", "what was done, for the people who asked"];
 
 /// Keys of which one tells a working reply from other objects.
 const OWN_KEYS: [&str; 4] = ["tool", "command", "commands", "done"];

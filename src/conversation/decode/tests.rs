@@ -81,6 +81,8 @@ fn an_echo_of_the_prompts_example_is_not_an_answer() {
     for example in [example, older] {
         assert_eq!(refusal(example), "The reply repeats the example of the prompt.");
     }
+    // No prompt shows this one.
+    assert_eq!(read(r#"{"comment":"...","done":true}"#), turn_with("...", vec![], true));
     let answer = r#"{"comment":"go","command":{"tool":"a/b","args":{}}}"#;
     assert_eq!(
         read(&format!("As asked: {example}\n{answer}")),

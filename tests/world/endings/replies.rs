@@ -214,7 +214,7 @@ async fn the_examples_of_the_prompt_are_no_answers() {
     let script = world.model.plans(form).plans(plan());
     let script = script
         .says("{\"comment\": \"why\", \"command\": {\"tool\": \"server/tool\", \"args\": {}}}")
-        .says("{\"comment\": \"...\", \"done\": true}");
+        .says("{\"comment\": \"why\", \"done\": true}");
     greets(script);
     greeting(&world);
 
