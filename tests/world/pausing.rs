@@ -5,6 +5,7 @@ mod budgets;
 mod other_machines;
 mod plans;
 mod questions;
+mod unforced;
 mod visits;
 
 use serde_json::{Value, json};

@@ -125,7 +125,9 @@ impl ClaimOnForge {
             // Whatever it is, the stages that need it meet it and say so; nothing keeps others away
             // meanwhile.
             Err(ClaimError::Repository(
-                error @ (RepositoryError::Refused { .. } | RepositoryError::Unexpected { .. }),
+                error @ (RepositoryError::Refused { .. }
+                | RepositoryError::ForceRefused { .. }
+                | RepositoryError::Unexpected { .. }),
             )) => {
                 tracing::info!(task = %self.asking.task, "it is worked on without a claim on the forge: {error}");
                 Ok(Taken::Unguarded)

@@ -182,9 +182,10 @@ impl From<RepositoryError> for Interruption {
             RepositoryError::Unacceptable(_) | RepositoryError::TooSlow(_) => {
                 Self::refused_by_policy(error.to_string())
             }
-            RepositoryError::Refused { .. } | RepositoryError::Moved { .. } | RepositoryError::Unexpected { .. } => {
-                Self::failed(error.to_string())
-            }
+            RepositoryError::Refused { .. }
+            | RepositoryError::ForceRefused { .. }
+            | RepositoryError::Moved { .. }
+            | RepositoryError::Unexpected { .. } => Self::failed(error.to_string()),
         }
     }
 }

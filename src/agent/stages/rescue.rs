@@ -95,11 +95,14 @@ async fn copy_work(run: &mut Run) {
     }
     let pushed = async {
         let head = taking::take_out(run, UNFINISHED).await?;
-        let saved = show_unfinished(run, &head).await?;
-        matches!(saved, SavedWork::Branch(_)).then_some(head)
+        let SavedWork::Branch(branch) = show_unfinished(run, &head).await? else {
+            return None;
+        };
+        // Where no push may be forced, that is another commit with the same files.
+        run.claim.record.delivered.unfinished.get(&branch)?.last().cloned()
     };
-    if let Ok(Some(head)) = tokio::time::timeout(RESCUE_TIME, pushed).await {
-        copy.refer_to(project.mirror(), head).await;
+    if let Ok(Some(pushed)) = tokio::time::timeout(RESCUE_TIME, pushed).await {
+        copy.refer_to(project.mirror(), pushed).await;
     }
 }
 

@@ -157,6 +157,26 @@ impl Mirror {
         Ok(one)
     }
 
+    /// Writes one commit with the tree and message of `head`, an accepted result, on top of `from`;
+    /// it is `from` itself if that has the tree. Doing it twice gives the same id. Nothing refers
+    /// to the commit: it is for a push at once, and pruning spares what was just written.
+    pub(in crate::repository) async fn on_top_of(
+        &self,
+        from: &CommitId,
+        head: &CommitId,
+        run: &str,
+    ) -> Result<CommitId, RepositoryError> {
+        let git = |what: &str| self.git(what);
+        let writer = CommitWriter {
+            git: &git,
+            config: self.config(),
+            key: SigningKey::of(self.config())?,
+            run,
+        };
+        let (commit, _) = writer.squashed(Some(from), head).await?;
+        Ok(commit)
+    }
+
     /// Makes what there was before the work the run's work in progress, so that a new container
     /// begins there. Work in progress is a commit on top of what was committed, so this one changes
     /// nothing.

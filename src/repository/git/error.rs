@@ -6,6 +6,10 @@ pub enum RepositoryError {
     /// The operator: the credentials or their rights.
     #[error("{what}: access refused: {reason}")]
     Refused { what: String, reason: String },
+    /// The caller: the forge takes no push that leaves out commits of the branch, and may take one
+    /// that adds to them.
+    #[error("{what}: access refused: {reason}")]
+    ForceRefused { what: String, reason: String },
     /// The host did not answer; a retry may succeed.
     #[error("{what}: {reason}")]
     Unavailable { what: String, reason: String },

@@ -21,8 +21,22 @@ const UNAUTHENTICATED: [&str; 5] = [
     "invalid credentials",
 ];
 
+/// The branch may not be forced: GitHub's rules (GH013) and older protection (GH006), GitHub
+/// Enterprise Server's setting (GH003), GitLab's protected branches, and git's own setting
+/// `receive.denyNonFastForwards`. No branch has a name with a space.
+const FORCE_REFUSED: [&str; 5] = [
+    "cannot force-push to ",
+    "force-pushing to ",
+    "force push code to a protected branch",
+    "denying non-fast-forward ",
+    "[remote rejected] (non-fast-forward)",
+];
+
 /// The forge's rules for the branch forbid the push.
 const PROTECTED: [&str; 3] = ["protected branch", "hook declined", "push declined"];
+
+/// The remedy against rules for a branch.
+const LET_PUSH: &str = "let the token's account push to such branches (branch protection, push rules, hooks)";
 
 /// The account lacks the permission, or the repository does not exist.
 const REFUSED: [&str; 8] = [
@@ -110,6 +124,11 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     if says(&["does not support --atomic"]) {
         return RepositoryError::Unexpected { what, reason };
     }
+    // Checked before `MOVED`: git itself says nearly the same of a branch that has moved.
+    if says(&FORCE_REFUSED) {
+        let reason = format!("{reason}; {LET_PUSH}");
+        return RepositoryError::ForceRefused { what, reason };
+    }
     // A rejected push is checked before the rest: the forge may add any text of its own.
     if says(&MOVED) {
         return RepositoryError::Moved { what, reason };
@@ -132,10 +151,7 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
             "give the token the right to change workflows (the scope `workflow`, or the permission Workflows: write), or \
              leave these files to people",
         ),
-        (
-            &PROTECTED,
-            "let the token's account push to such branches (branch protection, push rules, hooks)",
-        ),
+        (&PROTECTED, LET_PUSH),
         (
             &REFUSED,
             "see that the repository is there, and give the token's account the right to write to it",
@@ -210,6 +226,7 @@ mod tests {
     fn kind(complaint: &str) -> &'static str {
         match classify("fetching", complaint) {
             RepositoryError::Refused { .. } => "refused",
+            RepositoryError::ForceRefused { .. } => "force refused",
             RepositoryError::Unavailable { .. } => "unavailable",
             RepositoryError::Moved { .. } => "moved",
             RepositoryError::Unacceptable(_) => "unacceptable",
@@ -284,6 +301,61 @@ mod tests {
             ),
             ("fatal: bad object HEAD", "unexpected"),
             ("", "unexpected"),
+        ] {
+            assert_eq!(kind(complaint), expected, "{complaint}");
+        }
+    }
+
+    #[test]
+    fn a_branch_that_may_not_be_forced_is_told_from_one_that_moved_and_one_that_takes_no_push() {
+        for (complaint, expected) in [
+            (
+                "remote: error: GH013: Repository rule violations found for refs/heads/x.        \nremote: Review all repository rules \
+                 at https://github.com/a/b/rules?ref=refs%2Fheads%2Fx        \nremote: \nremote: - Cannot force-push to this branch    \
+                 \nremote: \n!\tabc:refs/heads/x\t[remote rejected] (push declined due to repository rule violations)",
+                "force refused",
+            ),
+            (
+                "remote: error: GH006: Protected branch update failed for refs/heads/x.\nremote: error: Cannot force-push to a \
+                 protected branch\n!\tabc:refs/heads/x\t[remote rejected] (protected branch hook declined)",
+                "force refused",
+            ),
+            (
+                "remote: error: GH003: Sorry, force-pushing to x is not allowed.\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                "force refused",
+            ),
+            (
+                "remote: GitLab: You are not allowed to force push code to a protected branch on this project.\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                "force refused",
+            ),
+            (
+                "remote: error: denying non-fast-forward refs/heads/x (you should pull first)\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (non-fast-forward)",
+                "force refused",
+            ),
+            (
+                "!\tabc:refs/coding-agent/claims/item-1\t[remote rejected] (atomic push failure)\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (non-fast-forward)",
+                "force refused",
+            ),
+            (
+                "remote: error: GH013: Repository rule violations found for refs/heads/x.\nremote: - Changes must be made through a \
+                 pull request.\n!\tabc:refs/heads/x\t[remote rejected] (push declined due to repository rule violations)",
+                "refused",
+            ),
+            (
+                "remote: GitLab: You are not allowed to push code to protected branches on this project.\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                "refused",
+            ),
+            (
+                "remote: error: hook declined to update refs/heads/7-force-pushing-to-x\n\
+                 !\tabc:refs/heads/7-force-pushing-to-x\t[remote rejected] (hook declined)",
+                "refused",
+            ),
+            ("!\tabc:refs/heads/x\t[rejected] (stale info)", "moved"),
         ] {
             assert_eq!(kind(complaint), expected, "{complaint}");
         }

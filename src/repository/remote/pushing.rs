@@ -20,6 +20,10 @@ pub struct Pushable {
     mirror: Mirror,
     address: Address,
     commit: CommitId,
+    /// The run that it was accepted for.
+    run: String,
+    /// The only commit that a branch may be at, for one that was made to follow that.
+    follows: Option<CommitId>,
     fence: Option<Fence>,
 }
 
@@ -113,6 +117,8 @@ impl Mirror {
             mirror: self.clone(),
             address,
             commit: commit.clone(),
+            run: run.to_owned(),
+            follows: None,
             fence: None,
         })
     }
@@ -126,6 +132,20 @@ impl Pushable {
         let renewed = fence.to.clone();
         let fence = Some(fence);
         Ok((Self { fence, ..self }, renewed))
+    }
+
+    /// Returns one commit with the same files and message on top of `from`, or `from` itself if
+    /// that has the files: a branch that is at `from` gets it without force. It is pushed to no
+    /// other branch, since nobody judged here what lies below it. Doing it twice gives the same
+    /// commit.
+    pub async fn on_top_of(&self, from: &CommitId) -> Result<Self, RepositoryError> {
+        let commit = self.mirror.on_top_of(from, &self.commit, &self.run).await?;
+        let follows = Some(from.clone());
+        Ok(Self {
+            commit,
+            follows,
+            ..self.clone()
+        })
     }
 
     /// True if it goes to the repository at `url`.
@@ -144,7 +164,8 @@ impl Pushable {
     }
 
     /// Advances `branch` from `from`, an ancestor of the commit. Fails with `Moved` if the branch
-    /// is elsewhere or gone. The forge compares and sets atomically; a check before could only be
+    /// is elsewhere or gone. From any other commit the branch is forced, which a forge may refuse
+    /// (`ForceRefused`). The forge compares and sets atomically; a check before could only be
     /// outdated.
     pub async fn advance(&self, login: Option<&Login>, from: &CommitId, branch: &str) -> Result<(), RepositoryError> {
         self.push_from(login, Some(from), branch).await
@@ -159,7 +180,8 @@ impl Pushable {
         self.mirror.upload_contents(&self.address, login, &self.commit).await?;
         let what = format!("{}:{branch}", self.commit);
         let fence = self.fence.as_ref();
-        let conditions = Conditions { expected: from, fence };
+        let expected = self.follows.as_ref().or(from);
+        let conditions = Conditions { expected, fence };
         match (
             self.mirror.push_as(&self.address, login, &what, conditions).await,
             fence,

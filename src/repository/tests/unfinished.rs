@@ -100,3 +100,38 @@ async fn it_is_judged_like_work_from_a_container() {
         assert_eq!(mirror.unfinished(RUN).await.unwrap(), None);
     }
 }
+
+#[tokio::test]
+async fn a_branch_that_may_not_be_forced_gets_a_result_on_top_of_unfinished_work() {
+    let world = World::with_a_commit();
+    let upstream = world.path("upstream.git");
+    git(&upstream, &["config", "receive.denyNonFastForwards", "true"]);
+    let (mirror, _, work) = at_work(&world).await;
+    let (shown, result) = (work.wip.unwrap(), work.accepted.unwrap());
+    let branch = "coding-agent/7-greet";
+    world.accepted(&mirror, &shown).await.push(None, branch).await.unwrap();
+    let pushable = world.accepted(&mirror, &result).await;
+
+    let forced = pushable.advance(None, &shown, branch).await;
+    assert!(
+        matches!(forced, Err(RepositoryError::ForceRefused { .. })),
+        "{forced:?}"
+    );
+    let next = pushable.on_top_of(&shown).await.unwrap();
+    for _ in 0..2 {
+        next.push(None, branch).await.unwrap();
+    }
+
+    let tree = git(mirror.path(), &["log", "-1", "--format=%T", result.as_str()]);
+    let tip = git(&upstream, &["log", "-1", "--format=%H %T %P", branch]);
+    assert_eq!(tip, format!("{} {tree} {shown}", next.commit()));
+    // Whoever takes over after a crash comes to the same commit, pushed or not.
+    for from in [&shown, next.commit()] {
+        let again = pushable.on_top_of(from).await.unwrap();
+        assert_eq!(again.commit(), next.commit());
+    }
+    for elsewhere in ["main", "coding-agent/7-new"] {
+        let refused = next.push(None, elsewhere).await;
+        assert!(matches!(refused, Err(RepositoryError::Moved { .. })), "{refused:?}");
+    }
+}

@@ -242,12 +242,13 @@ fn for_model(error: &RepositoryError) -> ToolError {
         RepositoryError::Unexpected { .. } | RepositoryError::Unacceptable(_) | RepositoryError::TooSlow(_) => {
             ToolError::TellModel(error.to_string())
         }
-        RepositoryError::Refused { .. } | RepositoryError::Unavailable { .. } | RepositoryError::Moved { .. } => {
-            ToolError::Lost {
-                server: NAME.to_owned(),
-                reason: error.to_string(),
-            }
-        }
+        RepositoryError::Refused { .. }
+        | RepositoryError::ForceRefused { .. }
+        | RepositoryError::Unavailable { .. }
+        | RepositoryError::Moved { .. } => ToolError::Lost {
+            server: NAME.to_owned(),
+            reason: error.to_string(),
+        },
     }
 }
 

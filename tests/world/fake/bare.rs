@@ -232,20 +232,37 @@ impl Bare {
 
     /// Refuses every push to a branch, with a reason.
     pub fn reject_pushes_to(&self, branch: &str, reason: &str) {
-        let hook = self.path.join("hooks/update");
-        let script = format!("#!/bin/sh\n[ \"$1\" != 'refs/heads/{branch}' ] || {{ echo '{reason}' >&2; exit 1; }}\n");
-        std::fs::create_dir_all(self.path.join("hooks")).expect("a folder for hooks can be made");
-        std::fs::write(&hook, script).expect("a hook can be written");
-        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+        self.judge_updates(&format!(
+            "[ \"$1\" != 'refs/heads/{branch}' ] || {{ echo '{reason}' >&2; exit 1; }}"
+        ));
     }
 
     /// Refuses every push of a ref that is neither a branch nor a tag, with a reason.
     pub fn reject_other_references(&self, reason: &str) {
+        self.judge_updates(&format!(
+            "case $1 in refs/heads/*|refs/tags/*) ;; *) echo '{reason}' >&2; exit 1 ;; esac"
+        ));
+    }
+
+    /// Refuses every push that leaves out commits of a branch, with a reason.
+    pub fn reject_forced_pushes(&self, reason: &str) {
+        let nothing = "0".repeat(40);
+        self.judge_updates(&format!(
+            "case $1 in refs/heads/*) ;; *) exit 0 ;; esac\ncase {nothing} in $2|$3) exit 0 ;; esac\n\
+             git merge-base --is-ancestor $2 $3 || {{ echo '{reason}' >&2; exit 1; }}"
+        ));
+    }
+
+    /// Refuses every push that leaves out commits of a branch, by git's own setting.
+    pub fn deny_non_fast_forwards(&self) {
+        self.git(&["config", "receive.denyNonFastForwards", "true"]);
+    }
+
+    /// Has a script judge each reference of a push: its name, where it is, and where it is to be.
+    fn judge_updates(&self, script: &str) {
         let hook = self.path.join("hooks/update");
-        let script =
-            format!("#!/bin/sh\ncase $1 in refs/heads/*|refs/tags/*) ;; *) echo '{reason}' >&2; exit 1 ;; esac\n");
         std::fs::create_dir_all(self.path.join("hooks")).expect("a folder for hooks can be made");
-        std::fs::write(&hook, script).expect("a hook can be written");
+        std::fs::write(&hook, format!("#!/bin/sh\n{script}\n")).expect("a hook can be written");
         std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
     }
 

@@ -16,7 +16,7 @@ use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
-use crate::agent::stages::rescue::pushing::set_branch;
+use crate::agent::stages::rescue::pushing::{reached, set_branch};
 use crate::agent::text::comments;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::open;
@@ -25,8 +25,8 @@ use crate::agent::workspace::source;
 use crate::agent::workspace::source::push_right::may_be_pushed;
 use crate::forge::{Forge, Item, NewChange, Opened};
 use crate::journal::fact::{Fact, LONGEST_DOCUMENT};
+use crate::repository::CommitId;
 use crate::repository::commit::message;
-use crate::repository::{CommitId, RepositoryError};
 use crate::task::state::{Signal, State};
 use crate::workspace::base::Base;
 
@@ -142,34 +142,23 @@ async fn push(run: &mut Run, item: &Item, base: &Base, head: &CommitId) -> Resul
     let on_forge = run.claim.on_forge.clone();
     let fenced = fenced(on_forge.as_deref(), pushable, &item.clone_url).await?;
     let pushed = if item.change.is_some() {
-        fenced.pushable.advance(login, &base.commit, branch).await
+        reached(head, fenced.pushable.advance(login, &base.commit, branch).await)?
     } else {
         // The finished work need not be a descendant of the unfinished commit that was pushed.
-        let shown = run
-            .claim
-            .record
-            .delivered
-            .unfinished
-            .get(branch)
-            .cloned()
-            .unwrap_or_default();
-        set_branch(&fenced.pushable, login, branch, &shown).await
+        set_branch(&mut run.claim, &fenced.pushable, login, branch).await?
     };
-    match pushed {
-        Ok(()) => fenced.passed(),
-        Err(RepositoryError::Moved { .. }) => {
-            drop(fenced);
-            // The branch was moved, or the claim.
-            if let Some(on_forge) = &on_forge {
-                on_forge.confirm_now().await?;
-            }
-            return Err(source::why_moved(&run.claim, remote, branch).await?);
+    let Some(pushed) = pushed else {
+        drop(fenced);
+        // The branch was moved, or the claim.
+        if let Some(on_forge) = &on_forge {
+            on_forge.confirm_now().await?;
         }
-        Err(error) => return Err(error.into()),
-    }
+        return Err(source::why_moved(&run.claim, remote, branch).await?);
+    };
+    fenced.passed();
     run.claim.note(Fact::Pushed {
-        branch: base.head_branch.clone(),
-        commit: head.as_str().to_owned(),
+        branch: branch.clone(),
+        commit: pushed.as_str().to_owned(),
     });
     leftover_branches::clear_unfinished(&mut run.claim, item, &source).await;
     Ok(())

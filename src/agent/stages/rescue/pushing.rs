@@ -66,53 +66,80 @@ struct Aside {
 impl Aside {
     /// Pushes to this branch; returns false if it has commits of others.
     async fn put_on(&self, branch: &str, claim: &mut Claim) -> Result<bool, Interruption> {
-        let head = self.pushable.commit();
-        let pushed = claim.record.delivered.unfinished.entry(branch.to_owned()).or_default();
-        let known = pushed.clone();
-        // Saved before the push, so that a process that takes over after a crash recognizes the
-        // branch as its own. Once, however often it is tried.
-        pushed.retain(|commit| commit != head);
-        pushed.push(head.clone());
-        claim.save().await?;
+        let known = known(claim, branch);
+        note_own(claim, branch, self.pushable.commit()).await?;
         let on_forge = claim.on_forge.clone();
         let fenced = fenced(on_forge.as_deref(), self.pushable.clone(), &self.home).await?;
-        match set_branch(&fenced.pushable, self.login.as_ref(), branch, &known).await {
-            Ok(()) => fenced.passed(),
-            Err(RepositoryError::Moved { .. }) => {
-                drop(fenced);
-                claim.record.delivered.unfinished.insert(branch.to_owned(), known);
-                // The branch was moved, or the claim.
-                if let Some(on_forge) = &on_forge {
-                    on_forge.confirm_now().await?;
-                }
-                return Ok(false);
+        let Some(shown) = set_branch(claim, &fenced.pushable, self.login.as_ref(), branch).await? else {
+            drop(fenced);
+            claim.record.delivered.unfinished.insert(branch.to_owned(), known);
+            // The branch was moved, or the claim.
+            if let Some(on_forge) = &on_forge {
+                on_forge.confirm_now().await?;
             }
-            Err(error) => return Err(error.into()),
-        }
+            return Ok(false);
+        };
+        fenced.passed();
         claim.note(Fact::Pushed {
             branch: branch.to_owned(),
-            commit: head.as_str().to_owned(),
+            commit: shown.as_str().to_owned(),
         });
-        let shown = vec![head.clone()];
-        claim.record.delivered.unfinished.insert(branch.to_owned(), shown);
+        claim.record.delivered.unfinished.insert(branch.to_owned(), vec![shown]);
         Ok(true)
     }
 }
 
-/// Sets a branch of the program's own to a commit. The branch may be new, at one of the `known`
-/// commits, which need not be an ancestor, or at an ancestor; anything else was pushed by others
-/// and gives `Moved`.
+/// Sets a branch of the program's own to a commit, and returns the commit that it is at then:
+/// another one with the same files where the forge takes no forced push. The branch may be new, at
+/// a commit that the record has of it, which need not be an ancestor, or at an ancestor; anything
+/// else was pushed by others and gives `None`.
 pub(crate) async fn set_branch(
+    claim: &mut Claim,
     pushable: &Pushable,
     login: Option<&Login>,
     branch: &str,
-    known: &[CommitId],
-) -> Result<(), RepositoryError> {
+) -> Result<Option<CommitId>, Interruption> {
+    let head = pushable.commit();
+    let mut known = known(claim, branch);
+    known.retain(|commit| commit != head);
     for from in known.iter().rev() {
         match pushable.advance(login, from, branch).await {
             Err(RepositoryError::Moved { .. }) => {}
-            ended => return ended,
+            Err(RepositoryError::ForceRefused { .. }) => {
+                tracing::info!(task = %claim.lease.task, "`{branch}` may not be forced, so its commits stay below the new one");
+                let next = pushable.on_top_of(from).await?;
+                note_own(claim, branch, next.commit()).await?;
+                return reached(next.commit(), next.push(login, branch).await);
+            }
+            ended => return reached(head, ended),
         }
     }
-    pushable.push(login, branch).await
+    reached(head, pushable.push(login, branch).await)
+}
+
+/// Returns the commit that a branch is at after a push; `None` if it was not where it should be.
+pub(crate) fn reached(
+    commit: &CommitId,
+    pushed: Result<(), RepositoryError>,
+) -> Result<Option<CommitId>, Interruption> {
+    match pushed {
+        Ok(()) => Ok(Some(commit.clone())),
+        Err(RepositoryError::Moved { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the commits of the run that a branch may be at, newest last.
+fn known(claim: &Claim, branch: &str) -> Vec<CommitId> {
+    let noted = claim.record.delivered.unfinished.get(branch);
+    noted.cloned().unwrap_or_default()
+}
+
+/// Saves that a branch may be at a commit, before that is pushed: a process that takes over after a
+/// crash recognizes the branch as its own. It stands there once, however often it is tried.
+async fn note_own(claim: &mut Claim, branch: &str, commit: &CommitId) -> Result<(), Interruption> {
+    let noted = claim.record.delivered.unfinished.entry(branch.to_owned()).or_default();
+    noted.retain(|known| known != commit);
+    noted.push(commit.clone());
+    claim.save().await
 }

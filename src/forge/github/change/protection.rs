@@ -8,7 +8,8 @@ use crate::forge::github::http::{encoded_branch, path};
 use crate::forge::http::failure::Failure;
 
 /// The rules that commits do not keep by themselves, whatever they hold. Others, such as those on
-/// signatures, messages and force pushes, are often laid on all branches of an organization.
+/// signatures and messages, are often laid on all branches of an organization; and so are those on
+/// force pushes, without which a branch gets its commits as well.
 const AGAINST_PUSHES: [&str; 6] = [
     "merge_queue",
     "pull_request",

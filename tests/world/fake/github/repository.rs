@@ -127,6 +127,14 @@ impl Repository {
         self.clone()
     }
 
+    /// Lays a rule against force pushes on all branches.
+    pub fn rejects_forced_pushes(&self) -> Self {
+        self.git().reject_forced_pushes(
+            "error: GH013: Repository rule violations found.\n\n- Cannot force-push to this branch\n",
+        );
+        self.clone()
+    }
+
     /// Puts a commit on a branch, which begins at the default branch if it is new. Returns the
     /// commit id.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {

@@ -125,6 +125,14 @@ impl Project {
         self.clone()
     }
 
+    /// Protects all branches, so that developers may push to them, but not by force.
+    pub fn rejects_forced_pushes(&self) -> Self {
+        self.git().reject_forced_pushes(
+            "GitLab: You are not allowed to force push code to a protected branch on this project.",
+        );
+        self.clone()
+    }
+
     /// Puts a commit on a branch, which begins at the default branch if it is new. Returns the
     /// commit id.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, &str)]) -> String {
