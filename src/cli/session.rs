@@ -26,7 +26,7 @@ use crate::traces::Traces;
 use crate::web;
 
 /// Name prefixes of everything that the program keeps in its state folder.
-const STATE: [&str; 13] = [
+const STATE: [&str; 14] = [
     "certificates",
     "claims",
     "coding-agent.db",
@@ -36,6 +36,7 @@ const STATE: [&str; 13] = [
     "operations",
     "pause",
     "restarts",
+    "retention",
     "reviewers",
     "run.lock",
     "workers",

@@ -6,12 +6,13 @@
 //! are written anew beside the old one, which the new one replaces in one step.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -223,6 +224,19 @@ fn rewrite(file: &OldFile, names: &Names) -> io::Result<u64> {
     Ok(found)
 }
 
+/// Returns the names of the runs to whose kept outputs nothing was added since then.
+pub fn outputs_before(config: &LogConfig, before: DateTime<Utc>) -> Vec<String> {
+    let is_old = |entry: &DirEntry| -> io::Result<bool> {
+        let metadata = entry.metadata()?;
+        Ok(metadata.is_dir() && DateTime::<Utc>::from(metadata.modified()?) < before)
+    };
+    let entries = fs::read_dir(config.outputs()).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| is_old(entry).is_ok_and(|is_old| is_old))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
 /// Removes the kept outputs of a run; returns whether there were any.
 pub fn erase_outputs(config: &LogConfig, run: &str) -> io::Result<bool> {
     match fs::remove_dir_all(config.outputs().join(run)) {
@@ -258,6 +272,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
+
+    use chrono::TimeDelta;
 
     use super::*;
 
@@ -374,6 +390,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path());
         fs::create_dir_all(config.outputs().join("run")).unwrap();
+        fs::write(config.outputs().join("file"), "").unwrap();
+        let now = Utc::now();
+        assert_eq!(outputs_before(&config, now + TimeDelta::hours(1)), ["run"]);
+        assert_eq!(outputs_before(&config, now - TimeDelta::hours(1)), [""; 0]);
         assert!(erase_outputs(&config, "run").unwrap());
         assert!(!erase_outputs(&config, "run").unwrap());
     }

@@ -1,4 +1,7 @@
 //! Deletes finished work after its time, and everything of a task that is to be forgotten.
+//!
+//! The rows of a store are deleted by one machine for all that share it, and what lies on a
+//! machine's own disk by each for itself.
 
 use std::time::Duration;
 
@@ -16,8 +19,8 @@ use crate::store::{FactFilter, StoreError};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
-/// Interval between deletions of old work. The store has the time of the last one, for all
-/// processes.
+/// Interval between deletions of old work. The store has the time of the last one of rows, for all
+/// processes, and the state folder that of the last one on this machine's disk.
 const EVERY: TimeDelta = TimeDelta::hours(1);
 /// Runs that are deleted in one transaction: nobody else can write meanwhile.
 const BATCH: u32 = 50;
@@ -27,8 +30,10 @@ const MOST_FACTS: u32 = 500;
 const MOST_BATCHES: usize = 20;
 /// Maximum number of requests that are checked for being open in one round.
 const MOST_ASKED: u32 = 20;
-/// Key in the store for the time of the last deletion.
+/// Key in the store for the time of the last deletion of rows.
 const DONE_AT: &str = "retention was kept";
+/// File in the state folder with the time of the last deletion on this machine's disk.
+const TIDIED_AT: &str = "retention";
 /// Prefix of the keys under which forges' answers are stored.
 const ANSWERS: &str = "answers of ";
 const DAY: Duration = Duration::from_hours(24);
@@ -60,19 +65,19 @@ pub struct Erased {
 }
 
 impl Service {
-    /// Deletes what is older than the configuration says, unless that was done within the last
-    /// hour. Failures are logged, and the next round tries again.
+    /// Deletes what is older than the configuration says, in the store and on this machine's disk,
+    /// unless that was done there within the last hour. Failures are logged, and the next round
+    /// tries again.
     pub async fn keep_retention(&self) {
         if let Err(error) = self.delete_expired().await {
             tracing::error!("what is older than `retention` says could not be deleted: {error:#}");
         }
+        self.tidy_disk().await;
     }
 
     async fn delete_expired(&self) -> anyhow::Result<()> {
         let (store, now) = (&self.services.store, Utc::now());
-        let last = store.remembered(DONE_AT).await?;
-        let last = last.and_then(|at| at.parse::<DateTime<Utc>>().ok());
-        if last.is_some_and(|last| now - last < EVERY) {
+        if is_recent(store.remembered(DONE_AT).await?.as_deref(), now) {
             return Ok(());
         }
         store.remember(DONE_AT, &now.to_rfc3339()).await?;
@@ -87,11 +92,49 @@ impl Service {
         store.erase_evaluations(before(retention.runs_days)).await?;
         store.erase_once(before(retention.runs_days)).await?;
         store.erase_chat(before(retention.conversations_days)).await?;
-        let mirrors = self.tidy_mirrors().await?;
         if conversations + runs > 0 {
             store.settle().await?;
-            tracing::info!(conversations, runs, mirrors, "what was kept long enough was deleted");
+            tracing::info!(conversations, runs, "what was kept long enough was deleted");
         }
+        Ok(())
+    }
+
+    /// Deletes from this machine's disk what belongs to runs that are stored no more, and what
+    /// nobody has used for long, unless that was done within the last hour.
+    async fn tidy_disk(&self) {
+        let (file, now) = (self.config.state_dir.join(TIDIED_AT), Utc::now());
+        if is_recent(tokio::fs::read_to_string(&file).await.ok().as_deref(), now) {
+            return;
+        }
+        let noted = async {
+            tokio::fs::create_dir_all(&self.config.state_dir).await?;
+            tokio::fs::write(&file, now.to_rfc3339()).await
+        };
+        if let Err(error) = noted.await {
+            tracing::warn!("{} could not be written: {error}", file.display());
+        }
+        let expired = before(now, self.config.retention.runs_days);
+        if let Err(error) = self.erase_stray_outputs(expired).await {
+            tracing::error!("the outputs of runs that were deleted could not be removed: {error:#}");
+        }
+        let mirrors = self.tidy_mirrors().await;
+        if mirrors > 0 {
+            tracing::info!(mirrors, "what nobody has used for long was deleted");
+        }
+    }
+
+    /// Removes outputs from before then of runs that are not in the store: another machine may have
+    /// deleted these.
+    async fn erase_stray_outputs(&self, before: DateTime<Utc>) -> anyhow::Result<()> {
+        let logs = self.config.logs.clone();
+        let old = tokio::task::spawn_blocking(move || erasing::outputs_before(&logs, before)).await?;
+        let mut stray = Vec::new();
+        for run in old.iter().filter_map(|name| name.parse::<RunId>().ok()) {
+            if !self.services.store.has_run(run).await? {
+                stray.push(run);
+            }
+        }
+        self.erase_outputs(&stray).await?;
         Ok(())
     }
 
@@ -142,7 +185,7 @@ impl Service {
 
     /// Deletes what mirrors keep of deleted runs, and mirrors that nobody uses. Returns the number
     /// of removed mirrors.
-    async fn tidy_mirrors(&self) -> anyhow::Result<usize> {
+    async fn tidy_mirrors(&self) -> usize {
         let settings = &self.services.settings;
         let unused = DAY * self.config.retention.mirrors_unused_days;
         let mut removed = 0;
@@ -165,7 +208,7 @@ impl Service {
                 Err(error) => tracing::warn!(mirror = %copy.path().display(), "it could not be removed: {error}"),
             }
         }
-        Ok(removed)
+        removed
     }
 
     async fn tidy_mirror(&self, mirror: &Mirror, unused: Duration) -> anyhow::Result<bool> {
@@ -288,6 +331,12 @@ impl Service {
         }
         Ok((kept, broken))
     }
+}
+
+/// Tells whether this time, if it is one, is less than [`EVERY`] ago.
+fn is_recent(at: Option<&str>, now: DateTime<Utc>) -> bool {
+    let at = at.and_then(|at| at.parse::<DateTime<Utc>>().ok());
+    at.is_some_and(|at| now - at < EVERY)
 }
 
 /// Returns the time so many days before `now`, or the beginning of 1970, before which nothing was

@@ -56,6 +56,12 @@ impl Store {
         run_ids(&self.fetch(query.with(before).with(most)).await?)
     }
 
+    /// Tells whether a run is stored.
+    pub async fn has_run(&self, run: RunId) -> Result<bool, StoreError> {
+        let query = Statement::new("SELECT id FROM runs WHERE id = $1").with(run);
+        Ok(self.fetch_first(query).await?.is_some())
+    }
+
     /// Returns up to `most` finished runs that ended before then and still have a conversation.
     pub async fn expired_conversations(&self, before: DateTime<Utc>, most: u32) -> Result<Vec<RunId>, StoreError> {
         let query = Statement::new(concat!(

@@ -11,6 +11,7 @@ use crate::fake::github::Item;
 use crate::fake::model::Plan;
 use crate::web::{ends, opened, until, with_users};
 use crate::world::World;
+use crate::world::databases::Database;
 use crate::world::scripts::COMMAND;
 
 /// A word in everything that is said of the task, and nowhere else.
@@ -55,6 +56,26 @@ async fn tasks(world: &World) -> Vec<String> {
         .await
         .unwrap();
     rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Has the next round delete what is old from the machine's disk, although the last one was just
+/// now.
+fn tidies_again(world: &World) {
+    std::fs::remove_file(world.state_dir().join("retention")).unwrap();
+}
+
+/// Starts a world whose store is on the server; returns the store's address too.
+async fn world_on(database: &Database) -> (World, String) {
+    let mut world = World::start().await;
+    let address = database.schema();
+    world.configure(|config| config["store"] = json!({ "url": address }));
+    (world, address)
+}
+
+/// Makes a file or a folder one that was changed so many days ago for the last time.
+fn ages(path: &std::path::Path, days: u64) {
+    let long_ago = SystemTime::now() - Duration::from_hours(days * 24);
+    std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
 }
 
 #[tokio::test]
@@ -265,9 +286,7 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
     }
     let mirrors = world.state_dir().join("mirrors");
     let host = std::fs::read_dir(&mirrors).unwrap().next().unwrap().unwrap().path();
-    let lock = std::fs::File::open(host.join("acme/widgets.git.lock")).unwrap();
-    let long_ago = SystemTime::now() - Duration::from_hours(61 * 24);
-    lock.set_modified(long_ago).unwrap();
+    ages(&host.join("acme/widgets.git.lock"), 61);
     // Copies of folders that somebody searched are kept for as long.
     let mut copies = Vec::new();
     for name in ["old", "new"] {
@@ -284,8 +303,8 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
             .find(|path| path.extension().is_some_and(|end| end == "git") && !copies.contains(path));
         copies.extend(new);
     }
-    let lock = std::fs::File::open(copies[0].with_added_extension("lock")).unwrap();
-    lock.set_modified(long_ago).unwrap();
+    ages(&copies[0].with_added_extension("lock"), 61);
+    tidies_again(&world);
 
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
 
@@ -299,6 +318,49 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
     world.github.open_issue("Look again").label("coding agent");
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     assert!(host.join("acme/widgets.git").exists(), "it is made again");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn each_machine_deletes_what_is_old_on_its_own_disk() {
+    let database = Database::start();
+    let (mut world, address) = world_on(&database).await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    world.github.pulls()[0].close();
+    let run = Database::ask(&address, "SELECT id FROM runs");
+    let outputs = world.folder().join("logs/outputs").join(&run);
+    let host = std::fs::read_dir(world.state_dir().join("mirrors"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    for statement in [
+        "UPDATE runs SET finished_at = finished_at - 100 * 86400000000",
+        "UPDATE followed SET active_at = active_at - 100 * 86400000000",
+        "DELETE FROM remembered WHERE name = 'retention was kept'",
+    ] {
+        Database::ask(&address, statement);
+    }
+
+    // Another machine deletes the rows.
+    world.moves_to("second");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(Database::ask(&address, "SELECT COUNT(*) FROM runs"), "0");
+    assert!(outputs.exists() && host.join("acme/widgets.git").exists());
+
+    world.comes_back();
+    // The age of the logs is another matter.
+    world.configure(|config| config["logs"]["retention_days"] = json!(365));
+    ages(&outputs, 100);
+    ages(&host.join("acme/widgets.git.lock"), 61);
+    tidies_again(&world);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+
+    assert!(!outputs.exists(), "{}", world.story());
+    assert!(!host.join("acme/widgets.git").exists(), "{}", world.story());
     world.finish().await;
 }
 
@@ -339,9 +401,8 @@ async fn a_broken_mirror_stops_neither_forgetting_nor_tidying() {
         .await
         .unwrap();
     drop(store);
-    let lock = std::fs::File::open(own.with_added_extension("lock")).unwrap();
-    lock.set_modified(SystemTime::now() - Duration::from_hours(61 * 24))
-        .unwrap();
+    ages(&own.with_added_extension("lock"), 61);
+    tidies_again(&world);
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     assert!(!own.exists(), "{}", world.story());
     assert!(broken.iter().all(|path| path.exists()));

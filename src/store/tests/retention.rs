@@ -45,6 +45,7 @@ async fn runs_expire_by_their_end_and_not_while_their_request_is_looked_after() 
     assert_eq!(store.expired_conversations(now, 9).await.unwrap(), []);
     assert_eq!(store.erase_runs(&[old, waiting]).await.unwrap(), 1);
     assert!(store.run(old).await.unwrap().is_none());
+    assert!(!store.has_run(old).await.unwrap() && store.has_run(shown).await.unwrap());
     assert!(store.run(waiting).await.unwrap().is_some(), "it is unfinished");
 
     store.unfollow(&request).await.unwrap();
