@@ -82,16 +82,20 @@ impl Service {
         }
         store.remember(DONE_AT, &now.to_rfc3339()).await?;
         let retention = &self.config.retention;
-        let before = |days: u32| before(now, days);
-        self.ask_for_quiet_requests(before(retention.runs_days.min(retention.conversations_days)))
-            .await?;
-        let conversations = self.delete_conversations(before(retention.conversations_days)).await?;
-        let runs = self.delete_runs(before(retention.runs_days)).await?;
-        store.erase_unfollowed(before(retention.runs_days)).await?;
-        store.erase_old_facts(before(retention.runs_days)).await?;
-        store.erase_evaluations(before(retention.runs_days)).await?;
-        store.erase_once(before(retention.runs_days)).await?;
-        store.erase_chat(before(retention.conversations_days)).await?;
+        let (expired, silent) = (
+            before(now, retention.runs_days),
+            before(now, retention.conversations_days),
+        );
+        // Each step by itself: what one of them meets again and again must not keep the others from
+        // being taken.
+        done(self.ask_for_quiet_requests(expired.max(silent)).await);
+        let conversations = done(self.delete_conversations(silent).await);
+        let runs = done(self.delete_runs(expired).await);
+        done(store.erase_unfollowed(expired).await);
+        done(store.erase_old_facts(expired).await);
+        done(store.erase_evaluations(expired).await);
+        done(store.erase_once(expired).await);
+        done(store.erase_chat(silent).await);
         if conversations + runs > 0 {
             store.settle().await?;
             tracing::info!(conversations, runs, "what was kept long enough was deleted");
@@ -168,7 +172,7 @@ impl Service {
         Ok(count)
     }
 
-    async fn delete_runs(&self, before: DateTime<Utc>) -> anyhow::Result<usize> {
+    async fn delete_runs(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
         let (store, mut count) = (&self.services.store, 0);
         for _ in 0..MOST_BATCHES {
             let runs = store.expired_runs(before, BATCH).await?;
@@ -176,7 +180,9 @@ impl Service {
                 break;
             }
             // The rows go last: a crash before leaves them for the next round.
-            self.erase_outputs(&runs).await?;
+            if let Err(error) = self.erase_outputs(&runs).await {
+                tracing::warn!("outputs of old runs are left over: {error:#}");
+            }
             store.erase_runs(&runs).await?;
             count += runs.len();
         }
@@ -301,14 +307,24 @@ impl Service {
         erasing.await?.context("erasing lines of the journal and the logs")
     }
 
+    /// Removes the kept outputs of these runs from this machine's disk, also behind one of which
+    /// they cannot be removed. Returns how many had any.
     async fn erase_outputs(&self, runs: &[RunId]) -> anyhow::Result<usize> {
         let (logs, runs) = (self.config.logs.clone(), runs.to_vec());
         let erasing = tokio::task::spawn_blocking(move || {
-            let erase = |run: &RunId| erasing::erase_outputs(&logs, &run.to_string());
-            let erased: std::io::Result<Vec<bool>> = runs.iter().map(erase).collect();
-            erased.map(|erased| erased.into_iter().filter(|was_there| *was_there).count())
+            let (mut erased, mut failure) = (0, None);
+            for run in runs {
+                match erasing::erase_outputs(&logs, &run.to_string()) {
+                    Ok(was_there) => erased += usize::from(was_there),
+                    Err(error) => failure = Some((run, error)),
+                }
+            }
+            match failure {
+                Some((run, error)) => Err(error).with_context(|| format!("removing the outputs of the run {run}")),
+                None => Ok(erased),
+            }
         });
-        erasing.await?.context("removing the outputs of runs")
+        erasing.await?
     }
 
     /// Deletes the commits of runs in all mirrors. Returns the number of runs that had any, and of
@@ -331,6 +347,14 @@ impl Service {
         }
         Ok((kept, broken))
     }
+}
+
+/// Returns what a step of the deletion did; a failure is logged.
+fn done<T: Default>(step: Result<T, StoreError>) -> T {
+    step.unwrap_or_else(|error| {
+        tracing::error!("what is older than `retention` says could not be deleted: {error}");
+        T::default()
+    })
 }
 
 /// Tells whether this time, if it is one, is less than [`EVERY`] ago.

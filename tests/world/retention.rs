@@ -322,6 +322,48 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_removed_of_one_run_keeps_nothing_else() {
+    let world = World::start().await;
+    for word in [WORD, "woozle"] {
+        works(&world, word);
+        issue(&world, word);
+        assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    }
+    for pull in world.github.pulls() {
+        pull.close();
+    }
+    let mut store = store(&world).await;
+    for statement in [
+        "UPDATE runs SET finished_at = finished_at - 100 * 86400000000",
+        "UPDATE followed SET active_at = active_at - 100 * 86400000000",
+        "UPDATE facts SET at = 1 WHERE run IS NULL",
+        "INSERT INTO chat_sessions (id, document, active_at) VALUES ('old', '{}', 1)",
+        "DELETE FROM remembered WHERE name = 'retention was kept'",
+    ] {
+        store.execute(statement).await.unwrap();
+    }
+    let rows = store.fetch_all("SELECT id FROM runs ORDER BY id").await.unwrap();
+    let outputs: Vec<_> = rows
+        .iter()
+        .map(|row| world.folder().join("logs/outputs").join(row.get::<String, _>(0)))
+        .collect();
+    // A file where the folder was is removed by nobody.
+    std::fs::remove_dir_all(&outputs[0]).unwrap();
+    std::fs::write(&outputs[0], "").unwrap();
+    assert!(outputs[1].is_dir());
+
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+
+    assert!(outputs[0].is_file() && !outputs[1].exists(), "{}", world.story());
+    assert_eq!(tasks(&world).await, [""; 0], "{}", world.story());
+    let left = "SELECT (SELECT COUNT(*) FROM facts WHERE at = 1) + (SELECT COUNT(*) FROM chat_sessions)";
+    let left = store.fetch_one(left).await.unwrap();
+    assert_eq!(left.get::<i64, _>(0), 0, "{}", world.story());
+    drop(store);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn each_machine_deletes_what_is_old_on_its_own_disk() {
     let database = Database::start();
     let (mut world, address) = world_on(&database).await;
