@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -55,9 +55,9 @@ impl Names {
     }
 }
 
-/// Erases the lines about `names`, and the names in lines about other tasks; returns the number of
-/// lines. The next call completes what a crash interrupts.
-pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
+/// Erases the lines of all days up to `last` about `names`, and the names in lines about other
+/// tasks; returns the number of lines. The next call completes what a crash interrupts.
+pub fn erase_until(config: &LogConfig, names: &Names, last: NaiveDate) -> io::Result<u64> {
     // Two at once would write the same new file and put a mixture of both in the old one's place.
     fs::create_dir_all(&config.directory)?;
     let only = OpenOptions::new()
@@ -69,7 +69,8 @@ pub fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
     let mut erased = 0;
     for _ in 0..ROUNDS {
         let mut found = 0;
-        for file in old_file::all(&config.directory)? {
+        let files = old_file::all(&config.directory)?;
+        for file in files.into_iter().filter(|file| file.day <= last) {
             let lines = if file.is_compressed {
                 rewrite(&file, names)
             } else {
@@ -284,6 +285,10 @@ mod tests {
         }
     }
 
+    fn erase(config: &LogConfig, names: &Names) -> io::Result<u64> {
+        erase_until(config, names, NaiveDate::MAX)
+    }
+
     fn fact(task: &str, text: &str) -> String {
         format!("{{\"at\":\"2026-11-22T12:00:00Z\",\"task\":\"{task}\",\"fact\":\"warned\",\"text\":\"{text}\"}}\n")
     }
@@ -316,6 +321,8 @@ mod tests {
         let mut writer = OpenOptions::new().append(true).open(&today).unwrap();
 
         let names = Names::new(["github:a/b#1".to_owned(), String::new()]);
+        let before = "2026-11-20".parse().unwrap();
+        assert_eq!(erase_until(&config(folder.path()), &names, before).unwrap(), 0);
         assert_eq!(erase(&config(folder.path()), &names).unwrap(), 4);
         writer.write_all(twelve.as_bytes()).unwrap();
         assert_eq!(erase(&config(folder.path()), &names).unwrap(), 0);

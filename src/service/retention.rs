@@ -3,10 +3,12 @@
 //! The rows of a store are deleted by one machine for all that share it, and what lies on a
 //! machine's own disk by each for itself.
 
+mod notes;
+
 use std::time::Duration;
 
 use anyhow::Context;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 use super::Service;
 use crate::agent::record::sections::KEPT_PLANS;
@@ -18,6 +20,7 @@ use crate::repository::retention::Prune;
 use crate::store::{FactFilter, StoreError};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
+use notes::Note;
 
 /// Interval between deletions of old work. The store has the time of the last one of rows, for all
 /// processes, and the state folder that of the last one on this machine's disk.
@@ -62,6 +65,8 @@ pub struct Erased {
     pub broken: usize,
     /// Whether something may be left, because other processes are at work; another call erases it.
     pub is_rest_left: bool,
+    /// Whether other machines may share the store, each of which erases from its own disk.
+    pub is_left_to_others: bool,
 }
 
 impl Service {
@@ -96,6 +101,7 @@ impl Service {
         done(store.erase_evaluations(expired).await);
         done(store.erase_once(expired).await);
         done(store.erase_chat(silent).await);
+        done(self.drop_notes(before(now, self.config.logs.retention_days)).await);
         if conversations + runs > 0 {
             store.settle().await?;
             tracing::info!(conversations, runs, "what was kept long enough was deleted");
@@ -116,6 +122,9 @@ impl Service {
         };
         if let Err(error) = noted.await {
             tracing::warn!("{} could not be written: {error}", file.display());
+        }
+        if let Err(error) = self.forget_as_others().await {
+            tracing::error!("what was forgotten on other machines could not be looked for: {error}");
         }
         let expired = before(now, self.config.retention.runs_days);
         if let Err(error) = self.erase_stray_outputs(expired).await {
@@ -234,7 +243,8 @@ impl Service {
 
     /// Erases everything that is stored of a finished task and of the requests that were opened for
     /// it. The rows of the store, by which all the rest is found, are deleted last, so that another
-    /// call completes what a crash interrupts.
+    /// call completes what a crash interrupts. Other machines that share the store find a note, and
+    /// erase what lies on their own disks.
     pub async fn forget(&self, task: &TaskId) -> anyhow::Result<Forgotten> {
         let store = &self.services.store;
         let mut tasks = vec![task.clone()];
@@ -254,15 +264,10 @@ impl Service {
             let asked_in = store.asked_for_in(task).await?;
             conversations.extend(asked_in.map(|session| (task, session)));
         }
-        let names = tasks.iter().map(ToString::to_string);
-        let names = names.chain(runs.iter().map(ToString::to_string));
-        let names = Names::new(names.chain(conversations.iter().map(|(_, session)| session.clone())));
-        self.erase_facts(&names).await?;
-        let lines = self.erase_lines(names).await?;
-        let outputs = self.erase_outputs(&runs).await?;
-        let is_quiet = store.held_elsewhere().await?.is_empty();
-        let prune = if is_quiet { Prune::Now } else { Prune::Old };
-        let (kept, broken) = self.forget_commits(task, &runs, prune).await?;
+        let sessions = conversations.iter().map(|(_, session)| session.clone()).collect();
+        let note = self.leave_note(Note::new(&tasks, &runs, sessions)).await?;
+        self.erase_facts(&note.names()).await?;
+        let here = self.erase_here(&note, NaiveDate::MAX).await?;
         let erased = store.erase_runs(&runs).await?;
         for task in &tasks {
             store.erase_followed(task).await?;
@@ -278,11 +283,8 @@ impl Service {
         let is_settled = store.settle().await?;
         Ok(Forgotten::Erased(Erased {
             runs: erased,
-            lines,
-            outputs,
-            kept,
-            broken,
-            is_rest_left: !(is_quiet && is_settled),
+            is_rest_left: here.is_rest_left || !is_settled,
+            ..here
         }))
     }
 
@@ -301,9 +303,9 @@ impl Service {
         }
     }
 
-    async fn erase_lines(&self, names: Names) -> anyhow::Result<u64> {
+    async fn erase_lines(&self, names: Names, last: NaiveDate) -> anyhow::Result<u64> {
         let logs = self.config.logs.clone();
-        let erasing = tokio::task::spawn_blocking(move || erasing::erase(&logs, &names));
+        let erasing = tokio::task::spawn_blocking(move || erasing::erase_until(&logs, &names, last));
         erasing.await?.context("erasing lines of the journal and the logs")
     }
 
@@ -329,12 +331,17 @@ impl Service {
 
     /// Deletes the commits of runs in all mirrors. Returns the number of runs that had any, and of
     /// broken mirrors.
-    async fn forget_commits(&self, task: &TaskId, runs: &[RunId], prune: Prune) -> anyhow::Result<(usize, usize)> {
+    async fn forget_commits(
+        &self,
+        repository: Option<&str>,
+        runs: &[RunId],
+        prune: Prune,
+    ) -> anyhow::Result<(usize, usize)> {
         let settings = &self.services.settings;
         let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
         let (mut kept, mut broken) = (0, 0);
         for mirror in Mirror::all(&settings.repository, &settings.state_dir) {
-            let is_own = task.repository().is_some_and(|name| mirror.is_called(name));
+            let is_own = repository.is_some_and(|name| mirror.is_called(name));
             match mirror.forget_all(&runs, is_own, prune).await {
                 Ok(count) => kept += count,
                 // One broken mirror must not keep the rest from being erased.

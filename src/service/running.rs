@@ -59,7 +59,6 @@ impl Service {
                     Box::pin(self.every(pause, shutdown, attend)),
                     // Apart: to bring the work of a run that has ended may take long.
                     Box::pin(self.every(pause, shutdown, show_ends)),
-                    self.clean_up_again_and_again(pause, shutdown),
                     self.keep_warm(),
                     self.hear_the_store(shutdown),
                     self.work_until_stopped(),
@@ -67,7 +66,11 @@ impl Service {
             }
         };
         self.is_at_work.store(true, Ordering::Relaxed);
-        tokio::join!(producing, consuming);
+        tokio::join!(
+            producing,
+            consuming,
+            self.clean_up_again_and_again(work, pause, shutdown)
+        );
         self.is_at_work.store(false, Ordering::Relaxed);
     }
 
@@ -129,8 +132,8 @@ impl Service {
     }
 
     /// Applies retention and removes left-over containers every [`SWEEP_EVERY`], and sooner after a
-    /// removal failed.
-    async fn clean_up_again_and_again(&self, pause: Duration, shutdown: &Stop) {
+    /// removal failed. A process that works on no runs leaves containers to those that do.
+    async fn clean_up_again_and_again(&self, work: Work, pause: Duration, shutdown: &Stop) {
         let mut swept_at = Instant::now();
         loop {
             tokio::select! {
@@ -142,7 +145,9 @@ impl Service {
             }
             swept_at = Instant::now();
             Box::pin(self.keep_retention()).await;
-            if let Err(error) = Box::pin(self.sweep()).await {
+            if work.consumes
+                && let Err(error) = Box::pin(self.sweep()).await
+            {
                 tracing::error!("old containers could not be looked for: {error}");
             }
         }

@@ -118,6 +118,65 @@ async fn nothing_is_left_of_a_task_that_is_forgotten() {
     world.finish().await;
 }
 
+#[tokio::test]
+async fn what_is_forgotten_on_one_machine_goes_from_the_disks_of_the_others() {
+    let database = Database::start();
+    let (mut world, address) = world_on(&database).await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let run = Database::ask(&address, "SELECT id FROM runs");
+    let outputs = world.folder().join("logs/outputs").join(&run);
+    assert!(files_with(&world, &run).contains("journal-") && outputs.exists());
+
+    world.moves_to("second");
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(
+        ended.stdout.contains("; the other machines that share the store"),
+        "{ended:?}"
+    );
+    assert_eq!(Database::ask(&address, "SELECT COUNT(*) FROM runs"), "0");
+    assert!(files_with(&world, &run).contains("journal-") && outputs.exists());
+
+    world.comes_back();
+    tidies_again(&world);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(files_with(&world, &run), "", "{}", world.story());
+    assert!(!outputs.exists());
+    let done = "SELECT COUNT(*) FROM remembered WHERE name LIKE 'forgotten %'";
+    assert_eq!(Database::ask(&address, done), "2");
+
+    // When the logs that could name it are gone, so is the note.
+    let note = "UPDATE remembered SET value = REPLACE(value, '\"at\":\"2', '\"at\":\"1') WHERE name LIKE 'forget %'";
+    Database::ask(&address, note);
+    Database::ask(&address, "DELETE FROM remembered WHERE name = 'retention was kept'");
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let left = "SELECT COUNT(*) FROM remembered WHERE name LIKE 'forg%'";
+    assert_eq!(Database::ask(&address, left), "0");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_call_on_a_second_machine_finds_what_the_first_has_deleted_from_the_store() {
+    let database = Database::start();
+    let (mut world, address) = world_on(&database).await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let run = Database::ask(&address, "SELECT id FROM runs");
+    world.moves_to("second");
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+
+    world.comes_back();
+    let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("the kept outputs of 1 run"), "{ended:?}");
+    assert_eq!(files_with(&world, &run), "", "{ended:?}");
+    world.finish().await;
+}
+
 /// Returns the names under which something about the first task is written down once.
 async fn noted(world: &World) -> Vec<String> {
     let rows = store(world)

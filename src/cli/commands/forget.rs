@@ -56,6 +56,7 @@ fn told(erased: &Erased) -> String {
         == (Erased {
             broken: erased.broken,
             is_rest_left: erased.is_rest_left,
+            is_left_to_others: erased.is_left_to_others,
             ..Erased::default()
         }) {
         "nothing is stored about it".to_owned()
@@ -83,6 +84,11 @@ fn told(erased: &Erased) -> String {
         text.push_str(
             "; other processes are at work, so deleted parts of the store and of mirrors may be on the disk yet: call this again \
              when they have ended",
+        );
+    }
+    if erased.is_left_to_others {
+        text.push_str(
+            "; the other machines that share the store erase what lies on their own disks, each within an hour in which it works",
         );
     }
     text
