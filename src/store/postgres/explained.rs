@@ -13,14 +13,30 @@ pub(super) fn is_loss(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(said) => said.code().is_some_and(|code| {
-            let is_of_the_connection = code.starts_with("08");
-            // Shut down, crashed, not up yet, too many connections; ended for idling; and what was
-            // rolled back for the sake of another transaction or waited for too long.
-            let passes = ["57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01", "55P03"];
-            is_of_the_connection || passes.contains(&&*code)
+            // Too many connections; and what was rolled back for the sake of another transaction or
+            // waited for too long.
+            let passes = ["53300", "40001", "40P01", "55P03"];
+            code.starts_with("08") || leads_nowhere(&code) || passes.contains(&&*code)
         }),
         _ => false,
     }
+}
+
+/// Tells whether an error says that the connections that there are lead to no server that can be
+/// worked with any more, so that new ones have to be made.
+pub(super) fn is_of_old_connections(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(said) => said.code().is_some_and(|code| leads_nowhere(&code)),
+        _ => false,
+    }
+}
+
+/// Tells of a code of the server whether its connection has ended, or leads to a server that has
+/// become a standby since, whose successor is found by a new one.
+fn leads_nowhere(code: &str) -> bool {
+    // Shut down, crashed, not up yet, ended for idling; ended for idling within a transaction.
+    code.starts_with("57P0") || ["25P03", "25006"].contains(&code)
 }
 
 /// Returns the error for a failure of the database.
@@ -106,6 +122,8 @@ fn mend(code: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::error::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -114,6 +132,58 @@ mod tests {
             assert!(mend(code).is_some_and(|mend| mend.contains(word)), "{code}");
         }
         assert_eq!(mend("23505"), None, "a broken constraint is not the operator's to mend");
+    }
+
+    /// What a server says, by its code alone.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Said(&'static str);
+
+    impl DatabaseError for Said {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    fn said(code: &'static str) -> sqlx::Error {
+        sqlx::Error::Database(Box::new(Said(code)))
+    }
+
+    #[test]
+    fn what_the_server_has_ended_is_made_anew_and_asked_again() {
+        for code in ["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25006"] {
+            assert!(is_loss(&said(code)) && is_of_old_connections(&said(code)), "{code}");
+        }
+        for code in ["53300", "40001", "08006"] {
+            assert!(is_loss(&said(code)) && !is_of_old_connections(&said(code)), "{code}");
+        }
+        assert!(!is_loss(&said("23505")) && !is_loss(&said("57014")));
+        // Asked again for long enough, a standby is said to be one.
+        assert!(matches!(
+            failed("the store", said("25006")),
+            StoreError::Unusable { .. }
+        ));
+        assert!(matches!(failed("the store", said("57P05")), StoreError::Away { .. }));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions, PgRow};
 use sqlx::{Executor, PgConnection, PgPool, Postgres, Transaction};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::explained::{self, is_loss};
+use super::explained::{self, is_loss, is_of_old_connections};
 use super::patience::{Attempts, LONGEST};
 use super::values;
 use crate::store::StoreError;
@@ -153,10 +153,7 @@ impl Link {
             Err(sqlx::Error::Io(silence))
         });
         answered.inspect_err(|error| {
-            if matches!(
-                error,
-                sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed
-            ) {
+            if is_of_old_connections(error) {
                 self.losses.note();
             }
         })

@@ -307,6 +307,32 @@ async fn a_database_that_stays_away_is_said_and_not_waited_for_longer_than_a_lea
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_become_a_standby_is_left_for_its_successor_at_once() {
+    let server = server::start().await;
+    let schema = Schema::on(&server.address);
+    let store = schema.open().await;
+    store.remember("answers", "some").await.unwrap();
+    let pool = schema.pool().await;
+    // The sessions that there are take no writes any more, as with a standby, and new ones do.
+    for text in [
+        "CREATE TABLE demoted AS SELECT pid FROM pg_stat_activity WHERE application_name = 'coding-agent'",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF pg_backend_pid() IN (SELECT pid FROM demoted) THEN
+                    RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = '25006';
+                END IF;
+                RETURN NEW;
+            END
+         $$",
+        "CREATE TRIGGER refusing BEFORE INSERT ON remembered FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ] {
+        sqlx::raw_sql(text).execute(&pool).await.unwrap();
+    }
+    store.remember("answers", "others").await.unwrap();
+    assert_eq!(store.remembered("answers").await.unwrap().as_deref(), Some("others"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_step_of_the_tables_may_take_long_and_waits_for_no_lock_for_long() {
     let server = server::start().await;
     let schema = Schema::on(&server.address);
