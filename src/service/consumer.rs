@@ -19,7 +19,6 @@ use crate::task::id::TaskId;
 
 /// Duration of a lease without a heartbeat.
 const LEASE: Duration = Duration::from_mins(1);
-const HEARTBEAT: Duration = Duration::from_secs(20);
 /// Interval at which an idle consumer looks without being woken: postponed runs become due by the
 /// clock.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
@@ -191,19 +190,34 @@ async fn apart(run: Run) -> Result<RunOutcome, tokio::task::JoinError> {
     AbortOnDropHandle::new(tokio::spawn(advance(run))).await
 }
 
-/// Extends the lease at intervals. Returns the run's ending when the lease is lost, or may be lost
-/// because no extension succeeded for its whole duration.
+/// Extends the lease at intervals. Returns the run's ending when the lease is lost, or has run out
+/// because no extension succeeded.
 pub(super) async fn beat(store: &Store, lease: &Lease) -> RunOutcome {
-    let mut extended_at = Moment::now();
+    keep(&lease.task, LEASE, move || store.heartbeat(lease, LEASE)).await
+}
+
+/// Extends a lease by `time` again and again, which lasts for as long from now on. Where the store
+/// gives no good answer, it ends with that time: later, another worker may have the run.
+async fn keep<F>(task: &TaskId, time: Duration, extend: impl Fn() -> F) -> RunOutcome
+where
+    F: Future<Output = Result<(), StoreError>>,
+{
+    let left = |extended_at: Moment| time.saturating_sub(extended_at.elapsed());
+    let (mut extended_at, mut has_failed) = (Moment::now(), false);
     loop {
-        tokio::time::sleep(HEARTBEAT).await;
-        match store.heartbeat(lease, LEASE).await {
-            Ok(()) => extended_at = Moment::now(),
-            Err(StoreError::LeaseLost(_)) => return RunOutcome::Disowned,
-            Err(error) if extended_at.elapsed() < LEASE => {
-                tracing::warn!(task = %lease.task, "the heartbeat failed: {error}");
+        let pause = if has_failed { time / 12 } else { time / 3 };
+        tokio::time::sleep(pause.min(left(extended_at))).await;
+        let rest = left(extended_at);
+        // Where the machine has slept beyond its end, nobody may have taken the run meanwhile.
+        let limit = if rest.is_zero() && !has_failed { time / 3 } else { rest };
+        match tokio::time::timeout(limit, extend()).await {
+            Ok(Ok(())) => (extended_at, has_failed) = (Moment::now(), false),
+            Ok(Err(StoreError::LeaseLost(_))) => return RunOutcome::Disowned,
+            Ok(Err(error)) if !left(extended_at).is_zero() => {
+                tracing::warn!(%task, "the heartbeat failed: {error}");
+                has_failed = true;
             }
-            Err(_) => return RunOutcome::Unsaved,
+            Ok(Err(_)) | Err(_) => return RunOutcome::Unsaved,
         }
     }
 }
@@ -233,7 +247,63 @@ impl Moment {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+    use crate::task::id::RunId;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIME: Duration = Duration::from_secs(1);
+
+    async fn kept<F>(extend: impl Fn() -> F) -> (RunOutcome, Duration)
+    where
+        F: Future<Output = Result<(), StoreError>>,
+    {
+        let task = "github:a/b#1".parse().unwrap();
+        let begun = Instant::now();
+        let ending = tokio::time::timeout(PATIENCE, keep(&task, TIME, extend)).await;
+        (ending.unwrap(), begun.elapsed())
+    }
+
+    fn away() -> StoreError {
+        StoreError::Away {
+            store: "s".to_owned(),
+            reason: "r".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_is_put_down_when_its_lease_has_run_out_however_the_store_fails() {
+        let (ending, time) = kept(std::future::pending).await;
+        assert!(
+            ending == RunOutcome::Unsaved && time >= TIME,
+            "{ending:?} after {time:?}"
+        );
+        let asked = Cell::new(0);
+        let (ending, time) = kept(|| {
+            asked.set(asked.get() + 1);
+            std::future::ready(Err(away()))
+        })
+        .await;
+        assert!(
+            ending == RunOutcome::Unsaved && time >= TIME,
+            "{ending:?} after {time:?}"
+        );
+        assert!(asked.get() > 1, "it is soon asked again");
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_extended_until_another_worker_has_it() {
+        let answers = Cell::new(3);
+        let (ending, _) = kept(|| {
+            answers.set(answers.get() - 1);
+            let is_lost = answers.get() == 0;
+            let lost = || Err(StoreError::LeaseLost(RunId::new()));
+            std::future::ready(if is_lost { lost() } else { Ok(()) })
+        })
+        .await;
+        assert_eq!((ending, answers.get()), (RunOutcome::Disowned, 0));
+    }
 
     #[test]
     fn a_moment_before_a_sleep_is_long_ago() {
