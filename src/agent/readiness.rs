@@ -1,8 +1,8 @@
 //! Servers of local models: asked before they are needed, and restarted once in a while.
 //!
 //! A server that was restarted by one run, or for one message, is not restarted for the next, nor
-//! by another process, before the cool-down is over: restarting it again and again would end the
-//! replies that others wait for.
+//! by another process or machine, before the cool-down is over: restarting it again and again would
+//! end the replies that others wait for. A server at a loopback address is its machine's own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,11 +14,13 @@ use crate::agent::services::Services;
 use crate::llm::config::health::Health;
 use crate::llm::error::LlmError;
 use crate::llm::model::Model;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 use crate::tool::program::Program;
 
 /// Pause between two looks at a server that is coming back.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Time for a process to note that it restarts a server; longer than it waits for the store.
+const NOTING: Duration = Duration::from_mins(3);
 
 /// The outcome of making a model ready.
 #[derive(Debug, Default)]
@@ -164,12 +166,9 @@ pub(crate) async fn restart(services: &Services, health: &Health, model: &Model)
     }
     // Two runs that find the server down restart it once.
     let _turn = services.restarting.lock().await;
-    let last = last_restart(services, model).await?;
-    let now = Utc::now();
-    if last.is_some_and(|last| now < end_of_cool_down(last, health)) {
+    if !begins(&services.store, &key(services, model), health).await? {
         return Ok(None);
     }
-    services.store.remember(&key(model), &now.to_rfc3339()).await?;
     let program = Program::new(
         health.restart_command.clone(),
         BTreeMap::new(),
@@ -184,9 +183,28 @@ pub(crate) async fn restart(services: &Services, health: &Health, model: &Model)
     Ok(Some(services.redactor.clean(&told).into_string()))
 }
 
+/// Notes under `key` that a server is restarted now, unless that was done a moment ago or another
+/// process is about to; returns whether it was noted.
+async fn begins(store: &Store, key: &str, health: &Health) -> Result<bool, StoreError> {
+    // Of two processes that both find no restart, one at a time gets this far.
+    let Some(turn) = store.take_turn(key, 1, NOTING).await? else {
+        return Ok(false);
+    };
+    let now = Utc::now();
+    let last = last_restart(store, key).await?;
+    let is_due = last.is_none_or(|last| now >= end_of_cool_down(last, health));
+    if is_due {
+        store.remember(key, &now.to_rfc3339()).await?;
+    }
+    if let Err(error) = store.end_turn(&turn).await {
+        tracing::debug!("the turn to restart a server runs out by itself: {error}");
+    }
+    Ok(is_due)
+}
+
 /// Says why the server was not restarted, behind what is wrong with it.
 async fn not_again(services: &Services, health: &Health, model: &Model, what: String) -> String {
-    match last_restart(services, model).await {
+    match last_restart(&services.store, &key(services, model)).await {
         Ok(Some(last)) if !health.restart_command.is_empty() => format!(
             "{what}; its server was restarted at {} and is not again before {} (llm.health.cool_down_seconds)",
             last.format("%H:%M:%S UTC"),
@@ -196,8 +214,8 @@ async fn not_again(services: &Services, health: &Health, model: &Model, what: St
     }
 }
 
-async fn last_restart(services: &Services, model: &Model) -> Result<Option<DateTime<Utc>>, StoreError> {
-    let text = services.store.remembered(&key(model)).await?;
+async fn last_restart(store: &Store, key: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let text = store.remembered(key).await?;
     Ok(text.and_then(|text| text.parse().ok()))
 }
 
@@ -207,6 +225,36 @@ fn end_of_cool_down(last: DateTime<Utc>, health: &Health) -> DateTime<Utc> {
     last.checked_add_signed(pause).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-fn key(model: &Model) -> String {
-    format!("restart of {}", model.address())
+/// Returns the name under which the store has the last restart of a model's server.
+fn key(services: &Services, model: &Model) -> String {
+    let address = model.address();
+    if model.is_at_loopback() {
+        format!("restart of {address} on {}", services.machine)
+    } else {
+        format!("restart of {address}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn of_two_workers_that_find_a_server_down_one_restarts_it_and_again_after_the_cool_down() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (
+            Store::open(folder.path()).await.unwrap(),
+            Store::open(folder.path()).await.unwrap(),
+        );
+        let health = |cool_down_seconds| Health {
+            cool_down_seconds,
+            ..Health::default()
+        };
+        let long = health(3_600);
+        let (first, second) = tokio::join!(begins(&one, "a", &long), begins(&other, "a", &long));
+        assert_ne!(first.unwrap(), second.unwrap());
+        assert!(!begins(&other, "a", &long).await.unwrap());
+        assert!(begins(&other, "b", &long).await.unwrap(), "of another server");
+        assert!(begins(&other, "a", &health(0)).await.unwrap());
+    }
 }

@@ -29,6 +29,8 @@ pub struct Services {
     pub store: Store,
     /// The name of the installation in claims on forges; all workers of one store have the same.
     pub installation: Uuid,
+    /// The name of this machine's state folder: another one on each machine that shares the store.
+    pub machine: String,
     pub journal: Journal,
     pub redactor: Arc<Redactor>,
     pub models: Models,

@@ -63,6 +63,11 @@ impl Model {
         &self.connection.provider.info().address
     }
 
+    /// Tells whether its server is at a loopback address, which is another one on each machine.
+    pub fn is_at_loopback(&self) -> bool {
+        self.connection.transport.is_loopback()
+    }
+
     /// Tells whether its server is one that `llm.health` looks after.
     pub fn is_kept_ready(&self) -> bool {
         self.connection.is_near || matches!(self.connection.provider.info().name, "ollama" | "lmstudio")

@@ -105,14 +105,16 @@ impl Service {
         for connected in forges.all() {
             connected.recall(&store).await;
         }
+        let machine = instance(&config.state_dir);
         let containers = Containers::new(
             config.command_executor.clone(),
             host.engine.to(&config.environment),
-            instance(&config.state_dir),
+            machine.clone(),
             host.upstream,
         );
         let services = Services {
             installation: store.installation().await?,
+            machine,
             store,
             journal,
             redactor,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::world::World;
+use crate::world::databases::Database;
 use crate::world::scripts::{greets, plan};
 
 /// The world with Ollama on this machine, whose health is watched in this way. The command writes a
@@ -87,6 +88,28 @@ async fn a_server_that_is_down_is_restarted_once_and_the_run_waits() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     assert_eq!(restarts(&world), 1);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn each_machine_restarts_the_server_at_its_own_loopback_address() {
+    let database = Database::start();
+    let mut world = watched(json!({"cool_down_seconds": 3_600, "restart_seconds": 5})).await;
+    let address = database.schema();
+    world.configure(|config| config["store"] = json!({ "url": address }));
+    world.model.is_down(true);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+    assert_eq!(restarts(&world), 1, "{}", world.story());
+
+    world.moves_to("second");
+    for _ in 0..2 {
+        issue.label("coding agent");
+        world.run().await;
+        assert_eq!(restarts(&world), 2, "{}", world.story());
+    }
+    world.comes_back();
     world.finish().await;
 }
 

@@ -122,6 +122,11 @@ impl Transport {
         }
     }
 
+    /// Tells whether the server is at a loopback address, which is another one on each machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.is_loopback
+    }
+
     /// Returns the same transport, restricted to local servers.
     pub(crate) fn in_private_network(&self, resolver: PrivateNetworkResolver) -> Self {
         Self {
