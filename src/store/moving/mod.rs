@@ -1,7 +1,8 @@
 //! Copies a store into another one, table by table, and compares the two.
 //!
-//! It can be broken off at any moment: the next call goes on behind the last row that is there. The
-//! source is left as it was. Nobody may work with either meanwhile.
+//! It can be broken off at any moment: the next call goes on behind the last row that is there, and
+//! begins anew where the source has changed since. The source is left as it was. Nobody may work
+//! with either meanwhile.
 
 mod tables;
 
@@ -11,6 +12,9 @@ use super::engine::Purpose;
 use super::sql::{Cell, Row, Statement};
 use super::{Store, StoreError};
 use tables::{Kind, TABLES, Table};
+
+/// The table that whoever opens a store writes to, so that it says nothing of its use.
+const REMEMBERED: &str = "remembered";
 
 /// Name of the entry in the target that says that a copy was begun, and of which source.
 const BEGUN: &str = "moved from";
@@ -29,14 +33,25 @@ pub enum MoveError {
     Store(#[from] StoreError),
     #[error("{0} is in use: stop all workers on it, and call this again")]
     InUse(&'static str),
-    #[error("the target has runs of its own; name an empty database, or a schema of its own")]
-    NotEmpty,
-    #[error("the table {table} differs after copying: {source_rows} rows here, {target_rows} there; call this again")]
+    #[error("the target has {0} of its own; {mend}name an empty database, or a schema of its own", mend = mend(.0))]
+    NotEmpty(&'static str),
+    #[error(
+        "the table {table} differs after copying: {source_rows} rows here, {target_rows} there; see that nobody writes to \
+         either of them, empty the database, and call this again"
+    )]
     Differs {
         table: &'static str,
         source_rows: u64,
         target_rows: u64,
     },
+}
+
+/// Returns what else helps where a target has rows in a table.
+fn mend(table: &str) -> &'static str {
+    match table {
+        "switches" => "end its pause of all runs with `coding-agent resume --all`, or ",
+        _ => "",
+    }
 }
 
 /// Copies `source`, which is called `name`, into `target`; tells `progress` of each table that is
@@ -53,12 +68,31 @@ pub async fn move_all(
     if target.has_other_workers().await? {
         return Err(MoveError::InUse("the target"));
     }
-    let begun = target.remembered(BEGUN).await?;
-    let is_empty = target.runs(None, 1).await?.is_empty() && target.newest_fact().await? == 0;
-    if begun.as_deref() != Some(name) && !is_empty {
-        return Err(MoveError::NotEmpty);
+    if target.remembered(BEGUN).await?.as_deref() != Some(name)
+        && let Some(table) = in_use(target).await?
+    {
+        return Err(MoveError::NotEmpty(table));
     }
     target.remember(BEGUN, name).await?;
+    let tables = match copied(source, target, &mut progress).await {
+        // What an earlier call has copied has changed since, or what refers to it finds it no more.
+        Err(MoveError::Differs { .. } | MoveError::Store(StoreError::Database { .. })) => {
+            empty(target).await?;
+            copied(source, target, &mut progress).await?
+        }
+        tables => tables?,
+    };
+    target.erase_remembered(BEGUN).await?;
+    Ok(Moved { tables })
+}
+
+/// Copies what the target does not have yet, and returns the tables with the number of their rows,
+/// which are the same in both stores.
+async fn copied(
+    source: &Store,
+    target: &Store,
+    progress: &mut (impl FnMut(&str, u64) + Send),
+) -> Result<Vec<(&'static str, u64)>, MoveError> {
     for table in &TABLES {
         let copied = copy(source, target, table).await?;
         progress(table.name, copied);
@@ -76,14 +110,34 @@ pub async fn move_all(
         }
         tables.push((table.name, here.0));
     }
-    target.erase_remembered(BEGUN).await?;
-    Ok(Moved { tables })
+    Ok(tables)
+}
+
+/// Returns a table of a store that has rows, if there is one.
+async fn in_use(store: &Store) -> Result<Option<&'static str>, StoreError> {
+    for table in TABLES.iter().filter(|table| table.name != REMEMBERED) {
+        if store.fetch_first(Statement::new(table.last)).await?.is_some() {
+            return Ok(Some(table.name));
+        }
+    }
+    Ok(None)
+}
+
+/// Deletes all rows but the one that says that a copy was begun.
+async fn empty(target: &Store) -> Result<(), StoreError> {
+    // What refers to others goes first.
+    for table in TABLES.iter().rev().filter(|table| table.name != REMEMBERED) {
+        while target.execute(Statement::new(table.empty)).await? > 0 {}
+    }
+    let rest = Statement::new("DELETE FROM remembered WHERE name <> $1").with(BEGUN);
+    target.execute(rest).await?;
+    Ok(())
 }
 
 /// Copies the rows that the target does not have yet; returns how many these were.
 async fn copy(source: &Store, target: &Store, table: &'static Table) -> Result<u64, StoreError> {
     // What is remembered is written by whoever opens a store; it is little, and copied whole.
-    let mut key = if table.name == "remembered" {
+    let mut key = if table.name == REMEMBERED {
         first(table)
     } else {
         let last = target.fetch_first(Statement::new(table.last)).await?;
@@ -131,7 +185,7 @@ async fn sum(store: &Store, table: &'static Table) -> Result<(u64, [u8; 32]), St
 
 /// Tells whether a row says something about the copying alone.
 fn is_of_the_store_itself(table: &Table, row: &Row) -> bool {
-    table.name == "remembered" && row.text(0).is_ok_and(|name| name == BEGUN)
+    table.name == REMEMBERED && row.text(0).is_ok_and(|name| name == BEGUN)
 }
 
 /// Adds a value with its kind and length, so that no two rows read alike.
@@ -283,7 +337,7 @@ mod tests {
         let facts = target.facts(0, &FactFilter::All, 10_000).await.unwrap();
         assert_eq!(facts.len(), 701);
         let again = move_all(&source, "the file", &target, |_, _| ()).await;
-        assert!(matches!(again, Err(MoveError::NotEmpty)), "{again:?}");
+        assert!(matches!(again, Err(MoveError::NotEmpty("runs"))), "{again:?}");
     }
 
     fn source_fact() -> [NewFact; 1] {
@@ -296,23 +350,56 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_in_use_and_a_copy_that_differs_are_refused() {
+    async fn stores_in_use_are_refused() {
         let (file, other) = (sqlite::tests::Folder::new(), place());
         let (source, worker) = (file.open().await, file.open().await);
-        fill(&source).await;
         let target = other.open().await;
         let moved = move_all(&source, "the file", &target, |_, _| ()).await;
         assert!(matches!(moved, Err(MoveError::InUse(_))), "{moved:?}");
         drop(worker);
 
-        target.remember(BEGUN, "the file").await.unwrap();
-        copy(&source, &target, &TABLES[0]).await.unwrap();
-        let change = Statement::new("UPDATE runs SET title = 'Another'");
-        target.execute(change).await.unwrap();
+        target.pause_all().await.unwrap();
         let moved = move_all(&source, "the file", &target, |_, _| ()).await;
-        assert!(
-            matches!(moved, Err(MoveError::Differs { table: "runs", .. })),
-            "{moved:?}"
+        let said = moved.unwrap_err().to_string();
+        assert!(said.contains("switches") && said.contains("resume --all"), "{said}");
+        target.resume_all().await.unwrap();
+        // Whoever opens a store writes there.
+        target.installation().await.unwrap();
+        source.installation().await.unwrap();
+        move_all(&source, "the file", &target, |_, _| ()).await.unwrap();
+        assert_eq!(
+            target.installation().await.unwrap(),
+            source.installation().await.unwrap()
         );
+    }
+
+    #[tokio::test]
+    async fn what_has_changed_since_a_copy_was_broken_off_is_copied_again() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let source = file.open().await;
+        fill(&source).await;
+        let target = other.open().await;
+        target.remember(BEGUN, "the file").await.unwrap();
+        for table in &TABLES[..4] {
+            copy(&source, &target, table).await.unwrap();
+        }
+        for change in [
+            "UPDATE runs SET title = 'Another'",
+            "INSERT INTO messages (run, position, message) SELECT run, 1000, message FROM messages WHERE position = 0",
+            "DELETE FROM requests",
+            "UPDATE remembered SET value = 'others' WHERE name = 'answers'",
+        ] {
+            assert!(source.execute(Statement::new(change)).await.unwrap() > 0, "{change}");
+        }
+
+        let moved = move_all(&source, "the file", &target, |_, _| ()).await.unwrap();
+
+        for counted in [("runs", 250), ("messages", 451), ("requests", 0)] {
+            assert!(moved.tables.contains(&counted), "{moved:?}");
+        }
+        assert_eq!(target.runs(None, 1).await.unwrap()[0].title, "Another");
+        assert_eq!(target.remembered("answers").await.unwrap().as_deref(), Some("others"));
+        let again = move_all(&source, "the file", &target, |_, _| ()).await;
+        assert!(matches!(again, Err(MoveError::NotEmpty("runs"))), "{again:?}");
     }
 }

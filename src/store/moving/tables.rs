@@ -9,6 +9,8 @@ pub(super) struct Table {
     pub(super) insert: &'static str,
     /// The last key that is there.
     pub(super) last: &'static str,
+    /// Deletes a page of rows.
+    pub(super) empty: &'static str,
     pub(super) key: &'static [Kind],
 }
 
@@ -47,6 +49,21 @@ macro_rules! table {
                 ") ON CONFLICT DO NOTHING"
             ),
             last: concat!("SELECT ", $key, " FROM ", $name, " ORDER BY ", $down, " LIMIT 1"),
+            empty: concat!(
+                "DELETE FROM ",
+                $name,
+                " WHERE (",
+                $key,
+                ") IN (SELECT ",
+                $key,
+                " FROM ",
+                $name,
+                " ORDER BY ",
+                $key,
+                " LIMIT ",
+                $rows,
+                ")"
+            ),
             key: $kinds,
         }
     };
