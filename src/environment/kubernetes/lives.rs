@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::cluster::Cluster;
 use super::failure;
 use super::names::{self, BRINGER, Holder, LABEL_PURPOSE, TRIAL, WORK};
-use super::pod::TRIAL_LIMIT;
+use super::pod::trial_limit;
 use super::standing::{self, Standing};
 use crate::environment::container::name::{LABEL_NETWORK, LABEL_RUN, LABEL_WARM, Purpose};
 use crate::environment::driver::{Listed, ListedContainer};
@@ -41,6 +41,7 @@ impl Cluster {
         let mut params = ListParams::default()
             .labels(&names::selector(&self.shared.instance))
             .limit(PAGE);
+        let trial = trial_limit(&self.shared.choice);
         let mut found = Vec::new();
         loop {
             let listed = self.ask(self.pods().list(&params)).await;
@@ -49,7 +50,10 @@ impl Cluster {
                 let standing = standing::judge_one(pod, BRINGER, WORK);
                 which == Listed::All || matches!(standing, Standing::Running | Standing::Away(_))
             };
-            let pods = listed.items.iter().filter(|pod| is_wanted(pod) && !is_on_trial(pod));
+            let pods = listed
+                .items
+                .iter()
+                .filter(|pod| is_wanted(pod) && !is_on_trial(pod, trial));
             found.extend(pods.filter_map(entry));
             match listed.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
@@ -196,11 +200,12 @@ impl Cluster {
 }
 
 /// Returns true if a pod is one of a trial that may be going on, of this process or of another one
-/// of the installation. Whoever made it removes it, and otherwise it ends by itself.
-fn is_on_trial(pod: &Pod) -> bool {
+/// of the installation, and not older than `limit`. Whoever made it removes it, and otherwise it
+/// ends by itself.
+fn is_on_trial(pod: &Pod, limit: Duration) -> bool {
     let metadata = &pod.metadata;
     let purpose = metadata.labels.as_ref().and_then(|labels| labels.get(LABEL_PURPOSE));
-    let limit = i64::try_from(TRIAL_LIMIT.as_secs()).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX);
     let created = metadata.creation_timestamp.as_ref();
     purpose.is_some_and(|purpose| purpose == TRIAL)
         && created.is_some_and(|created| Utc::now().timestamp() - created.0.as_second() < limit)
@@ -277,6 +282,7 @@ pub(super) fn digest(pod: &Pod, container: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::config::engine_choice::Kubernetes;
 
     fn pod(labels: &serde_json::Value) -> Pod {
         let value = json!({
@@ -288,6 +294,20 @@ mod tests {
             }
         });
         serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_pod_of_a_trial_is_left_alone_for_as_long_as_its_start_may_take() {
+        let mut pod = pod(&json!({ "coding-agent.purpose": "trial" }));
+        let created = Utc::now() - chrono::TimeDelta::minutes(25);
+        let created = serde_json::from_value(json!(created.format("%Y-%m-%dT%H:%M:%SZ").to_string()));
+        pod.metadata.creation_timestamp = created.unwrap();
+        let starting_for = |start_seconds| Kubernetes {
+            start_seconds,
+            ..Kubernetes::default()
+        };
+        assert!(is_on_trial(&pod, trial_limit(&starting_for(1_200))));
+        assert!(!is_on_trial(&pod, trial_limit(&starting_for(300))));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! plugins do. That is told, and no reason to refuse the cluster.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
@@ -144,15 +145,11 @@ impl Cluster {
             return Err(self.unavailable("there is no default environment to try its network with".to_owned()));
         };
         let executor = find_executor(config, None).map_err(|reason| EnvironmentError::NoExecutor { reason })?;
-        let start = |names: Names| {
-            let name = format!("coding-agent-trial-{}", Uuid::now_v7().simple());
-            let executor = executor.clone();
-            async move {
-                let place = (config.default_environment.as_str(), environment.image.as_str());
-                Box::pin(self.bring_up(&name, Holder::Trial, place, &executor, names)).await
-            }
-        };
-        let (neighbour, prober) = tokio::join!(Box::pin(start(Names::OfCluster)), Box::pin(start(Names::AsConfigured)));
+        let place = (config.default_environment.as_str(), environment.image.as_str());
+        let (neighbour, prober) = tokio::join!(
+            Box::pin(self.bring_up_for_trial(place, &executor, Names::OfCluster)),
+            Box::pin(self.bring_up_for_trial(place, &executor, Names::AsConfigured))
+        );
         let tried = match (&neighbour, &prober) {
             (Ok((neighbour, pod)), Ok((prober, own))) => {
                 let places = Places::of(pod, own);
@@ -168,6 +165,30 @@ impl Cluster {
         neighbour?;
         prober?;
         Ok(Verdict::now(state, tried?))
+    }
+
+    /// Starts a pod of a trial. Where it does not come up, that is no fault of the run that waits
+    /// for the trial, unless an image is missing.
+    async fn bring_up_for_trial(
+        &self,
+        place: (&str, &str),
+        executor: &Path,
+        names: Names,
+    ) -> Result<(Container, Pod), EnvironmentError> {
+        let name = format!("coding-agent-trial-{}", Uuid::now_v7().simple());
+        let brought = Box::pin(self.bring_up(&name, Holder::Trial, place, executor, names)).await;
+        brought.map_err(|error| match error {
+            EnvironmentError::ContainerLost { .. }
+            | EnvironmentError::ServiceNotReady { .. }
+            | EnvironmentError::Unexpected { .. } => self.not_tried(Failure::Other(error.to_string())),
+            EnvironmentError::EngineUnavailable { .. }
+            | EnvironmentError::EngineTooOld { .. }
+            | EnvironmentError::ClusterUnavailable { .. }
+            | EnvironmentError::RegistryUnavailable { .. }
+            | EnvironmentError::ImageMissing { .. }
+            | EnvironmentError::NoRuntime { .. }
+            | EnvironmentError::NoExecutor { .. } => error,
+        })
     }
 
     /// Tries until nothing is reached, for at most [`SETTLING`]: a plugin learns of a new pod a
@@ -344,9 +365,53 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tower::service_fn;
 
     use super::*;
+    use crate::environment::kubernetes::names::BRINGER;
+
+    /// Returns why a pod of a trial did not come up, of which the cluster says this.
+    async fn not_brought_up(status: Value) -> EnvironmentError {
+        let answer = move |request: Request<Body>| {
+            let answer = if request.uri().path().contains("/configmaps") {
+                json!({ "metadata": { "name": "coding-agent-here", "uid": "1-2-3" } })
+            } else {
+                json!({
+                    "metadata": { "name": "coding-agent-trial-x" },
+                    "spec": { "nodeName": "node-1", "containers": [{ "name": "work", "image": "image:1" }] },
+                    "status": status,
+                })
+            };
+            let body = Body::from(serde_json::to_vec(&answer).unwrap());
+            async move { Ok::<_, Infallible>(Response::new(body)) }
+        };
+        let cluster = Cluster::over(Client::new(service_fn(answer), "coding-agent"));
+        let executor = tempfile::NamedTempFile::new().unwrap();
+        let place = ("python", "image:1");
+        let brought = cluster.bring_up_for_trial(place, executor.path(), Names::AsConfigured);
+        brought.await.err().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_does_not_come_up_is_no_fault_of_the_run_that_waits_for_the_trial() {
+        let late = not_brought_up(json!({ "phase": "Failed", "reason": "DeadlineExceeded" })).await;
+        let EnvironmentError::ClusterUnavailable { reason, .. } = late else {
+            panic!("{late}");
+        };
+        assert!(reason.contains("was older than a pod may become"), "{reason}");
+        let waiting = json!({
+            "name": BRINGER, "image": "image:1", "imageID": "", "ready": false, "restartCount": 0,
+            "state": { "waiting": { "reason": "ErrImageNeverPull", "message": "it is not there" } },
+        });
+        let missing = not_brought_up(json!({ "phase": "Pending", "initContainerStatuses": [waiting] })).await;
+        assert!(matches!(missing, EnvironmentError::ImageMissing { .. }), "{missing}");
+    }
 
     #[test]
     fn a_pods_own_node_is_told_from_others() {

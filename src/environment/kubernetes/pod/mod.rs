@@ -46,8 +46,8 @@ const BRINGERS_DISK: u64 = 128 * 1024 * 1024;
 /// nobody sweeps any more.
 const BEYOND_THE_SWEEP: Duration = Duration::from_hours(7 * 24);
 
-/// The same for a pod of a trial, and what it may use.
-pub(super) const TRIAL_LIMIT: Duration = Duration::from_mins(10);
+/// Time for all that a trial does besides starting its pods, and what these may use.
+const TRIAL_TIME: Duration = Duration::from_mins(10);
 const TRIAL_PROCESSORS: &str = "100m";
 const TRIAL_MEMORY: &str = "134217728";
 
@@ -123,7 +123,7 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         Holder::Run(..) | Holder::Pool(_) => {
             Duration::from_hours(config.cleanup.stale_hours).saturating_add(BEYOND_THE_SWEEP)
         }
-        Holder::Trial => TRIAL_LIMIT,
+        Holder::Trial => trial_limit(cluster),
     };
     let mut spec = json!({
         "restartPolicy": "Never",
@@ -175,6 +175,11 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
         metadata["annotations"] = json!(annotations);
     }
     Ok(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
+}
+
+/// Returns how old a pod of a trial may become.
+pub(super) fn trial_limit(cluster: &Kubernetes) -> Duration {
+    TRIAL_TIME.saturating_add(Duration::from_secs(cluster.start_seconds))
 }
 
 /// Adds what the operator chooses for all pods.

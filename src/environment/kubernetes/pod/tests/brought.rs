@@ -57,8 +57,17 @@ fn a_trial_takes_little_and_not_for_long() {
     let mut config = Config::default();
     config.resources.disk_limit = "20g".to_owned();
     let owner = owner();
-    let spec = as_json(&config, &Kubernetes::default(), &request(Holder::Trial, &owner)).unwrap()["spec"].clone();
-    assert_eq!(spec["activeDeadlineSeconds"], 600);
+    let spec = |start_seconds| {
+        let cluster = Kubernetes {
+            start_seconds,
+            ..Kubernetes::default()
+        };
+        as_json(&config, &cluster, &request(Holder::Trial, &owner)).unwrap()["spec"].clone()
+    };
+    // As long as its start may take, and the trial behind that.
+    assert_eq!(spec(1_200)["activeDeadlineSeconds"], 1_800);
+    let spec = spec(300);
+    assert_eq!(spec["activeDeadlineSeconds"], 900);
     let little = json!({ "cpu": "100m", "memory": "134217728", "ephemeral-storage": "134217728" });
     for kind in ["initContainers", "containers"] {
         let resources = json!({ "requests": little, "limits": little });
