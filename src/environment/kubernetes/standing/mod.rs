@@ -55,12 +55,15 @@ impl PodEnd {
 }
 
 /// Reasons of the node for not taking a pod, or for throwing it out.
-const NO_ROOM: [&str; 6] = [
+const NO_ROOM: [&str; 9] = [
     "Evicted",
     "NodeAffinity",
     "NodeShutdown",
     "Preempting",
+    "SMTAlignmentError",
+    "TaintToleration",
     "Terminated",
+    "TopologyAffinityError",
     "UnexpectedAdmissionError",
 ];
 

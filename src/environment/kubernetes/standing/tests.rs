@@ -147,6 +147,22 @@ fn a_pod_that_no_node_takes_waits_for_a_place() {
 }
 
 #[test]
+fn a_pod_that_its_node_does_not_take_may_find_room_on_another() {
+    for reason in [
+        "NodeAffinity",
+        "OutOfmemory",
+        "SMTAlignmentError",
+        "TaintToleration",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+    ] {
+        let refused = standing(&json!({ "phase": "Failed", "reason": reason, "message": "Pod was rejected" }));
+        let words = format!("has failed: {reason}: Pod was rejected");
+        assert_eq!(refused, Standing::Ended(PodEnd::NoRoom(words)));
+    }
+}
+
+#[test]
 fn why_a_pod_ended_is_said_by_whoever_knows_best() {
     let evicted = json!({
         "phase": "Failed", "reason": "Evicted",
