@@ -104,15 +104,20 @@ impl Desk {
         self.store().say_in_chat(&draft.finished()).await
     }
 
-    /// Notes once that somebody is not heard. Who presses a button is told so: it looks as if it
-    /// were for everybody.
+    /// Notes once that somebody is not heard who speaks to the bot. Who presses a button is told
+    /// so: it looks as if it were for everybody.
     async fn turn_away(&self, incoming: &Incoming) -> Result<(), StoreError> {
+        // What people say to one another concerns nobody here, and whoever said it may speak to the
+        // bot later.
+        if !incoming.is_addressed {
+            return Ok(());
+        }
         let who = format!("{}:{}", incoming.place.messenger.as_str(), incoming.user);
         let is_new = {
             let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
             strangers.len() < MOST_STRANGERS && strangers.insert(who.clone())
         };
-        if is_new && incoming.is_addressed {
+        if is_new {
             self.note(Fact::Ignored {
                 author: who.clone(),
                 reason: "they are not among the allowed_users of chat".to_owned(),

@@ -152,6 +152,8 @@ async fn only_people_whom_the_configuration_names_are_heard_and_do_what_their_ac
     world.model.for_task("tell me a joke").says("Two bits meet in a byte.");
     let mut program = serves(&world, &slack).await;
 
+    // What people say to one another is noted of nobody, and hides nothing that is said to the bot.
+    slack.writes(MALLORY, slack::CHANNEL, None, "good morning, all");
     slack.mentions(MALLORY, "/code Open the door");
     slack.writes(MALLORY, "D0000009", None, "/code Open the door");
     slack.writes(ALICE, "C0000002", None, "/code Not in this channel");
