@@ -269,6 +269,19 @@ async fn nothing_is_lost_while_connections_come_and_go() {
 }
 
 #[tokio::test]
+async fn a_slack_to_which_no_connection_can_be_opened_any_more_is_logged() {
+    let slack = Slack::start().await;
+    let world = world(&slack).await;
+    let mut program = serves(&world, &slack).await;
+    slack.fails_next("apps.connections.open", Fault::Broken);
+    slack.refreshes();
+    let told = world.until_logged("no connection to Slack: apps.connections.open: status 500");
+    program.until(&world, told).await;
+    program.until(&world, slack.until(Slack::has_socket)).await;
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
 async fn a_plan_is_approved_by_the_button_of_somebody_who_may_and_by_no_other() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;

@@ -25,6 +25,7 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 const LONGEST_SILENCE: Duration = Duration::from_secs(35);
 /// Longest time that keeping what an envelope tells may take: Slack waits three seconds.
 const KEEPING: Duration = Duration::from_secs(10);
+/// Pauses before a connection is opened: after one that ended, and after so many attempts in vain.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(200),
     Duration::from_secs(1),
@@ -32,6 +33,8 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(15),
     Duration::from_mins(1),
 ];
+/// Of so many attempts in vain one is told.
+const TOLD_EVERY: usize = 60;
 
 type Socket = WebSocketStream<reqwest::Upgraded>;
 
@@ -48,12 +51,14 @@ impl Slack {
                         tracing::info!("the connection to Slack ended: {reason}; another one is opened");
                     }
                 }
-                Err(failure) if failures == 0 => tracing::warn!("no connection to Slack: {failure}"),
-                Err(_) => {}
+                Err(failure) => {
+                    if is_told(failures) {
+                        tracing::warn!("no connection to Slack: {failure}");
+                    }
+                    failures += 1;
+                }
             }
-            let pause = PAUSES.get(failures).or(PAUSES.last()).copied().unwrap_or_default();
-            failures += 1;
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause(failures)).await;
         }
     }
 
@@ -100,6 +105,18 @@ impl Slack {
     }
 }
 
+/// Tells whether an attempt in vain is told, by the number of those before it: the first one, and
+/// about one in an hour, since Slack may need a person to be reached again.
+fn is_told(failures: usize) -> bool {
+    failures.is_multiple_of(TOLD_EVERY)
+}
+
+/// Returns the pause before the next attempt, by the number of those in vain since a connection was
+/// open.
+fn pause(failures: usize) -> Duration {
+    PAUSES.get(failures).or(PAUSES.last()).copied().unwrap_or_default()
+}
+
 /// Hears a connection to its end, and says why it ended.
 async fn hear(mut socket: Socket, keep: &impl AsyncFn(&Value) -> bool) -> Result<(), String> {
     let mut pings = interval(PING_EVERY);
@@ -140,4 +157,22 @@ async fn say(socket: &mut Socket, message: Message) -> Result<(), String> {
     let sent = timeout(TIMEOUT, socket.send(message)).await;
     sent.map_err(|_| "nothing can be sent".to_owned())?
         .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slack_that_is_not_reached_is_told_of_at_once_and_every_hour() {
+        assert!(is_told(0) && !is_told(1));
+        let (mut failures, mut told, mut waited) = (0, 0, Duration::ZERO);
+        while waited < Duration::from_hours(24) {
+            told += usize::from(is_told(failures));
+            failures += 1;
+            waited += pause(failures);
+        }
+        assert!((24..=25).contains(&told), "{told}");
+        assert_eq!(pause(0), Duration::from_millis(200));
+    }
 }
