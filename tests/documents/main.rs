@@ -14,6 +14,7 @@ mod compatibility;
 mod configurations;
 mod deployment;
 mod figures;
+mod messengers;
 mod packages;
 mod paths;
 mod reference;
