@@ -42,6 +42,8 @@ const UNCLEAR: [&str; 4] = [
     "service_unavailable",
 ];
 
+/// Errors of a limit that is over after a while. Slack answers them in the body of a 200, too.
+const LIMITED: [&str; 3] = ["ratelimited", "rate_limited", "message_limit_exceeded"];
 /// Errors that refuse the token, and with it every call until a person has mended that.
 const LOGGED_OUT: [&str; 5] = [
     "invalid_auth",
@@ -246,7 +248,7 @@ fn read(method: &str, (status, body): (StatusCode, Bytes)) -> Result<Value, Fail
     let error = answer["error"].as_str().unwrap_or("unknown_error");
     let error: String = error.chars().take(100).collect();
     match error.as_str() {
-        "ratelimited" => Err(Failure::Later {
+        limited if LIMITED.contains(&limited) => Err(Failure::Later {
             pause: Duration::from_secs(30),
             reason: format!("{method}: {error}"),
         }),
@@ -304,12 +306,22 @@ mod tests {
 
     use super::*;
 
+    /// Returns the failure that an error is which stands in a body without a status of its own.
+    fn failure(error: &str) -> Failure {
+        let body = json!({ "ok": false, "error": error }).to_string();
+        read("chat.update", (StatusCode::OK, body.into())).unwrap_err()
+    }
+
+    #[test]
+    fn a_text_waits_for_the_end_of_a_limit_whatever_slack_calls_it() {
+        for error in ["ratelimited", "rate_limited", "message_limit_exceeded"] {
+            let outcome = failure(error).outcome();
+            assert!(matches!(outcome, Outcome::Later { .. }), "{error}: {outcome:?}");
+        }
+    }
+
     #[test]
     fn a_token_that_is_refused_is_no_refusal_of_the_text() {
-        let failure = |error: &str| {
-            let body = json!({ "ok": false, "error": error }).to_string();
-            read("chat.update", (StatusCode::OK, body.into())).unwrap_err()
-        };
         for error in LOGGED_OUT {
             let outcome = failure(error).outcome();
             assert!(matches!(outcome, Outcome::Later { .. }), "{error}: {outcome:?}");
