@@ -5,7 +5,8 @@
 //! what it does is what the person's account on the forge may do at that moment. CODE opens an
 //! issue: there is no other way to start a run. What is said goes through an outbox, in one
 //! transaction with the end of the message that it answers, so that a kill at any moment loses
-//! nothing and says nothing twice. One process at a time answers, of all that share a store.
+//! nothing and says nothing twice; the one exception stands in `sending`. One process at a time
+//! answers, of all that share a store.
 //!
 //! Modules in reading order.
 

@@ -1,8 +1,9 @@
-//! Out of the outbox: in the order of each conversation, each text once.
+//! Out of the outbox: in the order of each conversation, each text once, but for one case.
 //!
 //! Before a text is sent it is written down that this was begun. Where nobody knows what came of
 //! it, after a kill or a lost connection, Slack is asked whether it has the text, and LINE takes it
-//! once under its key.
+//! once under its key, or with its reply token while that is good. Of an answer with a token that
+//! is too old by then nobody can tell: it is sent under its key, and may be said twice.
 //!
 //! A text that fails keeps back its own conversation alone, is tried ever more rarely, and is given
 //! up in the end, of which the journal tells: a conversation that waits for it says nothing more.
@@ -82,10 +83,9 @@ async fn to_messenger(desk: &Desk, saying: &Saying, parcel: &Parcel) -> Result<O
         (Messenger::Slack, Some(slack), _) => to_slack(desk, slack, saying, parcel, &text).await?,
         (Messenger::Line, _, Some(line)) => {
             let now = Utc::now();
-            let reply = parcel
-                .reply
-                .as_ref()
-                .filter(|(_, until)| *until > now || saying.is_begun);
+            // A token that is too old is refused whether it was used or not: the text is pushed
+            // then, and stands there twice rather than not at all.
+            let reply = parcel.reply.as_ref().filter(|(_, until)| *until > now);
             let reply = reply.map(|(token, _)| token.as_str());
             desk.store().begin_saying(saying.id).await?;
             line.say(&parcel.place, saying.id, &text, reply, saying.is_begun).await

@@ -50,8 +50,8 @@ impl Line {
         }))
     }
 
-    /// Says something. `reply_token` is used while it is good; `may_be_said` tells whether that was
-    /// tried before, and nobody knows what came of it.
+    /// Says something. `reply_token` must not be given after [`REPLY_WITHIN`]; `may_be_said` tells
+    /// whether this was tried before, and nobody knows what came of it.
     pub async fn say(
         &self,
         place: &Place,
@@ -66,7 +66,8 @@ impl Line {
             let body = json!({ "replyToken": token, "messages": messages });
             return match self.call(self.post("reply").json(&body)).await {
                 Ok(_) => Outcome::Taken(None),
-                // A token is good once: if the answer was tried before, it was that one.
+                // A token is good once: if the answer was tried before, and the token is not too
+                // old, it was that one.
                 Err(Failure::Refused { status, .. }) if status == StatusCode::BAD_REQUEST && may_be_said => {
                     Outcome::Taken(None)
                 }

@@ -7,9 +7,10 @@ use serde_json::json;
 
 use crate::fake::board::HUMAN;
 use crate::fake::line;
-use crate::fake::line::{Fault, Line, signature};
+use crate::fake::line::{Fault, Line, Sent, signature};
 use crate::fake::model::Plan;
 use crate::reading::{count, facts, until_facts};
+use crate::store_trouble::tamper;
 use crate::web::{Door, opened, problem};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
@@ -206,6 +207,38 @@ async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_o
         .await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(line.texts(), ["answer 0", "answer 1", "answer 2", "answer 3"]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_answer_of_which_nobody_knows_whether_it_arrived_is_pushed_when_its_token_is_too_old() {
+    let line = Line::start().await;
+    let world = world(&line).await;
+    world.model.for_task("question 0").says("answer 0");
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    line.fails_next("reply", Fault::Held);
+    writes(&door, &line, ALICE, "question 0").await;
+    program.until(&world, line.until_held()).await;
+    program.kill().await;
+    // A minute passes.
+    line.tokens_end();
+    tamper(
+        &world,
+        "UPDATE chat_outbox SET document = json_set(document, '$.reply[1]', '2000-01-01T00:00:00Z')",
+    )
+    .await;
+
+    let (mut program, _) = opened(&world, &["serve"]).await;
+    program
+        .until(&world, async { drop(line.until_said("answer 0").await) })
+        .await;
+    let pushed = Sent {
+        to: ALICE.to_owned(),
+        text: "answer 0".to_owned(),
+        is_reply: false,
+    };
+    assert_eq!(line.sent(), [pushed]);
     crate::web::ends(program, &world).await;
     world.finish().await;
 }
