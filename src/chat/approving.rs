@@ -269,12 +269,12 @@ async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
 }
 
 /// Returns the digest that a run waits for an answer to.
-pub(super) fn waits_for(desk: &Desk, run: &Run) -> Option<Digest> {
+fn waits_for(desk: &Desk, run: &Run) -> Option<Digest> {
     waiting_question(desk, run).map(|question| question.digest)
 }
 
 /// Returns the question that a run waits for an answer to.
-fn waiting_question(desk: &Desk, run: &Run) -> Option<Question> {
+pub(super) fn waiting_question(desk: &Desk, run: &Run) -> Option<Question> {
     let record = Record::read(run).ok()?;
     let days = desk.service.config().steering.expire_days;
     wait_of(run.state, &record, days)?;

@@ -8,7 +8,7 @@ pub(super) mod watched; // a task that a conversation follows
 mod words; // how a run stands, and how it ended
 mod question; // whether a plan or a result may go on
 
-use super::approving::{buttons, waits_for};
+use super::approving::{buttons, waiting_question};
 use super::desk::Desk;
 use super::sayings::{Parcel, id_of, packed, parts};
 use crate::agent::record::Record;
@@ -70,9 +70,12 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
             .change_saying(&parcel(desk, id, &watched, &text, Vec::new()))
             .await?;
     }
-    if let Some(digest) = waits_for(desk, &run) {
-        let digest = digest.short().to_owned();
-        if !watched.asked.contains(&digest) {
+    if let Some(waiting) = waiting_question(desk, &run) {
+        let digest = waiting.digest.short().to_owned();
+        // Another question may have the digest of an earlier one: of a plan that was made again
+        // after a denial, for instance.
+        let id = waiting.id.to_string();
+        if !watched.asked.iter().any(|asked| [&id, &digest].contains(&asked)) {
             let asked = QuestionContext {
                 url: &watched.url,
                 digest: &digest,
@@ -81,10 +84,10 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
             };
             let text = question(&record, &asked);
             let below = buttons(run.id, &digest, watched.wording());
-            let name = format!("question {} {digest} {}", watch.task, watch.session);
+            let name = format!("question {} {id} {}", watch.task, watch.session);
             let said = parcels(desk, &name, &watched, &text, &below);
             desk.store().say_in_chat(&said).await?;
-            watched.asked.push(digest);
+            watched.asked.push(id);
         }
     } else if let Some((at, wait)) = other_wait(&run, &record) {
         // A run may wait again for the same reason, in the same words.

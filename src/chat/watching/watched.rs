@@ -14,7 +14,8 @@ pub(in crate::chat) struct Watched {
     pub(in crate::chat) is_japanese: bool,
     /// The number of the newest fact that was looked at.
     pub(in crate::chat) seen: u64,
-    /// The digests that people in the conversation were asked to approve.
+    /// The ids of the questions that people in the conversation were asked; an earlier version
+    /// noted their digests.
     pub(in crate::chat) asked: Vec<String>,
     /// The other waits that people in the conversation were told of, each with its time.
     pub(in crate::chat) waits: Vec<String>,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::board::HUMAN;
-use crate::fake::slack::Slack;
+use crate::fake::slack::{Message, Slack};
 use crate::reading::{count, until_facts};
 use crate::world::World;
 use crate::world::scripts::{greets, plan, writes};
@@ -101,5 +101,39 @@ async fn a_question_that_is_asked_a_second_time_in_the_same_words_is_told_again(
     program
         .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn a_plan_that_is_made_again_after_its_denial_is_asked_about_again() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    let script = world.model.for_task("Greet the reader").plans(plan());
+    greets(script.plans(plan()));
+    let questions = |slack: &Slack| -> Vec<Message> {
+        let mut said = slack.said();
+        said.retain(|message| message.text.contains("needs your approval"));
+        said
+    };
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    program
+        .until(&world, slack.until(|slack| questions(slack).len() == 1))
+        .await;
+    let asked = until_facts(&world, "approval_requested", 1).await;
+    let digest = &asked[0]["digest"].as_str().unwrap()[..16];
+    slack.replies(ALICE, &thread, &format!("deny {digest} Say it in French."));
+    program
+        .until(&world, slack.until(|slack| questions(slack).len() == 2))
+        .await;
+    let asked = until_facts(&world, "approval_requested", 2).await;
+    assert_eq!(asked[0]["digest"], asked[1]["digest"], "the plan is the same");
+
+    slack.presses(ALICE, &questions(&slack)[1], 0);
+    program
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
+        .await;
+    assert_eq!(questions(&slack).len(), 2, "{:#?}", slack.texts());
     ends(program, world, &slack).await;
 }
