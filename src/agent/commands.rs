@@ -115,7 +115,7 @@ async fn execute(claim: &mut Claim, reporter: &mut Reporter, order: Order) -> Re
         Effect::Allow { tokens, .. } => allow(claim, tokens),
         Effect::EndAutomaticApproval => end_automatic_approval(claim, &order.by).await?,
         // Interruptions of the work, which do not come as orders, and decisions on a waiting run.
-        Effect::Stop | Effect::Pause | Effect::Approve(_) | Effect::Deny(_) => replies::help(&order.command),
+        Effect::Stop | Effect::Pause | Effect::Approve(_) | Effect::Deny { .. } => replies::help(&order.command),
     };
     answer(claim, reporter, &order, &page).await
 }

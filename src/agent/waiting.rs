@@ -186,7 +186,7 @@ async fn follow_order(
         Effect::Resume(page) => (true, page),
         Effect::Allow { tokens, resumes } => (resumes, commands::allow(claim, tokens)),
         Effect::Approve(given) => answers::hear_approval(claim, order, given),
-        Effect::Deny(reason) => match answers::hear_denial(claim, order, reason) {
+        Effect::Deny { digest, reason } => match answers::hear_denial(claim, order, digest, reason) {
             Ok(Denied::Ends) => {
                 // Where it cannot be shown yet, nobody can approve what was denied meanwhile.
                 claim.record.ending = Some(EndWithoutFailure::by(order, &claim.services.redactor));

@@ -164,7 +164,10 @@ pub(super) async fn carry_out(
     let command = if answer.is_yes {
         Command::Approve(named)
     } else {
-        Command::Deny(answer.reason.as_ref().map(|reason| one_line(reason)))
+        Command::Deny {
+            digest: named,
+            reason: answer.reason.as_ref().map(|reason| one_line(reason)),
+        }
     };
     let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
     let done = taken.in_words(is_japanese);

@@ -51,7 +51,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Resume(Which { task: None, .. }) => session::on_runtime(order::all(config, false)),
         Command::Stop { task } => order(config, &task, Order::Stop),
         Command::Approve { task, digest } => order(config, &task, Order::Approve(digest)),
-        Command::Deny { task, reason } => order(config, &task, Order::Deny(reason)),
+        Command::Deny { task, reason } => order(config, &task, Order::deny(&reason.unwrap_or_default())),
         Command::AutoApprove { command } => session::on_runtime(auto_approve::switch(config, command)),
         Command::Budget { task, tokens } => order(config, &task, Order::Budget(tokens)),
         Command::Forget { task } => session::on_runtime(forget::run(config, &task)),

@@ -42,7 +42,9 @@ impl<'a> Said<'a> {
         let command = Command::read(rest.trim());
         let below = below.trim_end();
         let words = match &command {
-            Command::Deny(Some(reason)) => Cow::Owned(format!("{reason}\n{below}").trim_end().to_owned()),
+            Command::Deny {
+                reason: Some(reason), ..
+            } => Cow::Owned(format!("{reason}\n{below}").trim_end().to_owned()),
             _ if below.trim().is_empty() => Cow::Borrowed(""),
             _ => Cow::Borrowed(below),
         };
@@ -63,8 +65,12 @@ pub enum Command {
     Resume,
     /// Allow what waits for it, or that which the digest names.
     Approve(Option<Beginning>),
-    /// Refuse what waits for approval, with the reason if one is given.
-    Deny(Option<String>),
+    /// Refuse what waits for approval, or that which the digest names, with the reason if one is
+    /// given.
+    Deny {
+        digest: Option<Beginning>,
+        reason: Option<String>,
+    },
     /// Let nothing pass any more without a person, in all tasks.
     AutoApproveOff,
     /// Allow so many more tokens, and go on if the budget was what stopped it.
@@ -75,6 +81,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// Returns the denial with these words: a reason, before which the digest may stand.
+    pub fn deny(text: &str) -> Self {
+        let text = text.trim();
+        let (first, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let digest: Option<Beginning> = first.parse().ok();
+        let reason = if digest.is_some() { behind.trim() } else { text };
+        Self::Deny {
+            digest,
+            reason: (!reason.is_empty()).then(|| reason.to_owned()),
+        }
+    }
+
     fn read(text: &str) -> Self {
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
@@ -88,7 +106,7 @@ impl Command {
             "approve" => rest
                 .parse()
                 .map_or_else(|_| unknown(), |digest| Self::Approve(Some(digest))),
-            "deny" => Self::Deny((!rest.is_empty()).then(|| rest.to_owned())),
+            "deny" => Self::deny(rest),
             "auto-approve" if rest.eq_ignore_ascii_case("off") => Self::AutoApproveOff,
             "budget" => tokens(rest).map_or_else(unknown, Self::Budget),
             "help" | "" => alone(Self::Help),
@@ -119,8 +137,16 @@ impl fmt::Display for Command {
             Self::Resume => formatter.write_str("resume"),
             Self::Approve(None) => formatter.write_str("approve"),
             Self::Approve(Some(digest)) => write!(formatter, "approve {digest}"),
-            Self::Deny(None) => formatter.write_str("deny"),
-            Self::Deny(Some(reason)) => write!(formatter, "deny {reason}"),
+            Self::Deny { digest, reason } => {
+                formatter.write_str("deny")?;
+                if let Some(digest) = digest {
+                    write!(formatter, " {digest}")?;
+                }
+                if let Some(reason) = reason {
+                    write!(formatter, " {reason}")?;
+                }
+                Ok(())
+            }
             Self::AutoApproveOff => formatter.write_str("auto-approve off"),
             Self::Budget(tokens) => write!(formatter, "budget {tokens}"),
             Self::Help => formatter.write_str("help"),
@@ -145,6 +171,10 @@ mod tests {
     #[test]
     fn the_first_line_of_a_comment_may_be_a_command() {
         let unknown = |text: &str| Some(Command::Unknown(text.to_owned()));
+        let deny = |digest: &str, reason: &str| {
+            let (digest, reason) = (digest.parse().ok(), (!reason.is_empty()).then(|| reason.to_owned()));
+            Some(Command::Deny { digest, reason })
+        };
         for (body, expected) in [
             ("/agent stop", Some(Command::Stop)),
             ("/AGENT  Pause \nplease, it is late", Some(Command::Pause)),
@@ -168,8 +198,12 @@ mod tests {
                 unknown("budget 99999999999999999999"),
             ),
             ("/agent budget 99999999999999999k", unknown("budget 99999999999999999k")),
-            ("/agent deny", Some(Command::Deny(None))),
-            ("/agent deny too big", Some(Command::Deny(Some("too big".to_owned())))),
+            ("/agent deny", deny("", "")),
+            ("/agent deny too big", deny("", "too big")),
+            ("/agent deny 0123ABCD", deny("0123abcd", "")),
+            ("/agent deny 0123ABCD  too big", deny("0123abcd", "too big")),
+            ("/agent deny 0123abc is too big", deny("", "0123abc is too big")),
+            ("/agent deny 0123abcd: too big", deny("", "0123abcd: too big")),
             ("/agent approve", Some(Command::Approve(None))),
             (
                 "/agent approve 0123ABCD",
@@ -203,6 +237,8 @@ mod tests {
             ),
             ("/agent deny too big", "too big"),
             ("/agent deny too big\nSplit it.", "too big\nSplit it."),
+            ("/agent deny 0123abcd too big\nSplit it.", "too big\nSplit it."),
+            ("/agent deny 0123abcd", ""),
             ("/agent dance\nMake it blue.", "Make it blue."),
             ("Make it blue.\n/agent stop", "Make it blue.\n/agent stop"),
             ("    /agent stop", "    /agent stop"),
@@ -220,15 +256,18 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(tokens in 1_u64.., reason in "[a-z]{1,9}( [a-z]{1,9}){0,3}") {
+        fn what_is_written_is_read_back(tokens in 1_u64.., reason in "[g-z]{1,9}( [a-z]{1,9}){0,3}") {
+            let digest = || "0123456789abcdef".parse::<Beginning>().ok();
             for command in [
                 Command::Stop,
                 Command::Pause,
                 Command::Resume,
                 Command::Approve(None),
-                Command::Approve("0123456789abcdef".parse().ok()),
-                Command::Deny(None),
-                Command::Deny(Some(reason)),
+                Command::Approve(digest()),
+                Command::Deny { digest: None, reason: None },
+                Command::Deny { digest: digest(), reason: None },
+                Command::Deny { digest: None, reason: Some(reason.clone()) },
+                Command::Deny { digest: digest(), reason: Some(reason) },
                 Command::AutoApproveOff,
                 Command::Budget(tokens),
                 Command::Help,

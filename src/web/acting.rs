@@ -28,7 +28,8 @@ const LONGEST_REASON: usize = 2_000;
 #[derive(Debug, Clone, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Details {
-    /// Of `approve`: the beginning of the digest that was looked at, 8 to 64 hexadecimal digits.
+    /// Of `approve` and `deny`: the beginning of the digest that was looked at, 8 to 64 hexadecimal
+    /// digits. With it the decision counts for nothing else that may wait by now.
     pub(super) digest: Option<String>,
     /// Of `deny`: the reason.
     pub(super) reason: Option<String>,
@@ -60,12 +61,12 @@ impl ActionOutcome {
         let is_held = may_go_on(state, record);
         let is_mine = match decided(record) {
             Some(Decided::Approved { by: person }) => matches!(command, Command::Approve(_)) && person == by,
-            Some(Decided::Denied { by: person }) => matches!(command, Command::Deny(_)) && person == by,
+            Some(Decided::Denied { by: person }) => matches!(command, Command::Deny { .. }) && person == by,
             None => false,
         };
         match command {
-            Command::Approve(_) | Command::Deny(_) if is_held && is_mine => Self::Held,
-            Command::Approve(_) | Command::Deny(_) => Self::Refused,
+            Command::Approve(_) | Command::Deny { .. } if is_held && is_mine => Self::Held,
+            Command::Approve(_) | Command::Deny { .. } => Self::Refused,
             Command::Resume | Command::Budget(_) if is_held => Self::Held,
             Command::Resume => Self::NotResumed,
             Command::Stop
@@ -111,17 +112,18 @@ impl fmt::Display for ActionOutcome {
 /// Returns the command that an action is.
 fn command(action: &str, details: Details) -> Result<Command, Problem> {
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let named = |digest: Option<String>| {
+        let digest = given(digest).map(|digest| digest.trim().parse::<Beginning>());
+        let digest = digest.transpose();
+        digest.map_err(|_| Problem::bad_request("`digest` must be 8 to 64 hexadecimal digits"))
+    };
     Ok(match action {
         "pause" => Command::Pause,
         "resume" => Command::Resume,
         "stop" => Command::Stop,
-        "approve" => {
-            let digest = given(details.digest)
-                .map(|digest| digest.trim().parse::<Beginning>())
-                .transpose();
-            Command::Approve(digest.map_err(|_| Problem::bad_request("`digest` must be 8 to 64 hexadecimal digits"))?)
-        }
+        "approve" => Command::Approve(named(details.digest)?),
         "deny" => {
+            let digest = named(details.digest)?;
             // One line: what follows a command on its line belongs to it.
             let reason = given(details.reason).map(|reason| one_line(&reason));
             if reason
@@ -131,7 +133,11 @@ fn command(action: &str, details: Details) -> Result<Command, Problem> {
                 let detail = format!("`reason` has more than {LONGEST_REASON} characters");
                 return Err(Problem::bad_request(detail));
             }
-            Command::Deny(reason)
+            match (digest, reason) {
+                // As in a comment, the digest may stand before the reason.
+                (None, Some(reason)) => Command::deny(&reason),
+                (digest, reason) => Command::Deny { digest, reason },
+            }
         }
         "budget" => {
             let number = given(details.tokens).and_then(|text| tokens(text.trim()));

@@ -160,6 +160,32 @@ async fn the_command_line_approves_with_and_without_the_digest() {
 }
 
 #[tokio::test]
+async fn a_denial_that_names_another_result_ends_no_run() {
+    let world = World::start().await;
+    works(&world, "echo rules > AGENTS.md");
+    let issue = world.github.open_issue("Write rules").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), WAITS);
+
+    let task = "github:acme/widgets#1";
+    let wrong = world.command(&["deny", task, "0123456789abcdef Not like this."]).await;
+    assert_eq!(wrong.stdout, "github:acme/widgets#1: it waits\n", "{wrong:?}");
+    assert_eq!(issue.labels(), WAITS, "{}", world.story());
+    let digest = facts(&world, "approval_requested")[0]["digest"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let right = world
+        .command(&["deny", task, &format!("{} Not like this.", &digest[..16])])
+        .await;
+    assert_eq!(right.stdout, "github:acme/widgets#1: stopped\n", "{right:?}");
+    let denied = facts(&world, "approval_denied");
+    assert_eq!(denied.len(), 1, "{denied:?}");
+    assert_eq!(denied[0]["reason"], "Not like this.");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn the_reason_of_a_denial_is_told_and_remembered() {
     let world = World::on_gitlab().await;
     works(&world, "echo 'script: [env]' > .gitlab-ci.yml");

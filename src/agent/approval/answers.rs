@@ -19,10 +19,15 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
 }
 
 /// Applies a denial; returns the reply if it does not count.
-pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<Denied, Page> {
+pub(crate) fn hear_denial(
+    claim: &mut Claim,
+    order: &Order,
+    given: Option<&Beginning>,
+    reason: Option<&str>,
+) -> Result<Denied, Page> {
     match claim.state {
-        PLAN_WAITS => plan_question::hear_denial(claim, order, reason),
-        _ => question::hear_denial(claim, order, reason).map(|()| Denied::Ends),
+        PLAN_WAITS => plan_question::hear_denial(claim, order, given, reason),
+        _ => question::hear_denial(claim, order, given, reason).map(|()| Denied::Ends),
     }
 }
 

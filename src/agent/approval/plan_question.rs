@@ -13,7 +13,7 @@ use crate::agent::text::waits::decided;
 use crate::agent::workspace::source;
 use crate::approval::digest::Beginning;
 use crate::approval::proposal::{Denial, HeldPlan, Part, PlanGrant, Reason};
-use crate::approval::{Question, Refusal, Word};
+use crate::approval::{Question, Word};
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
 use crate::plan::Plan;
@@ -219,16 +219,23 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
 
 /// Applies a denial; returns the reply if it does not count. It also takes an approval back on
 /// which the run did not go on yet. The first one with a reason has the planner make another plan.
-pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<Denied, Page> {
+pub(crate) fn hear_denial(
+    claim: &mut Claim,
+    order: &Order,
+    given: Option<&Beginning>,
+    reason: Option<&str>,
+) -> Result<Denied, Page> {
     let Some(held) = held(claim).cloned() else {
         return Err(replies::NOTHING_TO_APPROVE.into());
     };
     if is_denied(claim, &held) {
         return Err(replies::ALREADY_DECIDED.into());
     }
-    if !is_later(claim, order, &held.question) {
-        return Err(replies::not_denied(Refusal::NotLater));
-    }
+    let word = Word {
+        digest: given,
+        is_later: is_later(claim, order, &held.question),
+    };
+    held.question.takes(word).map_err(replies::not_denied)?;
     let reason = reason.map(|reason| claim.services.redactor.clean(reason).into_string());
     let denial = Denial {
         question: held.question.id,

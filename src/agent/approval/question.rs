@@ -11,7 +11,7 @@ use crate::agent::text::replies;
 use crate::agent::workspace::open;
 use crate::approval::digest::{Beginning, Digest, Hashing};
 use crate::approval::extent::{Extent, Touched, changed_lines, in_order};
-use crate::approval::{Question, Refusal, Word};
+use crate::approval::{Question, Word};
 use crate::forge::CommentKind;
 use crate::journal::fact::Fact;
 use crate::markdown::compose::Page;
@@ -142,11 +142,18 @@ pub(crate) fn hear_approval(claim: &mut Claim, order: &Order, given: Option<&Beg
 
 /// Applies a denial; returns the reply if it does not count. It also takes an approval back on
 /// which the run did not go on yet.
-pub(crate) fn hear_denial(claim: &mut Claim, order: &Order, reason: Option<&str>) -> Result<(), Page> {
+pub(crate) fn hear_denial(
+    claim: &mut Claim,
+    order: &Order,
+    given: Option<&Beginning>,
+    reason: Option<&str>,
+) -> Result<(), Page> {
     if let Some(question) = open_question(claim).cloned() {
-        if !is_later(claim, order, &question) {
-            return Err(replies::not_denied(Refusal::NotLater));
-        }
+        let word = Word {
+            digest: given,
+            is_later: is_later(claim, order, &question),
+        };
+        question.takes(word).map_err(replies::not_denied)?;
         claim.note(Fact::ApprovalDenied {
             id: question.id,
             approver: order.by.clone(),

@@ -62,8 +62,11 @@ pub(crate) enum Effect<'command> {
     Allow { tokens: u64, resumes: bool },
     /// A decision for the open question, which says whether it counts.
     Approve(Option<&'command Beginning>),
-    /// A decision against it.
-    Deny(Option<&'command str>),
+    /// A decision against it, which says likewise whether it counts.
+    Deny {
+        digest: Option<&'command Beginning>,
+        reason: Option<&'command str>,
+    },
     /// Nothing passes without a person any more, in any run.
     EndAutomaticApproval,
     /// The run ends for good, in the middle of whatever it does.
@@ -100,8 +103,11 @@ pub(crate) fn effect(command: &Command, standing: Standing) -> Effect<'_> {
         // Also while all runs are paused: who answered then would have to answer again, and does
         // not know it. The run goes on with the others.
         (Command::Approve(given), Waits { on, .. }) if on.has_question() => Effect::Approve(given.as_ref()),
-        (Command::Deny(reason), Waits { on, .. }) if on.has_question() => Effect::Deny(reason.as_deref()),
-        (Command::Approve(_) | Command::Deny(_), AtWork | Waits { .. }) => {
+        (Command::Deny { digest, reason }, Waits { on, .. }) if on.has_question() => Effect::Deny {
+            digest: digest.as_ref(),
+            reason: reason.as_deref(),
+        },
+        (Command::Approve(_) | Command::Deny { .. }, AtWork | Waits { .. }) => {
             Effect::Answer(replies::NOTHING_TO_APPROVE.into())
         }
         (Command::AutoApproveOff, _) => Effect::EndAutomaticApproval,
@@ -148,12 +154,20 @@ mod tests {
     #[test]
     fn only_an_open_question_is_decided_also_while_all_runs_are_paused() {
         let approve = Command::Approve(None);
-        let deny = Command::Deny(Some("no".to_owned()));
+        let digest: Beginning = "0123abcd".parse().unwrap();
+        let deny = Command::Deny {
+            digest: Some(digest.clone()),
+            reason: Some("no".to_owned()),
+        };
         for on in [WaitsOn::Approval, WaitsOn::Decided] {
             for all_paused in [false, true] {
                 let standing = Standing::Waits { on, all_paused };
                 assert_eq!(effect(&approve, standing), Effect::Approve(None), "{standing:?}");
-                assert_eq!(effect(&deny, standing), Effect::Deny(Some("no")), "{standing:?}");
+                let denied = Effect::Deny {
+                    digest: Some(&digest),
+                    reason: Some("no"),
+                };
+                assert_eq!(effect(&deny, standing), denied, "{standing:?}");
             }
         }
         for standing in [Standing::AtWork, waits(WaitsOn::Other), waits(WaitsOn::Budget)] {

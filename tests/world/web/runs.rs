@@ -4,7 +4,8 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{ALICE, ends, form_token, opened, problem, with_users};
-use crate::reading::count;
+use crate::fake::model::Plan;
+use crate::reading::{count, until_facts};
 use crate::world::World;
 use crate::world::scripts::{COMMAND, greets, plan};
 
@@ -134,6 +135,66 @@ async fn a_page_tells_whether_a_decision_counts_also_while_all_runs_are_paused()
     world.all_runs("resume").await;
     let ended = world.run().await;
     assert_eq!(ended.outcomes(), ["github:acme/widgets#1: done"], "{ended:?}");
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_denial_counts_against_what_was_looked_at_and_nothing_else() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    world.model.allows_restarts();
+    let another = Plan::of(&["greet nobody"]).in_environment("python");
+    world.model.plans(plan()).plans(another);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
+
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let waiting = async || door.json("/api/status").await["runs"][0].clone();
+    let digest = async || waiting().await["waits_for"]["digest"].as_str().unwrap().to_owned();
+    let run = waiting().await["id"].as_str().unwrap().to_owned();
+    let former = digest().await;
+    let cookie = door.logs_in(ALICE).await.unwrap();
+    let page = door.text(&format!("/runs/{run}"), &cookie).await;
+    let named = format!("name=\"digest\" value=\"{former}\"");
+    assert_eq!(page.matches(&named).count(), 2, "both forms name it: {page}");
+    let token = form_token(&page);
+    let denies = async |digest: &str| {
+        let fields = [
+            ("form_token", token.as_str()),
+            ("digest", digest),
+            ("reason", "Greet nobody."),
+        ];
+        let sent = door.sends(&format!("/runs/{run}/deny"), &cookie, &fields).await;
+        sent.headers()["location"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(denies(&former).await, format!("/runs/{run}?did=deny"));
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
+
+    let now = digest().await;
+    assert_ne!(now, former);
+    assert_eq!(denies(&former).await, format!("/runs/{run}?did=deny&came=refused"));
+    let act = format!("/api/runs/{run}/deny");
+    let answer = door
+        .post(&act, &json!({ "digest": former, "reason": "Greet nobody." }))
+        .await;
+    let answer: Value = answer.json().await.unwrap();
+    assert!(
+        answer["outcome"].as_str().unwrap().starts_with("it does not count"),
+        "{answer}"
+    );
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    assert_eq!(digest().await, now);
+    let answer = door
+        .post(&act, &json!({ "digest": now, "reason": "Greet nobody." }))
+        .await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    let denied = until_facts(&world, "approval_denied", 2).await;
+    assert!(denied[1]["digest"].as_str().unwrap().starts_with(&now), "{denied:?}");
     ends(program, &world).await;
     world.finish().await;
 }

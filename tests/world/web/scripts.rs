@@ -56,6 +56,12 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         (&act, json!({"digits": "xyz"}), 400, "does not fit"),
         (&act, json!({}), 404, "no such run"),
         (
+            &format!("/api/runs/{run}/deny"),
+            json!({"digest": "xyz", "reason": "x"}),
+            400,
+            "hexadecimal",
+        ),
+        (
             &format!("/api/runs/{run}/budget"),
             json!({"tokens": "many"}),
             400,
