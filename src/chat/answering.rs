@@ -1,6 +1,6 @@
 //! Answers one message: an answer to a question of a run, or anything else.
 
-use super::approving;
+use super::approving::{self, Typed};
 use super::desk::Desk;
 use super::handling::Handling;
 use super::phrases::Phrase;
@@ -27,7 +27,7 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
         Body::Press { .. } => String::new(),
     };
     // A digest says nothing of the language.
-    if !text.is_empty() && approving::typed(&text).is_none() {
+    if !text.is_empty() && !matches!(approving::typed(&text), Some(Typed::Answer(_))) {
         session.is_japanese = is_japanese(&text);
     }
     let said = match answer_to_question(desk, &incoming, &session).await? {
@@ -98,7 +98,8 @@ async fn answer_to_question(desk: &Desk, incoming: &Incoming, session: &Session)
             None => return Ok(Some(Phrase::NothingWaits.in_words(session.is_japanese))),
         },
         Body::Text { text } => match approving::typed(text) {
-            Some(answer) => answer,
+            Some(Typed::Answer(answer)) => answer,
+            Some(Typed::Unclear) => return approving::ask_back(desk, incoming, session.is_japanese).await,
             None => return Ok(None),
         },
     };
@@ -119,6 +120,7 @@ mod tests {
                 channel: "C1".to_owned(),
                 thread: None,
             },
+            at: None,
             user: "U1".to_owned(),
             is_addressed: true,
             body: Body::Text { text: text.to_owned() },

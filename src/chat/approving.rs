@@ -1,8 +1,9 @@
 //! Answers to questions of runs: by a button, or by a digest that somebody types.
 //!
-//! An answer is bound to the digest of the question. It counts where that is what the run waits for
-//! at this moment, and where the person's account may write to the repository at this moment; all
-//! else changes nothing, and is told.
+//! An answer is bound to the digest of the question; without one it counts only where a single
+//! question is open in the conversation, and the person can have read all of it. It counts where
+//! that is what the run waits for at this moment, and where the person's account may write to the
+//! repository at this moment; all else changes nothing, and is told.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -26,9 +27,12 @@ use crate::task::id::RunId;
 
 /// Most characters of a reason.
 const LONGEST_REASON: usize = 2_000;
-/// Words by which people answer.
-const YES: [&str; 4] = ["approve", "approved", "承認", "承認します"];
-const NO: [&str; 4] = ["deny", "denied", "却下", "却下します"];
+/// Words by which people answer, as questions name them.
+const YES: [&str; 2] = ["approve", "承認"];
+const NO: [&str; 2] = ["deny", "却下"];
+/// Other forms of them. Sentences of all kinds begin with these, and are no answers.
+const ALSO_YES: [&str; 2] = ["approved", "承認します"];
+const ALSO_NO: [&str; 2] = ["denied", "却下します"];
 /// Tasks of a conversation that are looked through.
 const MOST_WATCHES: u32 = 500;
 /// Facts that are read at once, and how often, to find what came of an answer.
@@ -43,6 +47,14 @@ pub(super) struct Answer {
     pub(super) run: Option<RunId>,
     pub(super) digest: Option<Beginning>,
     pub(super) reason: Option<String>,
+}
+
+/// The words that somebody typed for a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    Answer(Answer),
+    /// They begin as an answer does, and may be a sentence about something else.
+    Unclear,
 }
 
 /// Returns the buttons below a question.
@@ -76,33 +88,47 @@ pub(super) fn pressed(value: &str) -> Option<Answer> {
     })
 }
 
-/// Reads what somebody typed, if that is an answer: a word of assent or refusal, or a digest alone,
-/// which assents.
-pub(super) fn typed(text: &str) -> Option<Answer> {
+/// Reads what somebody typed, if that is an answer: a word of assent or refusal, alone or with a
+/// digest, behind which a refusal may have its reason; or a digest alone, which assents. Without a
+/// digest nothing else may follow: "deny guests the access" is a task.
+pub(super) fn typed(text: &str) -> Option<Typed> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let word = folded(word);
-    let of = |is_yes: bool, digest: Option<Beginning>, reason: &str| Answer {
-        is_yes,
-        run: None,
-        digest,
-        reason: (!reason.trim().is_empty()).then(|| reason.trim().chars().take(LONGEST_REASON).collect()),
+    let of = |is_yes: bool, digest: Option<Beginning>, reason: &str| {
+        Typed::Answer(Answer {
+            is_yes,
+            run: None,
+            digest,
+            reason: (!reason.is_empty()).then(|| reason.chars().take(LONGEST_REASON).collect()),
+        })
     };
+    let word = word.as_str();
     if let Ok(digest) = word.parse::<Beginning>() {
         return rest.trim().is_empty().then(|| of(true, Some(digest), ""));
     }
+    let is_yes = YES.contains(&word) || ALSO_YES.contains(&word);
+    if !is_yes && !NO.contains(&word) && !ALSO_NO.contains(&word) {
+        return None;
+    }
     let (second, behind) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-    let digest = folded(second).parse::<Beginning>().ok();
-    if YES.contains(&word.as_str()) {
-        // Anything else on the line makes it a sentence, and no assent.
-        let is_alone = behind.trim().is_empty() && (digest.is_some() || second.is_empty());
-        return is_alone.then(|| of(true, digest, ""));
+    let (digest, reason) = (folded(second).parse::<Beginning>().ok(), behind.trim());
+    let is_whole = digest.is_some() || second.is_empty();
+    if is_whole && (reason.is_empty() || !is_yes) {
+        return Some(of(is_yes, digest, reason));
     }
-    if NO.contains(&word.as_str()) {
-        let reason = if digest.is_some() { behind } else { rest };
-        return Some(of(false, digest, reason));
-    }
-    None
+    (YES.contains(&word) || NO.contains(&word)).then_some(Typed::Unclear)
+}
+
+/// Returns what somebody is told whose words may be an answer; `None` where no run of their
+/// conversation waits.
+pub(super) async fn ask_back(
+    desk: &Desk,
+    incoming: &Incoming,
+    is_japanese: bool,
+) -> Result<Option<String>, StoreError> {
+    let is_asked = !waiting_here(desk, incoming).await?.is_empty();
+    Ok(is_asked.then(|| Phrase::WhichQuestion.in_words(is_japanese)))
 }
 
 /// Carries out an answer; returns what the person is told. `None`: no run of this conversation
@@ -130,7 +156,7 @@ pub(super) async fn carry_out(
         },
         None => match asked_about(desk, incoming, answer).await? {
             MeantRun::Run(run) => *run,
-            MeantRun::Several => return told(Phrase::WhichQuestion),
+            MeantRun::Unclear => return told(Phrase::WhichQuestion),
             MeantRun::Other => return told(Phrase::OtherDigest),
             MeantRun::Nothing => return Ok(None),
         },
@@ -287,37 +313,52 @@ pub(super) fn waiting_question(desk: &Desk, run: &Run) -> Option<Question> {
 /// The waiting run that an answer is about, as far as it can be told.
 enum MeantRun {
     Run(Box<Run>),
-    Several,
+    /// Several runs wait, or it is not certain that the person has read what the only one asks.
+    Unclear,
     /// Runs wait, but under other digests.
     Other,
     Nothing,
 }
 
-/// Returns the run of this conversation that waits for the answer.
-async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
+/// Returns the runs of this conversation that wait for answers, with their questions.
+async fn waiting_here(desk: &Desk, incoming: &Incoming) -> Result<Vec<(Run, Question)>, StoreError> {
     let session = incoming.place.to_string();
     let mut waiting = Vec::new();
     for watch in desk.store().chat_watches(MOST_WATCHES).await? {
         if watch.session == session
             && let Some(run) = desk.store().unfinished_of(&watch.task).await?
-            && let Some(digest) = waits_for(desk, &run)
+            && let Some(question) = waiting_question(desk, &run)
         {
-            waiting.push((run, digest));
+            waiting.push((run, question));
         }
     }
+    Ok(waiting)
+}
+
+/// Returns the run of this conversation that waits for the answer.
+async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
+    let mut waiting = waiting_here(desk, incoming).await?;
     if waiting.is_empty() {
         return Ok(MeantRun::Nothing);
     }
     if let Some(given) = &answer.digest {
-        waiting.retain(|(_, digest)| digest.begins_with(given));
+        waiting.retain(|(_, question)| question.digest.begins_with(given));
     }
-    Ok(match waiting.len() {
-        0 => MeantRun::Other,
-        1 => waiting
-            .pop()
-            .map_or(MeantRun::Nothing, |(run, _)| MeantRun::Run(Box::new(run))),
-        _ => MeantRun::Several,
+    let Some((run, question)) = waiting.pop() else {
+        return Ok(MeantRun::Other);
+    };
+    let is_known = answer.digest.is_some() || is_shown_before(desk, incoming, run.id, question.id).await?;
+    Ok(if waiting.is_empty() && is_known {
+        MeantRun::Run(Box::new(run))
+    } else {
+        MeantRun::Unclear
     })
+}
+
+/// Tells whether a question was shown in its conversation before a message was written.
+async fn is_shown_before(desk: &Desk, incoming: &Incoming, run: RunId, question: Uuid) -> Result<bool, StoreError> {
+    let shown = desk.store().shown_at(run, question).await?;
+    Ok(shown.zip(incoming.at).is_some_and(|(shown, written)| shown < written))
 }
 
 /// Returns the repository of a run, and the person's account on its forge.
@@ -445,18 +486,39 @@ mod tests {
             format!("承認　{digest}"),
             format!(" Approve {digest} "),
         ] {
-            assert_eq!(typed(&text), Some(yes(true)), "{text}");
+            assert_eq!(typed(&text), Some(Typed::Answer(yes(true))), "{text}");
         }
-        assert_eq!(typed("approve"), Some(yes(false)));
-        assert_eq!(typed("deny it is ugly").unwrap().reason.as_deref(), Some("it is ugly"));
-        let denied = typed(&format!("却下 {digest} まだ早い")).unwrap();
-        assert_eq!((denied.is_yes, denied.reason.as_deref()), (false, Some("まだ早い")));
-        assert!(denied.digest.is_some());
+        for text in ["approve", "Approved", "承認します"] {
+            assert_eq!(typed(text), Some(Typed::Answer(yes(false))), "{text}");
+        }
+        let no = |with: bool, reason: &str| {
+            Some(Typed::Answer(Answer {
+                is_yes: false,
+                reason: (!reason.is_empty()).then(|| reason.to_owned()),
+                ..yes(with)
+            }))
+        };
+        assert_eq!(typed("deny"), no(false, ""));
+        assert_eq!(typed(&format!("Deny {digest}")), no(true, ""));
+        assert_eq!(typed(&format!("deny {digest} it is ugly")), no(true, "it is ugly"));
+        assert_eq!(typed(&format!("却下 {digest} まだ早い")), no(true, "まだ早い"));
+        // Whoever means the question is told how to say so.
+        for unclear in [
+            "approve it please",
+            "deny it is ugly",
+            "Deny requests without a token",
+            "却下 まだ早い",
+            &format!("approve {digest} and merge it"),
+        ] {
+            assert_eq!(typed(unclear), Some(Typed::Unclear), "{unclear}");
+        }
         for none in [
             "",
             "I approve of it",
-            "approve it please",
             "approved by whom?",
+            "Denied requests should return 403",
+            "却下します という文言を変えて",
+            "denying",
             "0123456",
             "facade the house",
             "yes",

@@ -9,6 +9,7 @@ use crate::messenger::place::{Messenger, Place};
 use crate::messenger::words::{Words, split};
 use crate::messenger::{line, slack};
 use crate::store::NewSaying;
+use crate::task::id::RunId;
 
 /// Most parts of one text; what is longer is cut.
 const MOST_PARTS: usize = 10;
@@ -21,6 +22,9 @@ pub(super) struct Parcel {
     /// A token for a free answer, and until when it is worth trying.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reply: Option<(String, DateTime<Utc>)>,
+    /// The run and the question that stands in the conversation, all of it, once this is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) asks: Option<(RunId, Uuid)>,
 }
 
 /// The texts to be said because of one cause, in their order. Made again for the same cause, they
@@ -63,6 +67,7 @@ impl<'a> Draft<'a> {
                     buttons: Vec::new(),
                 },
                 reply: self.reply.take(),
+                asks: None,
             };
             self.sayings.push(packed(id, &parcel));
         }

@@ -18,7 +18,7 @@ use super::sayings::{Parcel, packed};
 use crate::journal::fact::Fact;
 use crate::messenger::outcome::Outcome;
 use crate::messenger::place::Messenger;
-use crate::messenger::slack::Slack;
+use crate::messenger::slack::{self, Slack};
 use crate::secret::Clean;
 use crate::service::isolated;
 use crate::store::{Saying, StoreError};
@@ -131,6 +131,11 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
     let after = |asked: Duration| Utc::now() + TimeDelta::from_std(pause(asked, failing)).unwrap_or_default();
     match bounded(outcome, failing) {
         Outcome::Taken(message) => {
+            if let Some((run, question)) = parcel.asks {
+                // By Slack's own clock, from which messages of people have their times, too.
+                let at = message.as_deref().and_then(slack::time_of).unwrap_or_else(Utc::now);
+                store.question_shown(run, question, at).await?;
+            }
             store.said(saying, message.as_deref()).await?;
             Ok(true)
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 /// A messenger.
@@ -54,6 +55,9 @@ pub struct Incoming {
     /// The messenger's name for it: a repeated delivery has the same.
     pub id: String,
     pub place: Place,
+    /// The time of the message by the messenger's clock; an earlier version stored none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
     /// The messenger's id of the person.
     pub user: String,
     /// Whether it was said to the bot: in a direct message, or with its name. In a thread that it

@@ -8,6 +8,8 @@ pub(super) mod watched; // a task that a conversation follows
 mod words; // how a run stands, and how it ended
 mod question; // whether a plan or a result may go on
 
+use uuid::Uuid;
+
 use super::approving::{buttons, waiting_question};
 use super::desk::Desk;
 use super::sayings::{Parcel, id_of, packed, parts};
@@ -17,6 +19,7 @@ use crate::messenger::place::Messenger;
 use crate::messenger::words::{Button, Words};
 use crate::service::isolated;
 use crate::store::{ChatWatch, FactFilter, NewSaying, StoreError};
+use crate::task::id::RunId;
 use question::{QuestionContext, question};
 use watched::Watched;
 use words::{ending, other_wait, progress};
@@ -67,7 +70,7 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
         let text = progress(&run, &record, &watched);
         let id = id_of(&format!("progress {} {}", watch.task, watch.session));
         desk.store()
-            .change_saying(&parcel(desk, id, &watched, &text, Vec::new()))
+            .change_saying(&parcel(desk, id, &watched, &text, QuestionEnd::default()))
             .await?;
     }
     if let Some(waiting) = waiting_question(desk, &run) {
@@ -83,9 +86,12 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
                 wording: watched.wording(),
             };
             let text = question(&record, &asked);
-            let below = buttons(run.id, &digest, watched.wording());
+            let end = QuestionEnd {
+                buttons: buttons(run.id, &digest, watched.wording()),
+                asks: Some((run.id, waiting.id)),
+            };
             let name = format!("question {} {id} {}", watch.task, watch.session);
-            let said = parcels(desk, &name, &watched, &text, &below);
+            let said = parcels(desk, &name, &watched, &text, &end);
             desk.store().say_in_chat(&said).await?;
             watched.asked.push(id);
         }
@@ -96,7 +102,7 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
             let text = format!("✋ {wait}\n{}", watched.url);
             let id = id_of(&format!("wait {} {} {name}", watch.task, watch.session));
             desk.store()
-                .say_in_chat(&[parcel(desk, id, &watched, &text, Vec::new())])
+                .say_in_chat(&[parcel(desk, id, &watched, &text, QuestionEnd::default())])
                 .await?;
             watched.waits.push(name);
         }
@@ -105,7 +111,7 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
         let text = ending(&run, &record, &watched, cost);
         let id = id_of(&format!("end {} {} {}", watch.task, watch.session, run.id));
         desk.store()
-            .say_in_chat(&[parcel(desk, id, &watched, &text, Vec::new())])
+            .say_in_chat(&[parcel(desk, id, &watched, &text, QuestionEnd::default())])
             .await?;
         return desk.store().unwatch_in_chat(&watch.task).await;
     }
@@ -113,8 +119,15 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
     desk.store().told_in_chat(&watch.task, &document).await
 }
 
-/// Returns a text in as many parts as its messenger needs, with the buttons below the last.
-fn parcels(desk: &Desk, name: &str, watched: &Watched, text: &str, buttons: &[Button]) -> Vec<NewSaying> {
+/// What the last part of a question has: the buttons below it, and which question is whole with it.
+#[derive(Debug, Clone, Default)]
+struct QuestionEnd {
+    buttons: Vec<Button>,
+    asks: Option<(RunId, Uuid)>,
+}
+
+/// Returns a question in as many parts as its messenger needs.
+fn parcels(desk: &Desk, name: &str, watched: &Watched, text: &str, end: &QuestionEnd) -> Vec<NewSaying> {
     let clean = desk.service.clean(text);
     let parts = parts(watched.place.messenger, clean.as_str());
     let last = parts.len().saturating_sub(1);
@@ -123,25 +136,30 @@ fn parcels(desk: &Desk, name: &str, watched: &Watched, text: &str, buttons: &[Bu
             0 => id_of(name),
             _ => id_of(&format!("{name} part {place}")),
         };
-        let below = if place == last { buttons.to_vec() } else { Vec::new() };
-        parcel(desk, id, watched, &text, below)
+        let end = if place == last {
+            end.clone()
+        } else {
+            QuestionEnd::default()
+        };
+        parcel(desk, id, watched, &text, end)
     });
     numbered.collect()
 }
 
-fn parcel(desk: &Desk, id: uuid::Uuid, watched: &Watched, text: &str, buttons: Vec<Button>) -> NewSaying {
+fn parcel(desk: &Desk, id: Uuid, watched: &Watched, text: &str, end: QuestionEnd) -> NewSaying {
     let parcel = Parcel {
         place: watched.place.clone(),
         words: Words {
             text: desk.service.clean(text).into_string(),
             // Only Slack has buttons; elsewhere the digest is typed.
             buttons: if watched.place.messenger == Messenger::Slack {
-                buttons
+                end.buttons
             } else {
                 Vec::new()
             },
         },
         reply: None,
+        asks: end.asks,
     };
     packed(id, &parcel)
 }

@@ -49,10 +49,7 @@ pub fn judge(
 pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Vec<Incoming>, NotTaken> {
     let told: Value = serde_json::from_slice(body).map_err(|_| NotTaken::Malformed)?;
     let events = told["events"].as_array().ok_or(NotTaken::Malformed)?;
-    let is_recent = |event: &&Value| {
-        let at = event["timestamp"].as_i64().and_then(DateTime::from_timestamp_millis);
-        at.is_some_and(|at| now - at <= OLDEST)
-    };
+    let is_recent = |event: &&Value| time_of(event).is_some_and(|at| now - at <= OLDEST);
     let (recent, old): (Vec<&Value>, Vec<&Value>) = events.iter().take(MOST_EVENTS).partition(is_recent);
     if !old.is_empty() {
         tracing::warn!(
@@ -61,6 +58,10 @@ pub fn read(body: &[u8], now: DateTime<Utc>) -> Result<Vec<Incoming>, NotTaken> 
         );
     }
     Ok(recent.into_iter().filter_map(heard).collect())
+}
+
+fn time_of(event: &Value) -> Option<DateTime<Utc>> {
+    event["timestamp"].as_i64().and_then(DateTime::from_timestamp_millis)
 }
 
 /// Returns what somebody said, if an event tells of it.
@@ -110,6 +111,7 @@ fn heard(event: &Value) -> Option<Incoming> {
             channel: channel.to_owned(),
             thread: None,
         },
+        at: time_of(event),
         user: user.to_owned(),
         is_addressed: is_direct || is_mentioned,
         body,
@@ -196,6 +198,7 @@ mod tests {
         let heard = judged(&good, body.as_bytes()).unwrap();
         assert_eq!(heard[0].id, "line 01FZ74A0TDDPYRVKNK77XKC3ZR");
         assert_eq!(heard[0].place.to_string(), "line:U4af4980629");
+        assert_eq!(heard[0].at, Some(at(0)));
         assert_eq!(
             heard[0].body,
             Body::Text {

@@ -1,6 +1,7 @@
 //! Slack's events: messages and presses of buttons, in the envelopes of Socket Mode and in requests
 //! alike.
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::super::config;
@@ -55,6 +56,7 @@ fn said(payload: &Value, config: &config::Slack, own: &str) -> Option<Incoming> 
         // The same message may come as `message` and as `app_mention`.
         id: format!("slack {channel} {ts}"),
         place: place(channel, thread),
+        at: time_of(ts),
         user: user.to_owned(),
         is_addressed: is_direct || written.contains(&mention),
         body: Body::Text {
@@ -99,6 +101,7 @@ fn pressed(payload: &Value) -> Option<Incoming> {
     Some(Incoming {
         id: format!("slack {channel} {message} {user} {at}"),
         place: place(channel, thread),
+        at: time_of(at),
         user: user.to_owned(),
         is_addressed: true,
         body: Body::Press {
@@ -112,6 +115,16 @@ fn pressed(payload: &Value) -> Option<Incoming> {
 /// Tells whether a text is a time of Slack's, by which messages are named: `1700000000.000100`.
 fn is_time(text: &str) -> bool {
     text.len() <= 32 && !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// Returns the time of a message by its name in Slack, which is seconds and millionths of them.
+pub fn time_of(name: &str) -> Option<DateTime<Utc>> {
+    let (seconds, fraction) = name.split_once('.').unwrap_or((name, ""));
+    if fraction.len() > 6 {
+        return None;
+    }
+    let micros: u32 = format!("{fraction:0<6}").parse().ok()?;
+    DateTime::from_timestamp(seconds.parse().ok()?, micros.checked_mul(1_000)?)
 }
 
 #[cfg(test)]
@@ -158,6 +171,19 @@ mod tests {
             (direct.place.to_string().as_str(), direct.is_addressed),
             ("slack:D1", true)
         );
+    }
+
+    #[test]
+    fn a_message_has_the_time_that_its_name_is() {
+        let micros = |name: &str| time_of(name).map(|at| at.timestamp_micros());
+        assert_eq!(micros("1700000000.000100"), Some(1_700_000_000_000_100));
+        assert_eq!(micros("1700000000.5"), Some(1_700_000_000_500_000));
+        assert_eq!(micros("1700000000"), Some(1_700_000_000_000_000));
+        for strange in ["", ".", "1.2.3", "1.00000000001", "99999999999999999999"] {
+            assert_eq!(micros(strange), None, "{strange}");
+        }
+        let heard = message(&json!({ "ts": "1700000009.000007" })).unwrap();
+        assert_eq!(heard.at, time_of("1700000009.000007"));
     }
 
     #[test]

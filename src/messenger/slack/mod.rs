@@ -21,7 +21,7 @@ use super::place::{Messenger, Place};
 use super::words::Words;
 use crate::http;
 use crate::secret::Clean;
-pub use events::heard;
+pub use events::{heard, time_of};
 
 /// Most characters of one message. Slack takes 40,000 and asks for 4,000; a section holds 3,000.
 pub const LONGEST: usize = 2_900;

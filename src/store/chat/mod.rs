@@ -9,6 +9,7 @@ mod outbox; // what is to be said
 mod inbox; // messages of people
 mod pictures; // pictures that came with a request
 mod answers; // answers to questions of runs
+mod questions; // when questions of runs were shown
 mod watches; // tasks whose progress is told
 
 pub use inbox::ChatMessage;

@@ -4,7 +4,7 @@ use chrono::Utc;
 use serde_json::Value;
 
 use super::answers::ANSWERS;
-use super::pictures;
+use super::{pictures, questions};
 use crate::store::sql::{Row, Statement};
 use crate::store::{Store, StoreError};
 use crate::task::id::{RunId, TaskId};
@@ -89,6 +89,8 @@ impl Store {
             let answers = Statement::new("DELETE FROM once WHERE SUBSTR(name, 1, LENGTH($2)) = $2 AND value LIKE $1");
             let answers = answers.with(format!("%{run}%")).with(ANSWERS);
             transaction.execute(answers).await?;
+            let shown = Statement::new("DELETE FROM once WHERE SUBSTR(name, 1, LENGTH($1)) = $1");
+            transaction.execute(shown.with(questions::names_of(*run))).await?;
         }
         transaction.commit().await
     }

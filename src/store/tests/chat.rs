@@ -193,6 +193,16 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
         .keep_chat_answer("m-s", &json!({ "run": run }).to_string())
         .await
         .unwrap();
+    let (question, at) = (Uuid::now_v7(), Utc::now());
+    assert_eq!(store.shown_at(run, question).await.unwrap(), None);
+    for shown in [at, at + TimeDelta::seconds(1)] {
+        store.question_shown(run, question, shown).await.unwrap();
+    }
+    assert_eq!(
+        store.shown_at(run, question).await.unwrap(),
+        Some(at),
+        "the first time counts"
+    );
     assert_eq!(
         store.asked_for_in(&task).await.unwrap().as_deref(),
         Some("s"),
@@ -203,6 +213,7 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
     store.erase_conversation(&task, "s", &[run]).await.unwrap();
     assert_eq!(store.asked_for_in(&task).await.unwrap(), None);
     assert_eq!(store.kept_chat_answer("m-s").await.unwrap(), None);
+    assert_eq!(store.shown_at(run, question).await.unwrap(), None);
     assert_eq!(store.chat_session("s").await.unwrap(), None);
     assert!(
         store.chat_session("t").await.unwrap().is_some(),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::board::HUMAN;
-use crate::fake::slack::{Message, Slack};
+use crate::fake::slack::{Fault, Message, Slack};
 use crate::reading::{count, until_facts};
 use crate::world::World;
 use crate::world::scripts::{greets, plan, writes};
@@ -135,5 +135,83 @@ async fn a_plan_that_is_made_again_after_its_denial_is_asked_about_again() {
         .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
     assert_eq!(questions(&slack).len(), 2, "{:#?}", slack.texts());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn a_word_without_a_digest_approves_no_question_that_nobody_was_shown() {
+    let slack = Slack::start().await;
+    let mut world = asking(&slack).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true, "result": "always" }));
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    program
+        .until(&world, async {
+            drop(slack.until_said("plan needs your approval").await)
+        })
+        .await;
+    // Somebody approves the plan on its page, and the question that follows does not come through.
+    slack.fails_next("chat.postMessage", Fault::Refused("restricted_action"));
+    let issue = world.github.items().remove(0);
+    issue.until(|issue| issue.labels() == ["coding agent waiting"]).await;
+    let asked = until_facts(&world, "approval_requested", 1).await;
+    issue.comment(
+        HUMAN,
+        &format!("/agent approve {}", &asked[0]["digest"].as_str().unwrap()[..16]),
+    );
+    let warned = until_facts(&world, "warned", 1).await;
+    assert!(
+        warned[0]["text"].as_str().unwrap().contains("was not said"),
+        "{warned:?}"
+    );
+
+    slack.replies(ALICE, &thread, "approve");
+    program
+        .until(&world, async { drop(slack.until_said("Which question").await) })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
+    let asked = until_facts(&world, "approval_requested", 2).await;
+    let digest = &asked[1]["digest"].as_str().unwrap()[..16];
+    slack.replies(ALICE, &thread, &format!("approve {digest}"));
+    program
+        .until(&world, async { drop(slack.until_said("/pull/").await) })
+        .await;
+    assert_eq!(slack.refused(), ["chat.postMessage: restricted_action"]);
+    program.signal("TERM");
+    assert_eq!(program.ended().await.code, Some(0), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_word_alone_answers_the_only_question_and_a_sentence_that_begins_with_one_does_not() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    let sure = json!({ "route": "CHAT", "confidence": 0.9, "reason": "r", "evidence": [] });
+    world.model.for_task("Denied requests").says(&sure.to_string());
+    // The conversation begins with the request, for the chat model as for the run.
+    let script = world.model.for_task("Greet the reader").plans(plan());
+    greets(script.says("So they should."));
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    for (said, answer) in [
+        ("", "needs your approval"),
+        ("Denied requests should return 403.", "So they should."),
+        ("Deny requests without a token", "Which question"),
+    ] {
+        if !said.is_empty() {
+            slack.replies(ALICE, &thread, said);
+        }
+        program
+            .until(&world, async { drop(slack.until_said(answer).await) })
+            .await;
+    }
+    assert_eq!(count(&world, "approval_denied"), 0, "{}", world.story());
+
+    slack.replies(ALICE, &thread, "approve");
+    program
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
     ends(program, world, &slack).await;
 }

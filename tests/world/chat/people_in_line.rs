@@ -118,6 +118,50 @@ async fn a_question_that_is_longer_than_a_message_comes_in_parts_of_which_the_fi
 }
 
 #[tokio::test]
+async fn a_word_alone_answers_a_question_that_came_and_none_that_did_not() {
+    let line = Line::start().await;
+    let mut world = world(&line).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true, "result": "always" }));
+    let delegated = json!({
+        "comment": "c", "command": { "tool": "chat/delegate", "args": { "route": "CODE", "task": "Greet the reader" } },
+    });
+    let script = world.model.for_task("Greet the reader").says(&delegated.to_string());
+    greets(script.plans(plan()));
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    writes(&door, &line, ALICE, "/code Greet the reader").await;
+    line.until_said("plan needs your approval").await;
+    // What is said behind the question shows that the program knows that it came.
+    writes(&door, &line, ALICE, "approve 0123456789abcdef").await;
+    line.until_said("something else").await;
+
+    line.uses_up_the_month();
+    writes(&door, &line, ALICE, "approve").await;
+    program
+        .until(&world, async { drop(line.until_said("Approved").await) })
+        .await;
+    // The question about the result is a push, which LINE takes no more; answers are free.
+    until_facts(&world, "approval_granted", 1).await;
+    let warned = until_facts(&world, "warned", 1).await;
+    assert!(
+        warned[0]["text"].as_str().unwrap().contains("monthly limit"),
+        "{warned:?}"
+    );
+    writes(&door, &line, ALICE, "approve").await;
+    program
+        .until(&world, async { drop(line.until_said("Which question").await) })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
+    let asked = until_facts(&world, "approval_requested", 2).await;
+    let digest = &asked[1]["digest"].as_str().unwrap()[..16];
+    writes(&door, &line, ALICE, &format!("approve {digest}")).await;
+    let issue = world.github.items().remove(0);
+    let is_done = issue.until(|issue| issue.labels() == ["coding agent done"]);
+    program.until(&world, is_done).await;
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
     let line = Line::start().await;
     let mut world = world(&line).await;
