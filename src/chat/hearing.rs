@@ -36,31 +36,39 @@ pub enum Heard {
     Ignored,
 }
 
+/// Why what came is not safely kept. Its sender has to tell it again.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    /// Without the bot's own name nobody can tell what is said to it.
+    #[error("Slack does not tell who the bot is: {0}")]
+    NoOwnName(String),
+    #[error("a message could not be stored: {0}")]
+    Store(#[from] StoreError),
+}
+
 impl Desk {
-    /// Takes an event of Slack; returns whether it is safely kept, or need not be.
-    pub(super) async fn hear(&self, payload: &Value) -> bool {
-        let Some(slack) = &self.slack else { return false };
-        let own = match slack.own().await {
-            Ok(own) => own,
-            Err(failure) => {
-                tracing::warn!("Slack does not tell who the bot is: {failure}");
-                return false;
-            }
+    /// Takes what an event of Slack tells; nothing is heard in one that tells nothing to the bot.
+    pub(super) async fn take_from_slack(&self, payload: &Value) -> Result<Vec<Heard>, NotKept> {
+        let Some(slack) = &self.slack else {
+            return Err(NotKept::NoOwnName("chat.slack has no bot_token".to_owned()));
         };
-        let Some(incoming) = slack::heard(payload, &self.service.config().chat.slack, &own.user) else {
-            return true;
-        };
-        match self.take(incoming).await {
-            Ok(_) => true,
-            Err(error) => {
-                tracing::warn!("a message could not be stored: {error}");
-                false
-            }
+        let own = slack.own().await;
+        let own = own.map_err(|failure| NotKept::NoOwnName(failure.to_string()))?;
+        let incoming = slack::heard(payload, &self.service.config().chat.slack, &own.user);
+        self.take_all(incoming.into_iter().collect()).await
+    }
+
+    /// Stores what people said, in its order.
+    pub(super) async fn take_all(&self, incoming: Vec<Incoming>) -> Result<Vec<Heard>, NotKept> {
+        let mut heard = Vec::new();
+        for one in incoming {
+            heard.push(self.take(one).await?);
         }
+        Ok(heard)
     }
 
     /// Stores what somebody said, without secrets, if it is for the bot and they are heard.
-    pub(super) async fn take(&self, mut incoming: Incoming) -> Result<Heard, StoreError> {
+    async fn take(&self, mut incoming: Incoming) -> Result<Heard, StoreError> {
         let session = incoming.place.to_string();
         let is_known = self.accounts(incoming.place.messenger, &incoming.user).is_some();
         if !is_known {

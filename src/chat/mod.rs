@@ -27,6 +27,7 @@ mod under_way; // which messages are being answered
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -35,7 +36,7 @@ use crate::messenger::place::Incoming;
 use crate::service::{Service, isolated};
 use crate::store::{ChatMessage, StoreError, Turn};
 use desk::Desk;
-pub use hearing::Heard;
+pub use hearing::{Heard, NotKept};
 use under_way::UnderWay;
 
 /// Longest time between two looks at the store, which another process may have written.
@@ -67,18 +68,14 @@ impl Chat {
         }))
     }
 
-    /// Stores what came over HTTP, whose signature was judged before.
-    pub async fn take(&self, incoming: Vec<Incoming>) -> Result<Vec<Heard>, StoreError> {
-        let mut heard = Vec::new();
-        for one in incoming {
-            heard.push(self.desk.take(one).await?);
-        }
-        Ok(heard)
+    /// Stores what came from LINE over HTTP, whose signature was judged before.
+    pub async fn take_from_line(&self, incoming: Vec<Incoming>) -> Result<Vec<Heard>, NotKept> {
+        self.desk.take_all(incoming).await
     }
 
-    /// Hears what Slack sent over HTTP, likewise; returns whether it is safely kept.
-    pub async fn hear_slack(&self, payload: &serde_json::Value) -> bool {
-        self.desk.hear(payload).await
+    /// Stores what came from Slack over HTTP, likewise.
+    pub async fn take_from_slack(&self, payload: &Value) -> Result<Vec<Heard>, NotKept> {
+        self.desk.take_from_slack(payload).await
     }
 
     /// Hears and answers until `stop`.
@@ -86,9 +83,14 @@ impl Chat {
         let listening = async {
             match &self.desk.slack {
                 Some(slack) if slack.has_socket() => {
-                    slack
-                        .listen(async |payload: &serde_json::Value| self.desk.hear(payload).await)
-                        .await;
+                    let keep = async |payload: &Value| {
+                        let taken = self.desk.take_from_slack(payload).await;
+                        if let Err(reason) = &taken {
+                            tracing::warn!("what Slack told is not kept: {reason}");
+                        }
+                        taken.is_ok()
+                    };
+                    slack.listen(keep).await;
                 }
                 _ => std::future::pending().await,
             }

@@ -200,7 +200,7 @@ impl Meters {
             deliveries: counter(
                 &registry,
                 "coding_agent_webhook_deliveries_total",
-                "Deliveries of webhooks, by forge and by what became of them.",
+                "Deliveries of webhooks, by the forge or messenger and by what became of them.",
                 &["forge", "outcome"],
             )?,
             forges: ForgeMeters::new(&registry)?,

@@ -21,7 +21,7 @@ use crate::fake::slack;
 use crate::fake::slack::{Fault, Slack, buttons};
 use crate::marks::{PIECE, long_token};
 use crate::reading::{count, facts, until_facts};
-use crate::web::{opened, problem};
+use crate::web::{Door, opened, problem};
 use crate::world::scripts::{greets, plan};
 use crate::world::{MODEL_KEY, Program, World};
 
@@ -57,6 +57,26 @@ async fn serves(world: &World, slack: &Slack) -> Program {
     let mut program = world.spawn(&["serve"]);
     program.until(world, slack.until(Slack::has_socket)).await;
     program
+}
+
+/// Has Slack tell by requests what people say.
+fn has_no_socket(world: &mut World) {
+    world.configure(|config| {
+        config["chat"]["slack"]["app_token"] = json!(null);
+        config["chat"]["slack"]["signing_secret"] = json!(slack::SIGNING_SECRET);
+        config["http"] = json!({ "listen": "127.0.0.1:0" });
+    });
+}
+
+/// Sends a request as Slack does, signed at a time.
+async fn posts(door: &Door, body: &str, at: i64, signature: &str) -> reqwest::Response {
+    let request = door
+        .request(Method::POST, "/hooks/slack")
+        .header("content-type", "application/json");
+    let request = request
+        .header("x-slack-request-timestamp", at.to_string())
+        .header("x-slack-signature", signature);
+    request.body(body.to_owned()).send().await.unwrap()
 }
 
 async fn ends(program: Program, world: World, slack: &Slack) {
@@ -520,26 +540,11 @@ async fn the_doctor_tells_who_the_bot_is_and_which_token_is_wrong() {
 async fn without_a_socket_what_slack_sends_is_taken_where_it_is_signed() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
-    world.configure(|config| {
-        config["chat"]["slack"]["app_token"] = json!(null);
-        config["chat"]["slack"]["signing_secret"] = json!(slack::SIGNING_SECRET);
-        config["http"] = json!({ "listen": "127.0.0.1:0" });
-    });
+    has_no_socket(&mut world);
     world.model.for_task("question 0").says("answer 0");
     let (mut program, door) = opened(&world, &["serve"]).await;
     let now = chrono::Utc::now().timestamp();
-    let posts = async |body: &str, at: i64, signature: &str| {
-        let request = door
-            .request(Method::POST, "/hooks/slack")
-            .header("content-type", "application/json");
-        let request = request.header("x-slack-request-timestamp", at.to_string());
-        request
-            .header("x-slack-signature", signature)
-            .body(body.to_owned())
-            .send()
-            .await
-            .unwrap()
-    };
+    let posts = async |body: &str, at: i64, signature: &str| posts(&door, body, at, signature).await;
     let asked = json!({ "type": "url_verification", "challenge": "3eZbrw1aB", "token": "t" }).to_string();
     let answer = posts(&asked, now, &slack::signature(&asked, now)).await;
     assert_eq!(answer.json::<Value>().await.unwrap()["challenge"], "3eZbrw1aB");

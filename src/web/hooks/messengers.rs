@@ -11,7 +11,7 @@ use chrono::Utc;
 use serde_json::json;
 
 use super::malformed;
-use crate::chat::Heard;
+use crate::chat::{Heard, NotKept};
 use crate::messenger::line;
 use crate::messenger::slack;
 use crate::messenger::slack::request::RequestContent;
@@ -20,79 +20,96 @@ use crate::web::problem::Problem;
 
 /// `POST /hooks/slack`: the Events API and interactive components.
 pub(super) async fn slack(State(web): State<Arc<Web>>, headers: HeaderMap, body: Body) -> Response {
+    const SENDER: &str = "slack";
     let secret = &web.service.config().chat.slack.signing_secret;
     let (Some(chat), Some(secret)) = (&web.chat, secret) else {
-        return not_configured("slack", "chat.slack has no signing_secret_file");
+        return not_configured(&web, SENDER, "chat.slack has no signing_secret_file");
     };
     let read = match web.deliveries.read(&headers, body).await {
         Ok(read) => read,
-        Err(problem) => return malformed(&web, "slack", problem),
+        Err(problem) => return malformed(&web, SENDER, problem),
     };
     match slack::request::judge(secret, &headers, &read.bytes, Utc::now()) {
-        Err(slack::request::NotTaken::Unsigned) => {
-            web.meters.delivered("slack", "refused");
-            unsigned(
-                "X-Slack-Signature is missing or wrong, or too old; see that chat.slack has the app's signing secret",
-            )
-        }
+        Err(slack::request::NotTaken::Unsigned) => unsigned(
+            &web,
+            SENDER,
+            "X-Slack-Signature is missing or wrong, or too old; see that chat.slack has the app's signing secret",
+        ),
         Err(slack::request::NotTaken::Malformed) => {
-            web.meters.delivered("slack", "malformed");
-            Problem::bad_request("the body is not what Slack sends").into_response()
+            let problem = Problem::bad_request("the body is not what Slack sends");
+            malformed(&web, SENDER, problem)
         }
         Ok(RequestContent::Challenge(challenge)) => axum::Json(json!({ "challenge": challenge })).into_response(),
-        Ok(RequestContent::Payload(payload)) => {
-            if chat.hear_slack(&payload).await {
-                web.meters.delivered("slack", "taken");
-                return StatusCode::OK.into_response();
-            }
-            // Slack sends it again.
-            StatusCode::SERVICE_UNAVAILABLE.into_response()
-        }
+        Ok(RequestContent::Payload(payload)) => answer(&web, SENDER, chat.take_from_slack(&payload).await),
     }
 }
 
 /// `POST /hooks/line`.
 pub(super) async fn line(State(web): State<Arc<Web>>, headers: HeaderMap, body: Body) -> Response {
+    const SENDER: &str = "line";
     let secret = &web.service.config().chat.line.channel_secret;
     let (Some(chat), Some(secret)) = (&web.chat, secret) else {
-        return not_configured("line", "chat.line has no channel_secret_file");
+        return not_configured(&web, SENDER, "chat.line has no channel_secret_file");
     };
     let read = match web.deliveries.read(&headers, body).await {
         Ok(read) => read,
-        Err(problem) => return malformed(&web, "line", problem),
+        Err(problem) => return malformed(&web, SENDER, problem),
     };
-    let incoming = match line::request::judge(secret, &headers, &read.bytes, Utc::now()) {
-        Err(line::request::NotTaken::Unsigned) => {
-            web.meters.delivered("line", "refused");
-            return unsigned("X-Line-Signature is missing or wrong; see that chat.line has the channel's secret");
-        }
+    match line::request::judge(secret, &headers, &read.bytes, Utc::now()) {
+        Err(line::request::NotTaken::Unsigned) => unsigned(
+            &web,
+            SENDER,
+            "X-Line-Signature is missing or wrong; see that chat.line has the channel's secret",
+        ),
         Err(line::request::NotTaken::Malformed) => {
-            web.meters.delivered("line", "malformed");
-            return Problem::bad_request("the body is not what LINE sends").into_response();
+            malformed(&web, SENDER, Problem::bad_request("the body is not what LINE sends"))
         }
-        Ok(incoming) => incoming,
-    };
-    match chat.take(incoming).await {
-        Ok(heard) => {
-            for one in heard {
-                let outcome = match one {
-                    Heard::Taken => "taken",
-                    Heard::Repeated => "repeated",
-                    Heard::Ignored => "not of interest",
-                };
-                web.meters.delivered("line", outcome);
-            }
-            StatusCode::OK.into_response()
-        }
-        Err(error) => Problem::from(error).into_response(),
+        Ok(incoming) => answer(&web, SENDER, chat.take_from_line(incoming).await),
     }
 }
 
-fn not_configured(messenger: &str, what: &str) -> Response {
-    let detail = format!("messages of {messenger} are not taken: {what}");
+/// Counts what became of a delivery, and answers it. What is not kept is sent again because of the
+/// answer.
+fn answer(web: &Web, sender: &str, taken: Result<Vec<Heard>, NotKept>) -> Response {
+    let heard = match taken {
+        Ok(heard) => heard,
+        Err(reason) => {
+            web.meters.delivered(sender, "failed");
+            return problem(reason).into_response();
+        }
+    };
+    if heard.is_empty() {
+        web.meters.delivered(sender, "not of interest");
+    }
+    for one in heard {
+        let outcome = match one {
+            Heard::Taken => "taken",
+            Heard::Repeated => "repeated",
+            Heard::Ignored => "not of interest",
+        };
+        web.meters.delivered(sender, outcome);
+    }
+    StatusCode::OK.into_response()
+}
+
+fn problem(reason: NotKept) -> Problem {
+    match reason {
+        NotKept::Store(error) => Problem::from(error),
+        NotKept::NoOwnName(_) => {
+            tracing::warn!("a delivery could not be taken: {reason}");
+            let detail = "Slack does not tell who the bot is; the log of the program says why";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        }
+    }
+}
+
+fn not_configured(web: &Web, sender: &str, what: &str) -> Response {
+    web.meters.delivered(sender, "refused");
+    let detail = format!("messages of {sender} are not taken: {what}");
     Problem::new(StatusCode::NOT_FOUND, detail).into_response()
 }
 
-fn unsigned(detail: &str) -> Response {
+fn unsigned(web: &Web, sender: &str, detail: &str) -> Response {
+    web.meters.delivered(sender, "refused");
     Problem::new(StatusCode::UNAUTHORIZED, detail).into_response()
 }

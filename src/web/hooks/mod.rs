@@ -102,7 +102,10 @@ async fn take(web: &Web, forge: &str, judged: Result<Delivery, NotTaken>, body: 
     };
     let is_first = match is_first(web, forge, &delivery, body).await {
         Ok(is_first) => is_first,
-        Err(error) => return Problem::from(error).into_response(),
+        Err(error) => {
+            web.meters.delivered(forge, "failed");
+            return Problem::from(error).into_response();
+        }
     };
     let outcome = match (is_first, delivery.is_of_interest) {
         (false, _) => "repeated",

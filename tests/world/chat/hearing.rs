@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{ALICE, ends, serves, world};
-use crate::fake::slack::Slack;
+use super::{ALICE, MALLORY, ends, has_no_socket, posts, serves, world};
+use crate::fake::slack::{CHANNEL, Slack, signature};
 use crate::store_trouble::tamper;
+use crate::web::{opened, problem};
 use crate::world::{Program, World};
 
 /// A conversation of one person with the bot.
@@ -161,4 +163,45 @@ async fn nobody_is_told_that_a_message_was_not_taken_which_waits() {
     assert_eq!(slack.texts().len(), MOST_WAITING, "{:?}", slack.texts());
     assert_eq!(said(&slack, FLOOD), 0);
     ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn each_delivery_of_slack_is_counted_as_what_became_of_it() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    has_no_socket(&mut world);
+    for number in 0..2 {
+        let script = world.model.for_task(&format!("question {number}"));
+        script.says(&format!("answer {number}"));
+    }
+    let (mut program, door) = opened(&world, &["serve"]).await;
+    let now = chrono::Utc::now().timestamp();
+    let tells = async |body: &str| posts(&door, body, now, &signature(body, now)).await;
+
+    let first = slack.mentions_by_request(ALICE, "/chat question 0");
+    let elsewhere = slack.mentions_by_request(ALICE, "hello").replace(CHANNEL, "C0000002");
+    let stranger = slack.mentions_by_request(MALLORY, "hello");
+    for body in [&first, &first, &elsewhere, &stranger] {
+        assert_eq!(tells(body).await.status(), StatusCode::OK, "{body}");
+    }
+    tamper(
+        &world,
+        "CREATE TRIGGER refusing BEFORE INSERT ON chat_messages BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+    )
+    .await;
+    let second = slack.mentions_by_request(ALICE, "/chat question 1");
+    problem(tells(&second).await, StatusCode::SERVICE_UNAVAILABLE).await;
+    tamper(&world, "DROP TRIGGER refusing").await;
+    assert_eq!(tells(&second).await.status(), StatusCode::OK);
+    program
+        .until(&world, slack.until(|slack| slack.said().len() == 2))
+        .await;
+
+    let metrics = door.get("/metrics").await.text().await.unwrap();
+    for (outcome, times) in [("taken", 2), ("repeated", 1), ("not of interest", 2), ("failed", 1)] {
+        let line = format!("coding_agent_webhook_deliveries_total{{forge=\"slack\",outcome=\"{outcome}\"}} {times}\n");
+        assert!(metrics.contains(&line), "{line}{metrics}");
+    }
+    crate::web::ends(program, &world).await;
+    world.finish().await;
 }
