@@ -1,6 +1,7 @@
 //! Answers one message: an answer to a question of a run, or anything else.
 
-use super::approving::{self, Typed};
+use super::answers::{self, Typed};
+use super::approving;
 use super::desk::Desk;
 use super::handling::Handling;
 use super::phrases::Phrase;
@@ -27,7 +28,7 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
         Body::Press { .. } => String::new(),
     };
     // A digest says nothing of the language.
-    if !text.is_empty() && !matches!(approving::typed(&text), Some(Typed::Answer(_))) {
+    if !text.is_empty() && !matches!(answers::typed(&text), Some(Typed::Answer(_))) {
         session.is_japanese = is_japanese(&text);
     }
     let said = match answer_to_question(desk, &incoming, &session).await? {
@@ -93,11 +94,11 @@ fn keeps_near(incoming: &Incoming, session: &mut Session) -> bool {
 /// Carries out what is an answer to a question of a run; returns what the person is told.
 async fn answer_to_question(desk: &Desk, incoming: &Incoming, session: &Session) -> Result<Option<String>, StoreError> {
     let answer = match &incoming.body {
-        Body::Press { value } => match approving::pressed(value) {
+        Body::Press { value } => match answers::pressed(value) {
             Some(answer) => answer,
             None => return Ok(Some(Phrase::NothingWaits.in_words(session.is_japanese))),
         },
-        Body::Text { text } => match approving::typed(text) {
+        Body::Text { text } => match answers::typed(text) {
             Some(Typed::Answer(answer)) => answer,
             Some(Typed::Unclear) => return approving::ask_back(desk, incoming, session.is_japanese).await,
             None => return Ok(None),

@@ -16,7 +16,8 @@ mod desk; // what answering needs: store, journal, models
 mod hearing; // whose words are taken
 mod sayings; // texts on their way into the outbox
 mod sending; // out of the outbox
-mod approving; // answers to questions of runs
+mod answers; // answers to questions of runs, as people give them
+mod approving; // what comes of them
 mod watching; // the progress of runs
 mod pictures; // pictures that people send
 mod routes; // what each route does

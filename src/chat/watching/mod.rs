@@ -10,7 +10,8 @@ mod question; // whether a plan or a result may go on
 
 use uuid::Uuid;
 
-use super::approving::{buttons, waiting_question};
+use super::answers::buttons;
+use super::approving::waiting_question;
 use super::desk::Desk;
 use super::sayings::{Parcel, id_of, packed, parts};
 use crate::agent::record::Record;
