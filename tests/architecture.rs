@@ -366,6 +366,34 @@ fn a_library_behind_a_seam_is_named_in_one_folder() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What would go on as if an empty record had been saved, behind one that cannot be read.
+const FORGETFUL: [&str; 4] = [".unwrap_or_default()", ".unwrap_or(", ".ok()", ".map_or"];
+
+#[test]
+fn no_record_that_cannot_be_read_becomes_an_empty_one() {
+    let mut wrong = Vec::new();
+    for (_, path, text) in all_sources() {
+        let lines = without_tests(&text).lines();
+        let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
+        let code: String = lines.flat_map(str::split_whitespace).collect();
+        for rest in code.split("Record::read(").skip(1) {
+            let mut open = 1;
+            let end = rest.find(|sign: char| {
+                open += i32::from(sign == '(') - i32::from(sign == ')');
+                open == 0
+            });
+            let behind = &rest[end.map_or(rest.len(), |end| end + 1)..];
+            if FORGETFUL.iter().any(|way| behind.starts_with(way)) {
+                wrong.push(path.display().to_string());
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "records that cannot be read are taken for empty ones: {wrong:?}"
+    );
+}
+
 #[test]
 fn the_order_of_lib_rs_is_the_order_of_the_floors() {
     let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();

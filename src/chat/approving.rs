@@ -12,9 +12,9 @@ use super::answers::Answer;
 use super::desk::Desk;
 use super::phrases::Phrase;
 use crate::agent::record::Record;
+use crate::agent::record::saved::Unreadable;
 use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
 use crate::agent::waiting::Visited;
-use crate::approval::digest::Digest;
 use crate::approval::{Grant, Question};
 use crate::journal::fact::{Entry, Fact};
 use crate::messenger::place::Incoming;
@@ -23,6 +23,7 @@ use crate::service::attending::CommandOutcome;
 use crate::store::{FactFilter, NumberedFact, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::RunId;
+use crate::task::state::State;
 
 /// Tasks of a conversation that are looked through.
 const MOST_WATCHES: u32 = 500;
@@ -37,7 +38,7 @@ pub(super) async fn ask_back(
     incoming: &Incoming,
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
-    let is_asked = !waiting_here(desk, incoming).await?.is_empty();
+    let is_asked = waiting_here(desk, incoming).await?.is_any();
     Ok(is_asked.then(|| Phrase::WhichQuestion.in_words(is_japanese)))
 }
 
@@ -52,12 +53,18 @@ pub(super) async fn carry_out(
     let told = |phrase: Phrase<'_>| Ok(Some(phrase.in_words(is_japanese)));
     if let Some(taken) = taken_before(desk, incoming).await?
         && let Some(run) = desk.store().run(taken.run).await?
-        && waits_for(desk, &run).is_none_or(|digest| digest.short() != taken.digest)
     {
-        if taken.stands_in(&run) || has_counted(desk, &taken).await? {
-            return Ok(Some(taken.in_words(is_japanese)));
+        let waiting = waiting_question(desk, &run);
+        let still_waits = matches!(&waiting, Ok(Some(question)) if question.digest.short() == taken.digest);
+        if !still_waits {
+            if taken.stands_in(&run) || has_counted(desk, &taken).await? {
+                return Ok(Some(taken.in_words(is_japanese)));
+            }
+            return match waiting {
+                Ok(_) => told(Phrase::NothingWaits),
+                Err(unreadable) => told(Phrase::CannotNow(&unreadable.to_string())),
+            };
         }
-        return told(Phrase::NothingWaits);
     }
     let run = match answer.run {
         Some(run) => match desk.store().run(run).await? {
@@ -68,11 +75,14 @@ pub(super) async fn carry_out(
             MeantRun::Run(run) => *run,
             MeantRun::Unclear => return told(Phrase::WhichQuestion),
             MeantRun::Other => return told(Phrase::OtherDigest),
+            MeantRun::Unreadable(unreadable) => return told(Phrase::CannotNow(&unreadable.to_string())),
             MeantRun::Nothing => return Ok(None),
         },
     };
-    let Some(question) = waiting_question(desk, &run) else {
-        return told(Phrase::NothingWaits);
+    let question = match waiting_question(desk, &run) {
+        Ok(Some(question)) => question,
+        Ok(None) => return told(Phrase::NothingWaits),
+        Err(unreadable) => return told(Phrase::CannotNow(&unreadable.to_string())),
     };
     let digest = &question.digest;
     if answer.digest.as_ref().is_some_and(|given| !digest.begins_with(given)) {
@@ -110,19 +120,25 @@ pub(super) async fn carry_out(
     Ok(Some(match came {
         CommandOutcome::NoRun | CommandOutcome::Here(Visited::EndsAt(_)) => Phrase::NothingWaits.in_words(is_japanese),
         CommandOutcome::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
-        CommandOutcome::Here(Visited::Stays) => match refusal(desk, &taken).await? {
-            Some(refused) => refused.in_words(is_japanese),
-            None => format!("{done} {}", Phrase::AllPaused.in_words(is_japanese)),
-        },
+        CommandOutcome::Here(Visited::Stays) => of_waiting(desk, &taken, is_japanese).await?,
         CommandOutcome::Here(_) => done,
     }))
 }
 
-/// Returns why an answer did not count to a run that still waits; `None` if it counts.
-async fn refusal(desk: &Desk, taken: &Taken) -> Result<Option<Phrase<'static>>, StoreError> {
+/// Returns what somebody is told of an answer to a run that waits after it.
+async fn of_waiting(desk: &Desk, taken: &Taken, is_japanese: bool) -> Result<String, StoreError> {
     let run = desk.store().run(taken.run).await?;
-    let record = run.and_then(|run| Record::read(&run).ok());
-    Ok(taken.refusal(&record.unwrap_or_default()))
+    let record = run.map(|run| Record::read(&run));
+    let refused = match &record {
+        None => Some(Phrase::NothingWaits),
+        Some(Ok(record)) => taken.refusal(record),
+        Some(Err(unreadable)) => return Ok(Phrase::CannotNow(&unreadable.to_string()).in_words(is_japanese)),
+    };
+    if let Some(refused) = refused {
+        return Ok(refused.in_words(is_japanese));
+    }
+    let paused = Phrase::AllPaused.in_words(is_japanese);
+    Ok(format!("{} {paused}", taken.in_words(is_japanese)))
 }
 
 /// An answer that was about to take effect, written down before it did: after a kill in between
@@ -207,17 +223,19 @@ async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Returns the digest that a run waits for an answer to.
-fn waits_for(desk: &Desk, run: &Run) -> Option<Digest> {
-    waiting_question(desk, run).map(|question| question.digest)
+/// Returns the question that a run waits for an answer to.
+fn waiting_question(desk: &Desk, run: &Run) -> Result<Option<Question>, Unreadable> {
+    if !run.state.is_set_aside() {
+        return Ok(None);
+    }
+    Ok(question_in(desk, run.state, &Record::read(run)?))
 }
 
-/// Returns the question that a run waits for an answer to.
-pub(super) fn waiting_question(desk: &Desk, run: &Run) -> Option<Question> {
-    let record = Record::read(run).ok()?;
+/// Returns likewise the question of a run in a state, by its record.
+pub(super) fn question_in(desk: &Desk, state: State, record: &Record) -> Option<Question> {
     let days = desk.service.config().steering.expire_days;
-    wait_of(run.state, &record, days)?;
-    question_of(&record).cloned()
+    wait_of(state, record, days)?;
+    question_of(record).cloned()
 }
 
 /// The waiting run that an answer is about, as far as it can be told.
@@ -227,19 +245,40 @@ enum MeantRun {
     Unclear,
     /// Runs wait, but under other digests.
     Other,
+    /// It may be one of which nobody can tell what it waits for.
+    Unreadable(Unreadable),
     Nothing,
 }
 
+/// The runs of a conversation that wait for people.
+#[derive(Default)]
+struct Waiting {
+    questions: Vec<(Run, Question)>,
+    /// Why it cannot be told what another one waits for.
+    unreadable: Option<Unreadable>,
+}
+
+impl Waiting {
+    fn is_any(&self) -> bool {
+        !self.questions.is_empty() || self.unreadable.is_some()
+    }
+}
+
 /// Returns the runs of this conversation that wait for answers, with their questions.
-async fn waiting_here(desk: &Desk, incoming: &Incoming) -> Result<Vec<(Run, Question)>, StoreError> {
+async fn waiting_here(desk: &Desk, incoming: &Incoming) -> Result<Waiting, StoreError> {
     let session = incoming.place.to_string();
-    let mut waiting = Vec::new();
+    let mut waiting = Waiting::default();
     for watch in desk.store().chat_watches(MOST_WATCHES).await? {
-        if watch.session == session
-            && let Some(run) = desk.store().unfinished_of(&watch.task).await?
-            && let Some(question) = waiting_question(desk, &run)
-        {
-            waiting.push((run, question));
+        if watch.session != session {
+            continue;
+        }
+        let Some(run) = desk.store().unfinished_of(&watch.task).await? else {
+            continue;
+        };
+        match waiting_question(desk, &run) {
+            Ok(Some(question)) => waiting.questions.push((run, question)),
+            Ok(None) => {}
+            Err(unreadable) => waiting.unreadable = Some(unreadable),
         }
     }
     Ok(waiting)
@@ -247,18 +286,23 @@ async fn waiting_here(desk: &Desk, incoming: &Incoming) -> Result<Vec<(Run, Ques
 
 /// Returns the run of this conversation that waits for the answer.
 async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
-    let mut waiting = waiting_here(desk, incoming).await?;
-    if waiting.is_empty() {
+    let waiting = waiting_here(desk, incoming).await?;
+    if !waiting.is_any() {
         return Ok(MeantRun::Nothing);
     }
-    if let Some(given) = &answer.digest {
-        waiting.retain(|(_, question)| question.digest.begins_with(given));
+    let mut questions = waiting.questions;
+    let unreadable = waiting.unreadable.map(MeantRun::Unreadable);
+    match &answer.digest {
+        Some(given) => questions.retain(|(_, question)| question.digest.begins_with(given)),
+        // Another question may be open than the one that can be read.
+        None if unreadable.is_some() => questions.clear(),
+        None => {}
     }
-    let Some((run, question)) = waiting.pop() else {
-        return Ok(MeantRun::Other);
+    let Some((run, question)) = questions.pop() else {
+        return Ok(unreadable.unwrap_or(MeantRun::Other));
     };
     let is_known = answer.digest.is_some() || is_shown_before(desk, incoming, run.id, question.id).await?;
-    Ok(if waiting.is_empty() && is_known {
+    Ok(if questions.is_empty() && is_known {
         MeantRun::Run(Box::new(run))
     } else {
         MeantRun::Unclear
@@ -285,8 +329,8 @@ mod tests {
 
     use super::*;
     use crate::agent::record::{HeldResult, Paused, PausedBy};
+    use crate::approval::digest::Digest;
     use crate::approval::proposal::Denial;
-    use crate::task::state::State;
 
     #[test]
     fn an_answer_counts_to_a_run_that_waits_only_where_it_says_so() {

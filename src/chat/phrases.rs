@@ -39,6 +39,8 @@ pub(super) enum Phrase<'a> {
     WhatToDo,
     Opened(&'a str),
     CannotNow(&'a str),
+    /// Said where the record of a run cannot be read.
+    Unreadable(&'a str),
     NoAnswer(&'a str),
     NoModel,
     /// Said where only near models may be asked, and none is configured.
@@ -109,6 +111,7 @@ impl Phrase<'_> {
             Self::WhatToDo => "What is to be done? Write it behind the command.".to_owned(),
             Self::Opened(url) => format!("I opened {url} and start as soon as a worker is free."),
             Self::CannotNow(reason) => format!("That did not work: {reason}"),
+            Self::Unreadable(reason) => format!("I cannot tell you how it stands: {reason}"),
             Self::NoAnswer(reason) => format!("I have no answer: {reason}"),
             Self::NoModel => "no model can be asked at the moment; try again later".to_owned(),
             Self::NoNearModel => {
@@ -206,6 +209,7 @@ impl Phrase<'_> {
             Self::WhatToDo => "何をしますか。コマンドの後に書いてください。".to_owned(),
             Self::Opened(url) => format!("{url} を作成しました。空き次第、作業を始めます。"),
             Self::CannotNow(reason) => format!("できませんでした: {reason}"),
+            Self::Unreadable(reason) => format!("状況をお伝えできません: {reason}"),
             Self::NoAnswer(reason) => format!("答えられません: {reason}"),
             Self::NoModel => "今はモデルに問い合わせできません。後でもう一度お試しください".to_owned(),
             Self::NoNearModel => {

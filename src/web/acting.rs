@@ -17,6 +17,7 @@ use crate::journal::fact::{Fact, Subject};
 use crate::plain::one_line;
 use crate::service::attending::CommandOutcome;
 use crate::service::automatic_approval::NotStarted;
+use crate::store::Run;
 use crate::task::command::{Command, tokens};
 use crate::task::id::RunId;
 use crate::task::state::State;
@@ -152,8 +153,14 @@ fn command(action: &str, details: Details) -> Result<Command, Problem> {
     })
 }
 
+/// Returns the record of a run.
+fn record_of(run: &Run) -> Result<Record, Problem> {
+    Record::read(run).map_err(|unreadable| Problem::new(StatusCode::CONFLICT, unreadable.to_string()))
+}
+
 impl Web {
-    /// Does something to a run; returns what came of it.
+    /// Does something to a run; returns what came of it. A run that cannot be read can only be
+    /// stopped: nobody sees here what else would come of it.
     pub(super) async fn act(
         &self,
         visitor: &Visitor,
@@ -170,6 +177,9 @@ impl Web {
             let detail = format!("the run is {} already", run.state);
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
+        if command != Command::Stop {
+            record_of(&run)?;
+        }
         match self.service.tell(&run.task, &command, Some(&visitor.name)).await? {
             CommandOutcome::NoRun => Err(Problem::new(StatusCode::CONFLICT, "the run has ended meanwhile")),
             CommandOutcome::Worker(_) => Ok(ActionOutcome::Passed),
@@ -177,7 +187,7 @@ impl Web {
                 let Some(run) = store.run(run.id).await? else {
                     return Ok(ActionOutcome::Visited(Visited::Stays));
                 };
-                let record = Record::read(&run).unwrap_or_default();
+                let record = record_of(&run)?;
                 Ok(ActionOutcome::of_waiting(&command, &visitor.name, run.state, &record))
             }
             CommandOutcome::Here(visited) => Ok(ActionOutcome::Visited(visited)),

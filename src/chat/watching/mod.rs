@@ -11,10 +11,12 @@ mod question; // whether a plan or a result may go on
 use uuid::Uuid;
 
 use super::answers::buttons;
-use super::approving::waiting_question;
+use super::approving::question_in;
 use super::desk::Desk;
+use super::phrases::Phrase;
 use super::sayings::{Parcel, id_of, packed, parts};
 use crate::agent::record::Record;
+use crate::agent::record::saved::Unreadable;
 use crate::journal::fact::Fact;
 use crate::messenger::place::Messenger;
 use crate::messenger::words::{Button, Words};
@@ -44,8 +46,8 @@ pub(super) async fn look_at_all(desk: &Desk) -> Result<(), StoreError> {
             continue;
         }
         // Before the run is read: what happens meanwhile is looked at again.
-        watched.seen = newest;
-        match isolated(look(desk, &watch, watched.clone())).await {
+        let before = std::mem::replace(&mut watched.seen, newest);
+        match isolated(look(desk, &watch, watched.clone(), before)).await {
             Ok(looked) => looked?,
             Err(broken) => {
                 tracing::error!(task = %watch.task, "what became of it could not be told: {broken}");
@@ -61,11 +63,19 @@ pub(super) async fn look_at_all(desk: &Desk) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<(), StoreError> {
+/// Tells how the run of a task stands. What happened until the fact `before` is told already.
+async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched, before: u64) -> Result<(), StoreError> {
     let Some(run) = desk.store().runs(Some(&watch.task), 1).await?.pop() else {
         return Ok(());
     };
-    let record = Record::read(&run).unwrap_or_default();
+    let record = match Record::read(&run) {
+        Ok(record) => record,
+        Err(unreadable) => {
+            // Another process that can read it has it all to tell.
+            watched.seen = before;
+            return tell_unreadable(desk, watch, watched, &unreadable).await;
+        }
+    };
     let cost = record.cost(desk.service.prices());
     if watched.place.messenger.edits() {
         let text = progress(&run, &record, &watched);
@@ -74,7 +84,7 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
             .change_saying(&parcel(desk, id, &watched, &text, QuestionEnd::default()))
             .await?;
     }
-    if let Some(waiting) = waiting_question(desk, &run) {
+    if let Some(waiting) = question_in(desk, run.state, &record) {
         let digest = waiting.digest.short().to_owned();
         // Another question may have the digest of an earlier one: of a plan that was made again
         // after a denial, for instance.
@@ -116,6 +126,28 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched) -> Result<()
             .await?;
         return desk.store().unwatch_in_chat(&watch.task).await;
     }
+    let document = serde_json::to_value(&watched).unwrap_or_default();
+    desk.store().told_in_chat(&watch.task, &document).await
+}
+
+/// Tells once that it cannot be told how a run stands.
+async fn tell_unreadable(
+    desk: &Desk,
+    watch: &ChatWatch,
+    mut watched: Watched,
+    unreadable: &Unreadable,
+) -> Result<(), StoreError> {
+    let name = format!("unreadable {}", unreadable.run);
+    if watched.waits.contains(&name) {
+        return Ok(());
+    }
+    let told = Phrase::Unreadable(&unreadable.to_string()).in_words(watched.is_japanese);
+    let text = format!("{told}\n{}", watched.url);
+    let id = id_of(&format!("{name} {}", watch.session));
+    desk.store()
+        .say_in_chat(&[parcel(desk, id, &watched, &text, QuestionEnd::default())])
+        .await?;
+    watched.waits.push(name);
     let document = serde_json::to_value(&watched).unwrap_or_default();
     desk.store().told_in_chat(&watch.task, &document).await
 }

@@ -17,7 +17,8 @@ pub(in crate::chat) struct Watched {
     /// The ids of the questions that people in the conversation were asked; an earlier version
     /// noted their digests.
     pub(in crate::chat) asked: Vec<String>,
-    /// The other waits that people in the conversation were told of, each with its time.
+    /// The other waits that people in the conversation were told of, each with its time, and the
+    /// runs that could not be read.
     pub(in crate::chat) waits: Vec<String>,
 }
 

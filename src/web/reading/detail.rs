@@ -20,6 +20,9 @@ use crate::task::state::State;
 pub(in crate::web) struct RunDetail {
     #[serde(flatten)]
     pub(in crate::web) run: RunSummary,
+    /// Why what was saved of the run cannot be read, if so. Then nothing else here that comes of it
+    /// is known, and what is empty or 0 says nothing.
+    pub(in crate::web) unreadable: Option<String>,
     pub(in crate::web) waits_for: Option<Wait>,
     /// The question of the model, or why a plan or result waits.
     pub(in crate::web) question: Option<String>,
@@ -132,8 +135,15 @@ pub(in crate::web) async fn detail(service: &Service, id: RunId) -> Result<Optio
     let Some(run) = service.store().run(id).await? else {
         return Ok(None);
     };
-    let record = Record::read(&run).unwrap_or_default();
-    Ok(Some(of(service, &run, &record, newest_fact)))
+    let shown = match Record::read(&run) {
+        Ok(record) => of(service, &run, &record, newest_fact),
+        Err(unreadable) => RunDetail {
+            unreadable: Some(unreadable.to_string()),
+            cost_usd: None,
+            ..of(service, &run, &Record::default(), newest_fact)
+        },
+    };
+    Ok(Some(shown))
 }
 
 fn of(service: &Service, run: &Run, record: &Record, newest_fact: u64) -> RunDetail {
@@ -155,6 +165,7 @@ fn of(service: &Service, run: &Run, record: &Record, newest_fact: u64) -> RunDet
     let allowance = record.waiting.allowance.map(|allowance| allowance.tokens);
     RunDetail {
         run: RunSummary::of(run),
+        unreadable: None,
         waits_for: Wait::of(run, record, config.steering.expire_days),
         question: question(record),
         objective: plan.goal_understanding.main_objective,

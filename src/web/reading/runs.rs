@@ -42,6 +42,9 @@ pub(in crate::web) struct Wait {
 pub(in crate::web) struct Unfinished {
     #[serde(flatten)]
     pub(in crate::web) run: RunSummary,
+    /// Why what was saved of the run cannot be read, if so. Then nothing else here that comes of it
+    /// is known, and what is empty or 0 says nothing.
+    pub(in crate::web) unreadable: Option<String>,
     pub(in crate::web) waits_for: Option<Wait>,
     /// The model's own account of its current work.
     pub(in crate::web) doing: String,
@@ -145,12 +148,23 @@ pub(in crate::web) async fn status(service: &Service) -> Result<Status, StoreErr
 }
 
 fn unfinished(service: &Service, run: &Run) -> Unfinished {
-    let record = Record::read(run).unwrap_or_default();
+    match Record::read(run) {
+        Ok(record) => of(service, run, &record),
+        Err(unreadable) => Unfinished {
+            unreadable: Some(unreadable.to_string()),
+            cost_usd: None,
+            ..of(service, run, &Record::default())
+        },
+    }
+}
+
+fn of(service: &Service, run: &Run, record: &Record) -> Unfinished {
     let plan = record.planned.plan.as_ref();
     let steps = plan.map_or(0, |plan| plan.task_decomposition.subtasks.len());
     Unfinished {
         run: RunSummary::of(run),
-        waits_for: Wait::of(run, &record, service.config().steering.expire_days),
+        unreadable: None,
+        waits_for: Wait::of(run, record, service.config().steering.expire_days),
         doing: record.worked.doing.clone(),
         steps_finished: record.worked.finished_subtasks.len().min(steps),
         steps,

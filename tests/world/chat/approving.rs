@@ -6,6 +6,7 @@ use super::{ALICE, ends, serves, world};
 use crate::fake::board::HUMAN;
 use crate::fake::slack::{Fault, Message, Slack};
 use crate::reading::{count, until_facts};
+use crate::store_trouble::tamper;
 use crate::world::World;
 use crate::world::scripts::{greets, plan, writes};
 
@@ -177,8 +178,7 @@ async fn a_word_without_a_digest_approves_no_question_that_nobody_was_shown() {
         .until(&world, async { drop(slack.until_said("/pull/").await) })
         .await;
     assert_eq!(slack.refused(), ["chat.postMessage: restricted_action"]);
-    program.signal("TERM");
-    assert_eq!(program.ended().await.code, Some(0), "{}", world.story());
+    crate::web::ends(program, &world).await;
     world.finish().await;
 }
 
@@ -213,5 +213,61 @@ async fn a_word_alone_answers_the_only_question_and_a_sentence_that_begins_with_
         .until(&world, async { drop(slack.until_said("nothing was checked").await) })
         .await;
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
+    ends(program, world, &slack).await;
+}
+
+#[tokio::test]
+async fn of_a_run_whose_record_cannot_be_read_that_is_told_and_later_how_it_stands() {
+    let slack = Slack::start().await;
+    let world = asking(&slack).await;
+    let program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    let question = slack.until_said("needs your approval").await;
+    crate::web::ends(program, &world).await;
+    // As a machine with a newer version of the program writes it.
+    tamper(
+        &world,
+        "UPDATE runs SET format = format + 100,
+         record = json_set(record, '$.version', json_extract(record, '$.version') + 1000)",
+    )
+    .await;
+    world
+        .add_fact(json!({ "fact": "stage_changed", "from": "preparing", "to": "working" }))
+        .await;
+
+    let mut program = serves(&world, &slack).await;
+    let unreadable = |slack: &Slack, words: &str| {
+        let texts = slack.texts();
+        let told = format!("{words}: what was saved of the run");
+        texts.iter().filter(|text| text.contains(&told)).count()
+    };
+    program
+        .until(
+            &world,
+            slack.until(|slack| unreadable(slack, "I cannot tell you how it stands") == 1),
+        )
+        .await;
+    slack.presses(ALICE, &question, 0);
+    slack.replies(ALICE, &thread, "approve");
+    program
+        .until(&world, slack.until(|slack| unreadable(slack, "That did not work") == 2))
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
+
+    tamper(
+        &world,
+        "UPDATE runs SET format = format - 100,
+         record = json_set(record, '$.version', json_extract(record, '$.version') - 1000)",
+    )
+    .await;
+    slack.presses(ALICE, &question, 0);
+    program
+        .until(&world, async { drop(slack.until_said("nothing was checked").await) })
+        .await;
+    assert_eq!(
+        unreadable(&slack, "I cannot tell you how it stands"),
+        1,
+        "it is told once"
+    );
     ends(program, world, &slack).await;
 }

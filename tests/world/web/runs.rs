@@ -223,3 +223,65 @@ async fn the_dashboard_alone_shows_the_runs_of_another_process_and_takes_decisio
     ends(program, &world).await;
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_run_whose_record_cannot_be_read_is_shown_as_that_and_left_alone() {
+    const UNREADABLE: &str = "cannot be read at `version`";
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    world.model.plans(plan());
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
+    let asked = until_facts(&world, "approval_requested", 1).await;
+    // As a newer version of the program writes it.
+    let version = |record: &Value| record["version"].as_u64().unwrap();
+    world
+        .rewrite_records(|record| record["version"] = json!(version(record) + 1_000))
+        .await;
+
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let status = door.json("/api/status").await["runs"][0].clone();
+    let reason = status["unreadable"].as_str().unwrap();
+    assert!(reason.contains(UNREADABLE), "{status:#}");
+    let run = status["id"].as_str().unwrap().to_owned();
+    let detail = door.json(&format!("/api/runs/{run}")).await;
+    assert_eq!(detail["unreadable"], reason, "{detail:#}");
+    assert_eq!(detail["cost_usd"], Value::Null, "{detail:#}");
+    let cookie = door.logs_in(ALICE).await.unwrap();
+    for path in ["/".to_owned(), format!("/runs/{run}")] {
+        let page = door.text(&path, &cookie).await;
+        assert!(page.contains(UNREADABLE), "{path}: {page}");
+        assert!(!page.contains("There is no plan yet"), "{path}: {page}");
+    }
+    for (action, details) in [
+        ("approve", json!({ "digest": asked[0]["digest"] })),
+        ("deny", json!({ "reason": "No." })),
+        ("resume", json!({})),
+    ] {
+        let refused = door.post(&format!("/api/runs/{run}/{action}"), &details).await;
+        let detail = problem(refused, StatusCode::CONFLICT).await;
+        assert!(detail.contains(UNREADABLE), "{action}: {detail}");
+    }
+    let told = world.command(&["status"]).await.stdout;
+    assert!(told.contains(UNREADABLE), "{told}");
+    let told = world.command(&["status", "--json"]).await.stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["runs"][0]["unreadable"], reason, "{told:#}");
+    assert_eq!(told["runs"][0]["usage"], Value::Null, "{told:#}");
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+
+    // Whoever can read it finds it as it was.
+    world
+        .rewrite_records(|record| record["version"] = json!(version(record) - 1_000))
+        .await;
+    let detail = door.json(&format!("/api/runs/{run}")).await;
+    assert_eq!(detail["unreadable"], Value::Null, "{detail:#}");
+    assert_eq!(detail["steps"][0]["description"], "greet the reader", "{detail:#}");
+    let stopped = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+    assert_eq!(stopped.status(), StatusCode::OK);
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    ends(program, &world).await;
+    world.finish().await;
+}

@@ -7,6 +7,7 @@ use chrono::Utc;
 use serde_json::json;
 
 use crate::agent::record::Record;
+use crate::agent::record::saved::Unreadable;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::text::reviews;
 use crate::agent::text::waits::{Wait, wait_of};
@@ -51,7 +52,7 @@ pub async fn show(config: Option<&Path>, status: &Status) -> ExitCode {
 
 /// The data of the report, from the store and the configuration.
 struct Found {
-    runs: Vec<Run>,
+    runs: Vec<Listed>,
     is_served: bool,
     is_paused: bool,
     automatic_approval: Option<Started>,
@@ -59,10 +60,21 @@ struct Found {
     expire_days: u32,
 }
 
+/// A run, with what was saved of it.
+struct Listed {
+    run: Run,
+    record: Result<Record, Unreadable>,
+}
+
 async fn read(config: &Config) -> Result<Found, StoreError> {
     let store = Store::open(config.store()).await?;
+    let runs = store.runs(None, MOST_RUNS).await?;
+    let listed = runs.into_iter().map(|run| Listed {
+        record: Record::read(&run),
+        run,
+    });
     Ok(Found {
-        runs: store.runs(None, MOST_RUNS).await?,
+        runs: listed.collect(),
         is_served: store.has_other_workers().await?,
         is_paused: store.is_paused().await?,
         automatic_approval: store.automatic_approval().await?,
@@ -75,7 +87,8 @@ impl Found {
         let runs: Vec<_> = self
             .runs
             .iter()
-            .map(|run| {
+            .map(|listed| {
+                let (run, record) = (&listed.run, listed.record.as_ref().ok());
                 json!({
                     "task": run.task,
                     "run": run.id,
@@ -84,9 +97,10 @@ impl Found {
                     "created_at": run.created_at,
                     "updated_at": run.updated_at,
                     "not_before": run.not_before,
-                    "usage": usage(run),
-                    "reviews": reviews_as_json(run),
-                    "waits_for": self.wait(run),
+                    "unreadable": listed.record.as_ref().err().map(ToString::to_string),
+                    "usage": record.map(|record| &record.worked.by_model),
+                    "reviews": record.map(reviews_as_json),
+                    "waits_for": self.wait(listed),
                 })
             })
             .collect();
@@ -114,11 +128,17 @@ impl Found {
                 until.format("%Y-%m-%d %H:%M UTC")
             ));
         }
-        for run in &self.runs {
+        for listed in &self.runs {
+            let run = &listed.run;
             lines.push(line_of(run));
-            lines.extend(self.wait(run).map(|wait| line_of_wait(run, &wait)));
-            lines.extend(lines_of_reviews(run));
-            lines.extend(lines_of_usage(run));
+            lines.extend(self.wait(listed).map(|wait| line_of_wait(run, &wait)));
+            match &listed.record {
+                Ok(record) => {
+                    lines.extend(lines_of_reviews(record));
+                    lines.extend(lines_of_usage(record));
+                }
+                Err(unreadable) => lines.push(format!("            {unreadable}")),
+            }
         }
         if self.runs.is_empty() {
             lines.push("no runs yet".to_owned());
@@ -126,38 +146,28 @@ impl Found {
         lines.join("\n")
     }
 
-    /// Returns what a run waits for.
-    fn wait(&self, run: &Run) -> Option<Wait> {
-        let record = Record::read(run).ok()?;
-        wait_of(run.state, &record, self.expire_days)
+    /// Returns what a run waits for, where that can be read.
+    fn wait(&self, listed: &Listed) -> Option<Wait> {
+        let record = listed.record.as_ref().ok()?;
+        wait_of(listed.run.state, record, self.expire_days)
     }
 }
 
 /// Returns the reviews of plan and result that there are.
-fn reviews(run: &Run) -> Vec<(&'static str, ReviewLoop)> {
-    let Ok(record) = Record::read(run) else {
-        return Vec::new();
-    };
-    let reviewed = [("plan", record.reviewed.plan), ("result", record.reviewed.result)];
-    let is_made = |(_, rounds): &(&str, ReviewLoop)| !rounds.rounds().is_empty();
+fn reviews(record: &Record) -> Vec<(&'static str, &ReviewLoop)> {
+    let reviewed = [("plan", &record.reviewed.plan), ("result", &record.reviewed.result)];
+    let is_made = |(_, rounds): &(&str, &ReviewLoop)| !rounds.rounds().is_empty();
     reviewed.into_iter().filter(is_made).collect()
 }
 
 /// Returns the score of each round, `null` where no review came of it.
-fn reviews_as_json(run: &Run) -> serde_json::Value {
+fn reviews_as_json(record: &Record) -> serde_json::Value {
     let scores = |rounds: &ReviewLoop| -> Vec<Option<Score>> {
         rounds.rounds().iter().map(|round| round.opinion.score()).collect()
     };
-    let reviews = reviews(run);
-    let entries = reviews
-        .iter()
-        .map(|(what, rounds)| ((*what).to_owned(), json!(scores(rounds))));
+    let entries = reviews(record).into_iter();
+    let entries = entries.map(|(what, rounds)| (what.to_owned(), json!(scores(rounds))));
     serde_json::Value::Object(entries.collect())
-}
-
-/// Returns the usage of each model in each role; empty if no model was asked.
-fn usage(run: &Run) -> Vec<ModelUsage> {
-    Record::read(run).map_or_else(|_| Vec::new(), |record| record.worked.by_model)
 }
 
 fn line_of(run: &Run) -> String {
@@ -190,17 +200,17 @@ fn line_of_wait(run: &Run, wait: &Wait) -> String {
 }
 
 /// Returns a line for each review, with the scores of its rounds.
-fn lines_of_reviews(run: &Run) -> Vec<String> {
-    let lines = reviews(run).into_iter().map(|(what, rounds)| {
-        let scores = reviews::scores(&rounds).unwrap_or_default();
+fn lines_of_reviews(record: &Record) -> Vec<String> {
+    let lines = reviews(record).into_iter().map(|(what, rounds)| {
+        let scores = reviews::scores(rounds).unwrap_or_default();
         format!("            review of the {what}: {scores}")
     });
     lines.collect()
 }
 
 /// Returns a line for each model in each role, if there were several models.
-fn lines_of_usage(run: &Run) -> Vec<String> {
-    let usage = usage(run);
+fn lines_of_usage(record: &Record) -> Vec<String> {
+    let usage = &record.worked.by_model;
     if usage.iter().all(|entry| entry.model == usage[0].model) {
         return Vec::new();
     }
