@@ -2,10 +2,10 @@
 
 use super::answers::{self, Typed};
 use super::approving;
-use super::desk::Desk;
 use super::handling::Handling;
 use super::phrases::Phrase;
 use super::sayings::Draft;
+use super::services::ChatServices;
 use super::session::Session;
 use crate::journal::fact::Fact;
 use crate::messenger::place::{Body, Incoming};
@@ -14,15 +14,15 @@ use crate::routing::text::is_japanese;
 use crate::store::{ChatMessage, StoreError};
 
 /// Answers a message. An error leaves it as it was, to be answered later.
-pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), StoreError> {
+pub(super) async fn answer(services: &ChatServices, message: ChatMessage) -> Result<(), StoreError> {
     let Ok(incoming) = serde_json::from_value::<Incoming>(message.document.clone()) else {
-        return desk.store().finish_chat_message(&message, None, &[]).await;
+        return services.store().finish_chat_message(&message, None, &[]).await;
     };
     // Whoever was heard when they spoke may be struck off since.
-    if desk.accounts(incoming.place.messenger, &incoming.user).is_none() {
-        return desk.store().finish_chat_message(&message, None, &[]).await;
+    if services.accounts(incoming.place.messenger, &incoming.user).is_none() {
+        return services.store().finish_chat_message(&message, None, &[]).await;
     }
-    let mut session = desk.session(&incoming.place).await?;
+    let mut session = services.session(&incoming.place).await?;
     let text = match &incoming.body {
         Body::Text { text } => text.clone(),
         Body::Press { .. } => String::new(),
@@ -31,29 +31,30 @@ pub(super) async fn answer(desk: &Desk, message: ChatMessage) -> Result<(), Stor
     if !text.is_empty() && !matches!(answers::typed(&text), Some(Typed::Answer(_))) {
         session.is_japanese = is_japanese(&text);
     }
-    let said = match answer_to_question(desk, &incoming, &session).await? {
+    let said = match answer_to_question(services, &incoming, &session).await? {
         Some(said) => said,
         None if text.trim().is_empty() && incoming.attached.is_empty() => String::new(),
         None => {
             session.see(&incoming.attached);
-            let mut handling = Handling::new(desk, &incoming, &mut session);
+            let mut handling = Handling::new(services, &incoming, &mut session);
             Box::pin(handling.handle(&text)).await?
         }
     };
-    let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
+    let draft = Draft::of(services, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
     let draft = if said.is_empty() { draft } else { draft.says(&said) };
     let document = serde_json::to_value(&session).unwrap_or_default();
-    desk.store()
+    services
+        .store()
         .finish_chat_message(&message, Some(&document), &draft.finished())
         .await
 }
 
 /// Ends a message that breaks this program off each time, and tells the person so: nobody waits for
 /// an answer that never comes, nor for what was said behind it.
-pub(super) async fn give_up(desk: &Desk, message: ChatMessage) -> Result<(), StoreError> {
-    finish_unanswered(desk, &message).await?;
+pub(super) async fn give_up(services: &ChatServices, message: ChatMessage) -> Result<(), StoreError> {
+    finish_unanswered(services, &message).await?;
     // Told once: while the store cannot be written, the message is given up again and again.
-    desk.note(Fact::Warned {
+    services.note(Fact::Warned {
         text: format!(
             "a message in {} was given up: each attempt at it ended because of a fault of this program",
             message.session
@@ -64,18 +65,19 @@ pub(super) async fn give_up(desk: &Desk, message: ChatMessage) -> Result<(), Sto
 
 /// Ends a message with the words that it could not be answered. A `/local` in it counts all the
 /// same: its sender takes it for said, and what follows would go elsewhere.
-async fn finish_unanswered(desk: &Desk, message: &ChatMessage) -> Result<(), StoreError> {
+async fn finish_unanswered(services: &ChatServices, message: &ChatMessage) -> Result<(), StoreError> {
     let Ok(incoming) = serde_json::from_value::<Incoming>(message.document.clone()) else {
-        return desk.store().finish_chat_message(message, None, &[]).await;
+        return services.store().finish_chat_message(message, None, &[]).await;
     };
-    let mut session = desk.session(&incoming.place).await?;
+    let mut session = services.session(&incoming.place).await?;
     let mut said = Phrase::Broken.in_words(session.is_japanese);
     let document = keeps_near(&incoming, &mut session).then(|| serde_json::to_value(&session).unwrap_or_default());
     if document.is_some() {
         said = format!("{}\n\n{said}", Phrase::NearOnly.in_words(session.is_japanese));
     }
-    let draft = Draft::of(desk, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
-    desk.store()
+    let draft = Draft::of(services, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
+    services
+        .store()
         .finish_chat_message(message, document.as_ref(), &draft.says(&said).finished())
         .await
 }
@@ -92,7 +94,11 @@ fn keeps_near(incoming: &Incoming, session: &mut Session) -> bool {
 }
 
 /// Carries out what is an answer to a question of a run; returns what the person is told.
-async fn answer_to_question(desk: &Desk, incoming: &Incoming, session: &Session) -> Result<Option<String>, StoreError> {
+async fn answer_to_question(
+    services: &ChatServices,
+    incoming: &Incoming,
+    session: &Session,
+) -> Result<Option<String>, StoreError> {
     let answer = match &incoming.body {
         Body::Press { value } => match answers::pressed(value) {
             Some(answer) => answer,
@@ -100,11 +106,11 @@ async fn answer_to_question(desk: &Desk, incoming: &Incoming, session: &Session)
         },
         Body::Text { text } => match answers::typed(text) {
             Some(Typed::Answer(answer)) => answer,
-            Some(Typed::Unclear) => return approving::ask_back(desk, incoming, session.is_japanese).await,
+            Some(Typed::Unclear) => return approving::ask_back(services, incoming, session.is_japanese).await,
             None => return Ok(None),
         },
     };
-    approving::carry_out(desk, incoming, &answer, session.is_japanese).await
+    approving::carry_out(services, incoming, &answer, session.is_japanese).await
 }
 
 #[cfg(test)]

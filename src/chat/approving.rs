@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::answers::Answer;
-use super::desk::Desk;
 use super::phrases::Phrase;
+use super::services::ChatServices;
 use crate::agent::record::Record;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
@@ -34,30 +34,30 @@ const MOST_PAGES: usize = 50;
 /// Returns what somebody is told whose words may be an answer; `None` where no run of their
 /// conversation waits.
 pub(super) async fn ask_back(
-    desk: &Desk,
+    services: &ChatServices,
     incoming: &Incoming,
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
-    let is_asked = waiting_here(desk, incoming).await?.is_any();
+    let is_asked = waiting_here(services, incoming).await?.is_any();
     Ok(is_asked.then(|| Phrase::WhichQuestion.in_words(is_japanese)))
 }
 
 /// Carries out an answer; returns what the person is told. `None`: no run of this conversation
 /// waits, and so what was typed is no answer.
 pub(super) async fn carry_out(
-    desk: &Desk,
+    services: &ChatServices,
     incoming: &Incoming,
     answer: &Answer,
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
     let told = |phrase: Phrase<'_>| Ok(Some(phrase.in_words(is_japanese)));
-    if let Some(taken) = taken_before(desk, incoming).await?
-        && let Some(run) = desk.store().run(taken.run).await?
+    if let Some(taken) = taken_before(services, incoming).await?
+        && let Some(run) = services.store().run(taken.run).await?
     {
-        let waiting = waiting_question(desk, &run);
+        let waiting = waiting_question(services, &run);
         let still_waits = matches!(&waiting, Ok(Some(question)) if question.digest.short() == taken.digest);
         if !still_waits {
-            if taken.stands_in(&run) || has_counted(desk, &taken).await? {
+            if taken.stands_in(&run) || has_counted(services, &taken).await? {
                 return Ok(Some(taken.in_words(is_japanese)));
             }
             return match waiting {
@@ -67,11 +67,11 @@ pub(super) async fn carry_out(
         }
     }
     let run = match answer.run {
-        Some(run) => match desk.store().run(run).await? {
+        Some(run) => match services.store().run(run).await? {
             Some(run) => run,
             None => return told(Phrase::NothingWaits),
         },
-        None => match asked_about(desk, incoming, answer).await? {
+        None => match asked_about(services, incoming, answer).await? {
             MeantRun::Run(run) => *run,
             MeantRun::Unclear => return told(Phrase::WhichQuestion),
             MeantRun::Other => return told(Phrase::OtherDigest),
@@ -79,7 +79,7 @@ pub(super) async fn carry_out(
             MeantRun::Nothing => return Ok(None),
         },
     };
-    let question = match waiting_question(desk, &run) {
+    let question = match waiting_question(services, &run) {
         Ok(Some(question)) => question,
         Ok(None) => return told(Phrase::NothingWaits),
         Err(unreadable) => return told(Phrase::CannotNow(&unreadable.to_string())),
@@ -88,10 +88,10 @@ pub(super) async fn carry_out(
     if answer.digest.as_ref().is_some_and(|given| !digest.begins_with(given)) {
         return told(Phrase::OtherDigest);
     }
-    let Some((repository, login)) = account(desk, incoming, &run) else {
+    let Some((repository, login)) = account(services, incoming, &run) else {
         return told(Phrase::NotLinked);
     };
-    match desk.service.may_ask_for(&repository, &login).await {
+    match services.service.may_ask_for(&repository, &login).await {
         Ok(true) => {}
         Ok(false) => return told(Phrase::MayNot(&repository)),
         Err(error) => return told(Phrase::CannotNow(&error.to_string())),
@@ -102,10 +102,10 @@ pub(super) async fn carry_out(
         digest: digest.short().to_owned(),
         login: login.clone(),
         is_yes: answer.is_yes,
-        since: desk.store().newest_fact().await?,
+        since: services.store().newest_fact().await?,
     };
     let document = serde_json::to_string(&taken).unwrap_or_default();
-    desk.store().keep_chat_answer(&incoming.id, &document).await?;
+    services.store().keep_chat_answer(&incoming.id, &document).await?;
     let named = answer.digest.clone().or_else(|| digest.short().parse().ok());
     let command = if answer.is_yes {
         Command::Approve(named)
@@ -115,19 +115,19 @@ pub(super) async fn carry_out(
             reason: answer.reason.as_ref().map(|reason| one_line(reason)),
         }
     };
-    let came = desk.service.tell(&run.task, &command, Some(&login)).await?;
+    let came = services.service.tell(&run.task, &command, Some(&login)).await?;
     let done = taken.in_words(is_japanese);
     Ok(Some(match came {
         CommandOutcome::NoRun | CommandOutcome::Here(Visited::EndsAt(_)) => Phrase::NothingWaits.in_words(is_japanese),
         CommandOutcome::Worker(_) => format!("{done} {}", Phrase::Passed.in_words(is_japanese)),
-        CommandOutcome::Here(Visited::Stays) => of_waiting(desk, &taken, is_japanese).await?,
+        CommandOutcome::Here(Visited::Stays) => of_waiting(services, &taken, is_japanese).await?,
         CommandOutcome::Here(_) => done,
     }))
 }
 
 /// Returns what somebody is told of an answer to a run that waits after it.
-async fn of_waiting(desk: &Desk, taken: &Taken, is_japanese: bool) -> Result<String, StoreError> {
-    let run = desk.store().run(taken.run).await?;
+async fn of_waiting(services: &ChatServices, taken: &Taken, is_japanese: bool) -> Result<String, StoreError> {
+    let run = services.store().run(taken.run).await?;
     let record = run.map(|run| Record::read(&run));
     let refused = match &record {
         None => Some(Phrase::NothingWaits),
@@ -191,17 +191,17 @@ impl Taken {
     }
 }
 
-async fn taken_before(desk: &Desk, incoming: &Incoming) -> Result<Option<Taken>, StoreError> {
-    let document = desk.store().kept_chat_answer(&incoming.id).await?;
+async fn taken_before(services: &ChatServices, incoming: &Incoming) -> Result<Option<Taken>, StoreError> {
+    let document = services.store().kept_chat_answer(&incoming.id).await?;
     Ok(document.and_then(|document| serde_json::from_str(&document).ok()))
 }
 
 /// Tells whether the facts say that an answer took effect: they stay where a record goes on.
-async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
+async fn has_counted(services: &ChatServices, taken: &Taken) -> Result<bool, StoreError> {
     let filter = FactFilter::OfRun(taken.run);
     let mut after = taken.since;
     for _ in 0..MOST_PAGES {
-        let facts = desk.store().facts(after, &filter, PAGE).await?;
+        let facts = services.store().facts(after, &filter, PAGE).await?;
         let Some(last) = facts.last() else { return Ok(false) };
         after = last.sequence;
         let is_it = |fact: &NumberedFact| {
@@ -224,16 +224,16 @@ async fn has_counted(desk: &Desk, taken: &Taken) -> Result<bool, StoreError> {
 }
 
 /// Returns the question that a run waits for an answer to.
-fn waiting_question(desk: &Desk, run: &Run) -> Result<Option<Question>, Unreadable> {
+fn waiting_question(services: &ChatServices, run: &Run) -> Result<Option<Question>, Unreadable> {
     if !run.state.is_set_aside() {
         return Ok(None);
     }
-    Ok(question_in(desk, run.state, &Record::read(run)?))
+    Ok(question_in(services, run.state, &Record::read(run)?))
 }
 
 /// Returns likewise the question of a run in a state, by its record.
-pub(super) fn question_in(desk: &Desk, state: State, record: &Record) -> Option<Question> {
-    let days = desk.service.config().steering.expire_days;
+pub(super) fn question_in(services: &ChatServices, state: State, record: &Record) -> Option<Question> {
+    let days = services.service.config().steering.expire_days;
     wait_of(state, record, days)?;
     question_of(record).cloned()
 }
@@ -265,17 +265,17 @@ impl Waiting {
 }
 
 /// Returns the runs of this conversation that wait for answers, with their questions.
-async fn waiting_here(desk: &Desk, incoming: &Incoming) -> Result<Waiting, StoreError> {
+async fn waiting_here(services: &ChatServices, incoming: &Incoming) -> Result<Waiting, StoreError> {
     let session = incoming.place.to_string();
     let mut waiting = Waiting::default();
-    for watch in desk.store().chat_watches(MOST_WATCHES).await? {
+    for watch in services.store().chat_watches(MOST_WATCHES).await? {
         if watch.session != session {
             continue;
         }
-        let Some(run) = desk.store().unfinished_of(&watch.task).await? else {
+        let Some(run) = services.store().unfinished_of(&watch.task).await? else {
             continue;
         };
-        match waiting_question(desk, &run) {
+        match waiting_question(services, &run) {
             Ok(Some(question)) => waiting.questions.push((run, question)),
             Ok(None) => {}
             Err(unreadable) => waiting.unreadable = Some(unreadable),
@@ -285,8 +285,8 @@ async fn waiting_here(desk: &Desk, incoming: &Incoming) -> Result<Waiting, Store
 }
 
 /// Returns the run of this conversation that waits for the answer.
-async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
-    let waiting = waiting_here(desk, incoming).await?;
+async fn asked_about(services: &ChatServices, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
+    let waiting = waiting_here(services, incoming).await?;
     if !waiting.is_any() {
         return Ok(MeantRun::Nothing);
     }
@@ -301,7 +301,7 @@ async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Resul
     let Some((run, question)) = questions.pop() else {
         return Ok(unreadable.unwrap_or(MeantRun::Other));
     };
-    let is_known = answer.digest.is_some() || is_shown_before(desk, incoming, run.id, question.id).await?;
+    let is_known = answer.digest.is_some() || is_shown_before(services, incoming, run.id, question.id).await?;
     Ok(if questions.is_empty() && is_known {
         MeantRun::Run(Box::new(run))
     } else {
@@ -310,15 +310,20 @@ async fn asked_about(desk: &Desk, incoming: &Incoming, answer: &Answer) -> Resul
 }
 
 /// Tells whether a question was shown in its conversation before a message was written.
-async fn is_shown_before(desk: &Desk, incoming: &Incoming, run: RunId, question: Uuid) -> Result<bool, StoreError> {
-    let shown = desk.store().shown_at(run, question).await?;
+async fn is_shown_before(
+    services: &ChatServices,
+    incoming: &Incoming,
+    run: RunId,
+    question: Uuid,
+) -> Result<bool, StoreError> {
+    let shown = services.store().shown_at(run, question).await?;
     Ok(shown.zip(incoming.at).is_some_and(|(shown, written)| shown < written))
 }
 
 /// Returns the repository of a run, and the person's account on its forge.
-fn account(desk: &Desk, incoming: &Incoming, run: &Run) -> Option<(String, String)> {
+fn account(services: &ChatServices, incoming: &Incoming, run: &Run) -> Option<(String, String)> {
     let item = run.task.item()?;
-    let accounts = desk.accounts(incoming.place.messenger, &incoming.user)?;
+    let accounts = services.accounts(incoming.place.messenger, &incoming.user)?;
     let login = accounts.get(item.host.as_str())?;
     Some((format!("{}:{}", item.host.as_str(), item.repository), login.clone()))
 }

@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::desk::Desk;
 use super::phrases::Phrase;
 use super::sayings::Draft;
+use super::services::ChatServices;
 use crate::journal::fact::Fact;
 use crate::messenger::place::{Body, Incoming};
 use crate::messenger::slack;
@@ -46,7 +46,7 @@ pub enum NotKept {
     Store(#[from] StoreError),
 }
 
-impl Desk {
+impl ChatServices {
     /// Takes what an event of Slack tells; nothing is heard in one that tells nothing to the bot.
     pub(super) async fn take_from_slack(&self, payload: &Value) -> Result<Vec<Heard>, NotKept> {
         let Some(slack) = &self.slack else {

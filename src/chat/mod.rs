@@ -12,7 +12,7 @@
 
 mod phrases; // the program's own words, in English and Japanese
 mod session; // what is known of a conversation
-mod desk; // what answering needs: store, journal, models
+mod services; // what answering needs: store, journal, models
 mod hearing; // whose words are taken
 mod sayings; // texts on their way into the outbox
 mod sending; // out of the outbox
@@ -36,8 +36,8 @@ use crate::agent::record::stop::Stop;
 use crate::messenger::place::Incoming;
 use crate::service::{Service, isolated};
 use crate::store::{ChatMessage, StoreError, Turn};
-use desk::Desk;
 pub use hearing::{Heard, NotKept};
+use services::ChatServices;
 use under_way::UnderWay;
 
 /// Longest time between two looks at the store, which another process may have written.
@@ -51,7 +51,7 @@ const REST: Duration = Duration::from_secs(10);
 
 /// People in messengers.
 pub struct Chat {
-    desk: Arc<Desk>,
+    services: Arc<ChatServices>,
     /// The right to answer, while this process has it.
     turn: Mutex<Option<Turn>>,
 }
@@ -64,28 +64,28 @@ impl Chat {
             return Ok(None);
         }
         Ok(Some(Self {
-            desk: Arc::new(Desk::new(service)?),
+            services: Arc::new(ChatServices::new(service)?),
             turn: Mutex::default(),
         }))
     }
 
     /// Stores what came from LINE over HTTP, whose signature was judged before.
     pub async fn take_from_line(&self, incoming: Vec<Incoming>) -> Result<Vec<Heard>, NotKept> {
-        self.desk.take_all(incoming).await
+        self.services.take_all(incoming).await
     }
 
     /// Stores what came from Slack over HTTP, likewise.
     pub async fn take_from_slack(&self, payload: &Value) -> Result<Vec<Heard>, NotKept> {
-        self.desk.take_from_slack(payload).await
+        self.services.take_from_slack(payload).await
     }
 
     /// Hears and answers until `stop`.
     pub async fn run(&self, stop: &Stop) {
         let listening = async {
-            match &self.desk.slack {
+            match &self.services.slack {
                 Some(slack) if slack.has_socket() => {
                     let keep = async |payload: &Value| {
-                        let taken = self.desk.take_from_slack(payload).await;
+                        let taken = self.services.take_from_slack(payload).await;
                         if let Err(reason) = &taken {
                             tracing::warn!("what Slack told is not kept: {reason}");
                         }
@@ -104,7 +104,7 @@ impl Chat {
         // The next process need not wait until it is clear that this one is gone.
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(turn) = turn
-            && let Err(error) = self.desk.store().end_turn(&turn).await
+            && let Err(error) = self.services.store().end_turn(&turn).await
         {
             tracing::warn!("messengers: {error}");
         }
@@ -114,18 +114,18 @@ impl Chat {
     async fn take_turns(&self) {
         loop {
             let begun = Instant::now();
-            match self.desk.store().take_turn("chat", 1, TURN).await {
+            match self.services.store().take_turn("chat", 1, TURN).await {
                 Ok(Some(turn)) => {
                     *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn.clone());
-                    let extend = async || self.desk.store().keep_turn(&turn, TURN).await;
+                    let extend = async || self.services.store().keep_turn(&turn, TURN).await;
                     tokio::select! {
                         lost = keep(TURN, begun, extend) => match lost {
                             LostTurn::ToAnother => tracing::warn!("another process answers in the messengers now"),
                             LostTurn::RunOut => tracing::warn!("the turn at the messengers was not extended in time"),
                         },
                         () = self.answer_all() => {}
-                        () = again_and_again(async || sending::send_all(&self.desk).await) => {}
-                        () = again_and_again(async || watching::look_at_all(&self.desk).await) => {}
+                        () = again_and_again(async || sending::send_all(&self.services).await) => {}
+                        () = again_and_again(async || watching::look_at_all(&self.services).await) => {}
                     }
                 }
                 Ok(None) => {}
@@ -140,19 +140,19 @@ impl Chat {
         let mut under_way = UnderWay::default();
         let mut tasks: JoinSet<Result<(), StoreError>> = JoinSet::new();
         loop {
-            match self.desk.store().open_chat_messages(MOST_OPEN).await {
+            match self.services.store().open_chat_messages(MOST_OPEN).await {
                 Ok(open) => {
                     for message in open {
                         if !under_way.may_begin(&message) {
                             continue;
                         }
-                        let (desk, told) = (Arc::clone(&self.desk), message.clone());
+                        let (services, told) = (Arc::clone(&self.services), message.clone());
                         let is_given_up = under_way.is_given_up(&message);
                         let task = tasks.spawn(async move {
                             if is_given_up {
-                                return answering::give_up(&desk, message).await;
+                                return answering::give_up(&services, message).await;
                             }
-                            Box::pin(answering::answer(&desk, message)).await
+                            Box::pin(answering::answer(&services, message)).await
                         });
                         under_way.began(task.id(), told);
                     }
@@ -173,7 +173,7 @@ impl Chat {
                         }
                     }
                 },
-                () = self.desk.service.somebody_speaks() => {}
+                () = self.services.service.somebody_speaks() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
         }

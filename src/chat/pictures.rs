@@ -2,7 +2,7 @@
 //! run is asked for, made anew without metadata, and told to the journal. No conversation keeps
 //! them.
 
-use super::desk::Desk;
+use super::services::ChatServices;
 use crate::journal::fact::Fact;
 use crate::journal::fact::picture::{Shown, Unanswered};
 use crate::llm::config::role::Role;
@@ -20,12 +20,18 @@ pub(super) struct Sight {
 
 /// Returns the pictures that were sent, as the model is shown them. None is fetched for a model
 /// that takes no pictures.
-pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached], model: &Model, role: Role) -> Sight {
+pub(super) async fn sight(
+    services: &ChatServices,
+    incoming: &Incoming,
+    attached: &[Attached],
+    model: &Model,
+    role: Role,
+) -> Sight {
     let mut sight = Sight::default();
     let mut missing = Vec::new();
     for one in attached {
         let came = match refusal(model.takes_pictures(), sight.pictures.len()) {
-            None => came(desk, incoming, one).await,
+            None => came(services, incoming, one).await,
             Some(reason) => Err(reason),
         };
         let mut fact = fact_of(incoming, one, model, role);
@@ -40,7 +46,7 @@ pub(super) async fn sight(desk: &Desk, incoming: &Incoming, attached: &[Attached
                 fact.reason = reason;
             }
         }
-        desk.note(Fact::PictureShown(fact));
+        services.note(Fact::PictureShown(fact));
     }
     if !missing.is_empty() {
         sight.words = format!(
@@ -62,7 +68,7 @@ pub(super) struct Handed {
 /// Returns the pictures for a run, in which `models` see them: where none of them takes any, none
 /// is fetched.
 pub(super) async fn handed(
-    desk: &Desk,
+    services: &ChatServices,
     incoming: &Incoming,
     attached: &[Attached],
     models: &[(Model, Role)],
@@ -71,7 +77,7 @@ pub(super) async fn handed(
     let takes = models.iter().any(|(model, _)| model.takes_pictures());
     for one in attached {
         let came = match refusal(takes, handed.pictures.len()) {
-            None => came(desk, incoming, one).await,
+            None => came(services, incoming, one).await,
             Some(reason) => Err(reason),
         };
         match came {
@@ -81,7 +87,7 @@ pub(super) async fn handed(
                 for (model, role) in models {
                     let mut fact = fact_of(incoming, one, model, *role);
                     fact.reason.clone_from(&reason);
-                    desk.note(Fact::PictureShown(fact));
+                    services.note(Fact::PictureShown(fact));
                 }
             }
         }
@@ -91,11 +97,11 @@ pub(super) async fn handed(
 
 /// Notes that a model that was shown pictures gave no answer, such as after a time-out: whether it
 /// got them, nobody knows.
-pub(super) fn note_unanswered(desk: &Desk, incoming: &Incoming, shown: &[Picture], error: &str) {
+pub(super) fn note_unanswered(services: &ChatServices, incoming: &Incoming, shown: &[Picture], error: &str) {
     if shown.is_empty() {
         return;
     }
-    desk.note(Fact::PictureUnanswered(Unanswered {
+    services.note(Fact::PictureUnanswered(Unanswered {
         place: incoming.place.to_string(),
         digests: shown.iter().map(|picture| picture.original.digest.clone()).collect(),
         shown_bytes: shown.iter().map(|picture| picture.bytes().len() as u64).sum(),
@@ -115,18 +121,18 @@ fn fact_of(incoming: &Incoming, one: &Attached, model: &Model, role: Role) -> Sh
 }
 
 /// Fetches one picture, and makes it anew.
-async fn came(desk: &Desk, incoming: &Incoming, attached: &Attached) -> Result<Picture, String> {
+async fn came(services: &ChatServices, incoming: &Incoming, attached: &Attached) -> Result<Picture, String> {
     if attached.place.is_empty() {
         return Err("it does not lie with the messenger".to_owned());
     }
-    let fetched = match (incoming.place.messenger, &desk.slack, &desk.line) {
+    let fetched = match (incoming.place.messenger, &services.slack, &services.line) {
         (Messenger::Slack, Some(slack), _) => slack.picture(&attached.place).await,
         (Messenger::Line, _, Some(line)) => line.picture(&attached.place).await,
         _ => return Err("its messenger is not configured any more".to_owned()),
     };
     let bytes = fetched.map_err(|failure| format!("it cannot be fetched: {failure}"))?;
     // One at a time: decoded it may be a hundred times as large.
-    let _turn = desk.decoding.lock().await;
+    let _turn = services.decoding.lock().await;
     let name = attached.name.clone();
     let made = tokio::task::spawn_blocking(move || prepared(&bytes, &name)).await;
     match made {

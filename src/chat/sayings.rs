@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::desk::Desk;
+use super::services::ChatServices;
 use crate::messenger::place::{Messenger, Place};
 use crate::messenger::words::{Words, split};
 use crate::messenger::{line, slack};
@@ -30,7 +30,7 @@ pub(super) struct Parcel {
 /// The texts to be said because of one cause, in their order. Made again for the same cause, they
 /// have the same ids, so that each is said once.
 pub(super) struct Draft<'a> {
-    desk: &'a Desk,
+    services: &'a ChatServices,
     place: &'a Place,
     cause: String,
     reply: Option<(String, DateTime<Utc>)>,
@@ -38,9 +38,9 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn of(desk: &'a Desk, place: &'a Place, cause: &str) -> Self {
+    pub(super) fn of(services: &'a ChatServices, place: &'a Place, cause: &str) -> Self {
         Self {
-            desk,
+            services,
             place,
             cause: cause.to_owned(),
             reply: None,
@@ -57,7 +57,7 @@ impl<'a> Draft<'a> {
 
     /// Adds a text, in parts where it is long.
     pub(super) fn says(mut self, text: &str) -> Self {
-        let clean = self.desk.service.clean(text);
+        let clean = self.services.service.clean(text);
         for text in parts(self.place.messenger, clean.as_str()) {
             let id = self.id(self.sayings.len());
             let parcel = Parcel {

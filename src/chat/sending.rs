@@ -13,8 +13,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 
-use super::desk::Desk;
 use super::sayings::{Parcel, packed};
+use super::services::ChatServices;
 use crate::journal::fact::Fact;
 use crate::messenger::outcome::Outcome;
 use crate::messenger::place::Messenger;
@@ -44,12 +44,12 @@ const ANEW_AFTER: TimeDelta = TimeDelta::minutes(5);
 const LATE: TimeDelta = TimeDelta::hours(1);
 
 /// Sends what waits and is due, until nothing more may be said now.
-pub(super) async fn send_all(desk: &Desk) -> Result<(), StoreError> {
+pub(super) async fn send_all(services: &ChatServices) -> Result<(), StoreError> {
     loop {
-        let due = desk.store().due_sayings(Utc::now(), MOST).await?;
+        let due = services.store().due_sayings(Utc::now(), MOST).await?;
         let mut may_more_follow = false;
         for few in due.chunks(AT_ONCE) {
-            for sent in join_all(few.iter().map(|saying| send(desk, saying))).await {
+            for sent in join_all(few.iter().map(|saying| send(services, saying))).await {
                 may_more_follow |= sent?;
             }
         }
@@ -60,34 +60,34 @@ pub(super) async fn send_all(desk: &Desk) -> Result<(), StoreError> {
 }
 
 /// Sends one text; returns whether those behind it may follow.
-async fn send(desk: &Desk, saying: &Saying) -> Result<bool, StoreError> {
+async fn send(services: &ChatServices, saying: &Saying) -> Result<bool, StoreError> {
     let Ok(parcel) = serde_json::from_value::<Parcel>(saying.document.clone()) else {
-        desk.store().said(saying, None).await?;
+        services.store().said(saying, None).await?;
         return Ok(true);
     };
     // A text that breaks this program off fails as any other: were it to end the round, it would
     // do so in each, as the oldest one, and the texts beside it would not be sent.
-    let outcome = match isolated(to_messenger(desk, saying, &parcel)).await {
+    let outcome = match isolated(to_messenger(services, saying, &parcel)).await {
         Ok(outcome) => outcome?,
         // It may have been sent before that.
         Err(broken) => Outcome::Unknown {
             reason: broken.to_string(),
         },
     };
-    settle(desk, saying, parcel, outcome).await
+    settle(services, saying, parcel, outcome).await
 }
 
-async fn to_messenger(desk: &Desk, saying: &Saying, parcel: &Parcel) -> Result<Outcome, StoreError> {
-    let text = desk.service.clean(&parcel.words.text);
-    Ok(match (parcel.place.messenger, &desk.slack, &desk.line) {
-        (Messenger::Slack, Some(slack), _) => to_slack(desk, slack, saying, parcel, &text).await?,
+async fn to_messenger(services: &ChatServices, saying: &Saying, parcel: &Parcel) -> Result<Outcome, StoreError> {
+    let text = services.service.clean(&parcel.words.text);
+    Ok(match (parcel.place.messenger, &services.slack, &services.line) {
+        (Messenger::Slack, Some(slack), _) => to_slack(services, slack, saying, parcel, &text).await?,
         (Messenger::Line, _, Some(line)) => {
             let now = Utc::now();
             // A token that is too old is refused whether it was used or not: the text is pushed
             // then, and stands there twice rather than not at all.
             let reply = parcel.reply.as_ref().filter(|(_, until)| *until > now);
             let reply = reply.map(|(token, _)| token.as_str());
-            desk.store().begin_saying(saying.id).await?;
+            services.store().begin_saying(saying.id).await?;
             line.say(&parcel.place, saying.id, &text, reply, saying.is_begun).await
         }
         _ => Outcome::Refused {
@@ -97,7 +97,7 @@ async fn to_messenger(desk: &Desk, saying: &Saying, parcel: &Parcel) -> Result<O
 }
 
 async fn to_slack(
-    desk: &Desk,
+    services: &ChatServices,
     slack: &Slack,
     saying: &Saying,
     parcel: &Parcel,
@@ -120,12 +120,17 @@ async fn to_slack(
             other => other,
         });
     }
-    desk.store().begin_saying(saying.id).await?;
+    services.store().begin_saying(saying.id).await?;
     Ok(slack.say(&parcel.place, saying.id, text, &parcel.words).await)
 }
 
-async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) -> Result<bool, StoreError> {
-    let store = desk.store();
+async fn settle(
+    services: &ChatServices,
+    saying: &Saying,
+    parcel: Parcel,
+    outcome: Outcome,
+) -> Result<bool, StoreError> {
+    let store = services.store();
     let since = failing_since(saying, Utc::now());
     let failing = (Utc::now() - since).to_std().unwrap_or_default();
     let after = |asked: Duration| Utc::now() + TimeDelta::from_std(pause(asked, failing)).unwrap_or_default();
@@ -159,7 +164,7 @@ async fn settle(desk: &Desk, saying: &Saying, parcel: Parcel, outcome: Outcome) 
             tracing::error!(session = saying.session, "it cannot be said: {reason}");
             store.said(saying, None).await?;
             // Told once: while the store cannot be written, the text is refused again and again.
-            desk.note(Fact::Warned {
+            services.note(Fact::Warned {
                 text: format!("a text for {} was not said: {reason}", saying.session),
             });
             Ok(true)

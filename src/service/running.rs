@@ -106,11 +106,11 @@ impl Service {
 
     /// Searches all forges once and reports what went wrong; returns whether anything did.
     async fn search(&self, report: Report<'_>, occasion: Occasion) -> bool {
-        let harvest = self.produce(occasion).await;
-        for fault in &harvest.faults {
+        let result = self.produce(occasion).await;
+        for fault in &result.faults {
             report(self.clean(fault));
         }
-        !harvest.faults.is_empty()
+        !result.faults.is_empty()
     }
 
     /// Attends to the runs that wait for people, and returns those that ended; a failure is logged.

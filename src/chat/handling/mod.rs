@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use noting::Told;
 
-use super::desk::Desk;
 use super::phrases::Phrase;
 use super::routes::asking::{self, Order};
 use super::routes::naming;
 use super::routes::operating;
 use super::routes::talking::{self, Said};
+use super::services::ChatServices;
 use super::session::Session;
 use crate::journal::fact::Fact;
 use crate::journal::fact::chat::OtherRoute;
@@ -28,7 +28,7 @@ use crate::store::StoreError;
 
 /// A message that is being answered.
 pub(super) struct Handling<'a> {
-    desk: &'a Desk,
+    services: &'a ChatServices,
     incoming: &'a Incoming,
     session: &'a mut Session,
     flow: Flow,
@@ -47,9 +47,9 @@ pub(super) struct Handling<'a> {
 }
 
 impl<'a> Handling<'a> {
-    pub(super) fn new(desk: &'a Desk, incoming: &'a Incoming, session: &'a mut Session) -> Self {
+    pub(super) fn new(services: &'a ChatServices, incoming: &'a Incoming, session: &'a mut Session) -> Self {
         Self {
-            flow: Flow::new(desk.service.config().chat.routing.limits(), AskedEffects::default()),
+            flow: Flow::new(services.service.config().chat.routing.limits(), AskedEffects::default()),
             own: String::new(),
             wording: None,
             begun: Instant::now(),
@@ -57,7 +57,7 @@ impl<'a> Handling<'a> {
             model: None,
             notices: Vec::new(),
             told: Told::default(),
-            desk,
+            services,
             incoming,
             session,
         }
@@ -69,7 +69,7 @@ impl<'a> Handling<'a> {
         self.settle(text);
         let decision = self.decide(text).await;
         self.note_decision(&decision);
-        let chat = &self.desk.service.config().chat;
+        let chat = &self.services.service.config().chat;
         self.flow = Flow::new(chat.routing.limits(), decision.asked_effects(chat.rules()));
         self.own = decision.own_request();
         self.session
@@ -93,7 +93,8 @@ impl<'a> Handling<'a> {
         }
         self.session.route = Some(last);
         // The words of a program that failed, or of a server, hold whatever they hold.
-        self.session.remember(true, self.desk.service.clean(&answer).as_str());
+        self.session
+            .remember(true, self.services.service.clean(&answer).as_str());
         said.push(answer);
         said.retain(|part| !part.is_empty());
         self.note_end();
@@ -120,7 +121,7 @@ impl<'a> Handling<'a> {
             }
         }
         let has_pictures = !self.incoming.attached.is_empty();
-        let rule = naming::near_rule(self.desk, self.session, text, has_pictures);
+        let rule = naming::near_rule(self.services, self.session, text, has_pictures);
         self.keep_near(rule);
     }
 
@@ -130,7 +131,7 @@ impl<'a> Handling<'a> {
             return;
         }
         self.session.rule = rule;
-        if !self.session.near_only && self.desk.talks_far() {
+        if !self.session.near_only && self.services.talks_far() {
             self.notices.push(self.words(Phrase::Confidential));
         }
     }
@@ -154,8 +155,8 @@ impl<'a> Handling<'a> {
     }
 
     async fn decide(&mut self, text: &str) -> Decision {
-        let chat = &self.desk.service.config().chat;
-        let (far, models) = (self.desk.far_routes(), self.desk.service.models().names());
+        let chat = &self.services.service.config().chat;
+        let (far, models) = (self.services.far_routes(), self.services.service.models().names());
         let message = Message {
             text,
             near_only: self.session.near_only,
@@ -169,7 +170,7 @@ impl<'a> Handling<'a> {
             Step::Unsure(unsure) if unsure.request.is_empty() => return unsure.fallback(),
             Step::Unsure(unsure) => unsure,
         };
-        let asked = talking::classify(self.desk, self.session, classifier::PROMPT, &unsure.request).await;
+        let asked = talking::classify(self.services, self.session, classifier::PROMPT, &unsure.request).await;
         let read = match asked {
             Ok(answer) => classifier::read(&answer),
             Err(error) => Err(Fault::NoAnswer(error)),
@@ -180,7 +181,7 @@ impl<'a> Handling<'a> {
         let (decision, doubt) = unsure.with(read, chat.rules(), chat.routing.thresholds());
         if let Some(Doubt::Faulty(fault)) = doubt {
             self.told.error = fault.to_string();
-            self.desk.note(Fact::ClassifierError {
+            self.services.note(Fact::ClassifierError {
                 session: self.name(),
                 reason: fault.to_string(),
             });
@@ -202,10 +203,10 @@ impl<'a> Handling<'a> {
             let Some((other, task)) = next else {
                 return Ok(answer);
             };
-            if self.session.near_only && self.desk.far_routes().contains(&other) {
+            if self.session.near_only && self.services.far_routes().contains(&other) {
                 return Ok(self.words(Phrase::Refused(other)));
             }
-            self.desk.note(Fact::RouteOverridden(OtherRoute {
+            self.services.note(Fact::RouteOverridden(OtherRoute {
                 session: self.name(),
                 from: route.to_string(),
                 to: other.to_string(),
@@ -218,7 +219,7 @@ impl<'a> Handling<'a> {
     /// Has the chat model answer; where it delegates, returns where to, with its task.
     async fn chat(&mut self, request: &str) -> (String, Option<(Route, String)>) {
         let session = self.without_last();
-        let said = match talking::talk(self.desk, self.incoming, &session, request).await {
+        let said = match talking::talk(self.services, self.incoming, &session, request).await {
             Ok(said) => said,
             Err(error) => {
                 tracing::warn!("the chat model gave no answer: {error}");
@@ -264,23 +265,23 @@ impl<'a> Handling<'a> {
 
     /// Tells whether a role has no near model where only such ones are asked.
     fn lacks_near_model(&self, role: Role) -> bool {
-        self.session.near_rule().is_some() && !self.desk.model(role, self.session, None).is_near()
+        self.session.near_rule().is_some() && !self.services.model(role, self.session, None).is_near()
     }
 
     async fn order(&self, own: &str, request: &str) -> Result<Order, String> {
-        asking::order(self.desk, self.incoming, self.session, own, request).await
+        asking::order(self.services, self.incoming, self.session, own, request).await
     }
 
     async fn code(&self) -> Result<String, StoreError> {
         let model = self.model.as_deref();
-        let named = model.and_then(|name| self.desk.service.models().named(name, Role::Worker, None));
+        let named = model.and_then(|name| self.services.service.models().named(name, Role::Worker, None));
         if self.session.near_only && named.is_some_and(|model| !model.stays_near()) {
             return Ok(self.words(Phrase::Refused(Route::Code)));
         }
         match self.order(&self.own, &self.own).await {
             Ok(order) => {
                 let wording = self.wording.as_deref();
-                asking::open(self.desk, self.incoming, self.session, &order, wording, model).await
+                asking::open(self.services, self.incoming, self.session, &order, wording, model).await
             }
             Err(told) => Ok(told),
         }
@@ -291,7 +292,7 @@ impl<'a> Handling<'a> {
             return Ok(told);
         }
         let name = self.wording.as_deref().unwrap_or(&self.own);
-        operating::operate(self.desk, self.incoming, &self.own, name, self.session.is_japanese).await
+        operating::operate(self.services, self.incoming, &self.own, name, self.session.is_japanese).await
     }
 
     /// Returns the session without the message that is being answered.
@@ -309,7 +310,7 @@ impl<'a> Handling<'a> {
     }
 
     fn stopped(&mut self, reason: StopReason, text: &str) -> String {
-        let limits = self.desk.service.config().chat.routing.limits();
+        let limits = self.services.service.config().chat.routing.limits();
         let told = match reason {
             StopReason::NeedUserConfirmation => self.words(Phrase::NeedsConfirmation),
             StopReason::MaxMillis => self.words(Phrase::OutOfTime(limits.max_millis.div_ceil(1_000))),
@@ -324,7 +325,7 @@ impl<'a> Handling<'a> {
 
     fn ended(&mut self, reason: StopReason, text: &str, told: &str) -> String {
         self.told.stopped = Some(reason);
-        self.desk.note(Fact::LoopStopped {
+        self.services.note(Fact::LoopStopped {
             session: self.name(),
             reason: reason.as_str().to_owned(),
         });

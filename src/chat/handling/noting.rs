@@ -21,7 +21,7 @@ pub(super) struct Told {
 
 impl Handling<'_> {
     pub(super) fn worker_succeeded(&self, route: Route, output: &WorkerOutput, milliseconds: u64) {
-        self.desk.note(Fact::WorkerSucceeded(WorkerAnswer {
+        self.services.note(Fact::WorkerSucceeded(WorkerAnswer {
             session: self.name(),
             route: route.to_string(),
             confidence: output.confidence,
@@ -34,7 +34,7 @@ impl Handling<'_> {
 
     pub(super) fn worker_failed(&mut self, route: Route, reason: &str) {
         reason.clone_into(&mut self.told.error);
-        self.desk.note(Fact::WorkerFailed(NoWorkerAnswer {
+        self.services.note(Fact::WorkerFailed(NoWorkerAnswer {
             session: self.name(),
             route: route.to_string(),
             reason: reason.to_owned(),
@@ -42,7 +42,7 @@ impl Handling<'_> {
     }
 
     pub(super) fn note_decision(&self, decision: &Decision) {
-        self.desk.note(Fact::RouterDecision(DecidedRoute {
+        self.services.note(Fact::RouterDecision(DecidedRoute {
             session: self.name(),
             messenger: self.incoming.place.messenger.as_str().to_owned(),
             route: decision.route.to_string(),
@@ -64,7 +64,7 @@ impl Handling<'_> {
     pub(super) fn note_end(&self) {
         let told = &self.told;
         let route = |route: Option<Route>| route.map(|route| route.to_string()).unwrap_or_default();
-        self.desk.note(Fact::FinalRoute(EndedRoute {
+        self.services.note(Fact::FinalRoute(EndedRoute {
             session: self.name(),
             initial_route: route(told.initial),
             final_route: route(told.last),

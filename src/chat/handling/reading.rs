@@ -21,7 +21,7 @@ impl Handling<'_> {
         };
         // Getting the repository has bounds of its own, and what was fetched once is there.
         let before = Instant::now();
-        let view = match looking::view(self.desk, &order).await {
+        let view = match looking::view(self.services, &order).await {
             Ok(view) => view,
             Err(reason) => {
                 self.worker_failed(route, &reason);
@@ -29,7 +29,7 @@ impl Handling<'_> {
             }
         };
         self.apart += before.elapsed();
-        let rule = self.desk.rule(&view.path);
+        let rule = self.services.rule(&view.path);
         self.keep_near(rule);
         let mut found = Vec::new();
         let mut evidence = Evidence::default();
@@ -72,7 +72,7 @@ impl Handling<'_> {
     /// Has one worker look, within the time that is left.
     async fn worker(&mut self, view: &View, route: Route, request: &str, found: &[String]) -> Option<WorkerOutput> {
         let begun = self.millis();
-        let limit = self.desk.service.config().chat.routing.limits().max_millis;
+        let limit = self.services.service.config().chat.routing.limits().max_millis;
         let left = Duration::from_millis(limit.saturating_sub(self.used()));
         let asked = looking::WorkerRequest {
             incoming: self.incoming,
@@ -82,7 +82,7 @@ impl Handling<'_> {
             before: found,
             answer_from: Instant::now() + left * 2 / 3,
         };
-        let looked = tokio::time::timeout(left, looking::look(self.desk, view, &asked)).await;
+        let looked = tokio::time::timeout(left, looking::look(self.services, view, &asked)).await;
         match looked {
             Ok(Ok(output)) => {
                 self.worker_succeeded(route, &output, self.millis() - begun);
@@ -106,7 +106,7 @@ impl Handling<'_> {
         [places, end]: [String; 2],
     ) -> (String, Option<(Route, String)>) {
         let session = self.without_last();
-        let said = match talking::tell(self.desk, &session, &view.path, request, found).await {
+        let said = match talking::tell(self.services, &session, &view.path, request, found).await {
             Ok(said) => said,
             Err(error) => return (self.unanswered(error), None),
         };

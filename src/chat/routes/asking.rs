@@ -5,9 +5,9 @@ use std::fmt::Write;
 use uuid::Uuid;
 
 use super::naming;
-use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
 use crate::chat::pictures::{self, Handed};
+use crate::chat::services::ChatServices;
 use crate::chat::session::Session;
 use crate::chat::watching::watched::Watched;
 use crate::llm::config::role::Role;
@@ -48,23 +48,23 @@ pub(in crate::chat) struct Order {
 /// moment; else returns what they are told. `own` is the request in the person's words, which a
 /// model may have put into others.
 pub(in crate::chat) async fn order(
-    desk: &Desk,
+    services: &ChatServices,
     incoming: &Incoming,
     session: &Session,
     own: &str,
     request: &str,
 ) -> Result<Order, String> {
     let told = |phrase: Phrase<'_>| phrase.in_words(session.is_japanese);
-    let (repository, rest) = naming::repository(desk, own, request);
+    let (repository, rest) = naming::repository(services, own, request);
     let Some(repository) = repository else {
         return Err(told(Phrase::NoRepository));
     };
     let host = repository.split(':').next().unwrap_or_default();
-    let accounts = desk.accounts(incoming.place.messenger, &incoming.user);
+    let accounts = services.accounts(incoming.place.messenger, &incoming.user);
     let Some(login) = accounts.and_then(|accounts| accounts.get(host)) else {
         return Err(told(Phrase::NotLinked));
     };
-    match desk.service.may_ask_for(&repository, login).await {
+    match services.service.may_ask_for(&repository, login).await {
         Ok(true) => Ok(Order {
             login: login.clone(),
             request: rest.to_owned(),
@@ -85,7 +85,7 @@ pub(in crate::chat) async fn order(
 /// is about a confidential repository, and the issue in another one, the person's words are all
 /// that goes there: the wording and earlier pictures are of what models elsewhere may not read.
 pub(in crate::chat) async fn open(
-    desk: &Desk,
+    services: &ChatServices,
     incoming: &Incoming,
     session: &Session,
     order: &Order,
@@ -96,20 +96,20 @@ pub(in crate::chat) async fn open(
     if order.request.trim().is_empty() {
         return Ok(Phrase::WhatToDo.in_words(is_japanese));
     }
-    let is_first = desk.first_time(incoming, "").await?;
+    let is_first = services.first_time(incoming, "").await?;
     let by = format!("{} ({})", order.login, incoming.place.messenger.as_str());
-    let models = models(desk, &order.repository, model);
-    let is_apart = session.rule.is_some() && desk.rule(naming::path_of(&order.repository)).is_none();
+    let models = models(services, &order.repository, model);
+    let is_apart = session.rule.is_some() && services.rule(naming::path_of(&order.repository)).is_none();
     let wording = wording.filter(|_| !is_apart).unwrap_or_default();
     let (shown, withheld): (&[Attached], &[Attached]) = if is_apart && incoming.attached.is_empty() {
         (&[], &order.pictures)
     } else {
         (&order.pictures, &[])
     };
-    let mut handed = pictures::handed(desk, incoming, shown, &models).await;
+    let mut handed = pictures::handed(services, incoming, shown, &models).await;
     let withheld = withheld.iter().map(|one| format!("{} ({WITHHELD})", one.name));
     handed.missing.extend(withheld);
-    let attached = attach(desk, &order.repository, &mut handed).await;
+    let attached = attach(services, &order.repository, &mut handed).await;
     let mut text = closed(order.request.trim());
     text += &worded_by_model(&order.request, wording);
     let _ = write!(text, "\n\n_Asked for by {by}._\n");
@@ -124,7 +124,7 @@ pub(in crate::chat) async fn open(
         model,
         pictures: &handed.pictures,
     };
-    let opened = match desk.service.request(&request).await {
+    let opened = match services.service.request(&request).await {
         Ok(opened) => opened,
         Err(NotOpened::Store(error)) => return Err(error),
         Err(error) => return Ok(Phrase::CannotNow(&error.to_string()).in_words(is_japanese)),
@@ -139,7 +139,7 @@ pub(in crate::chat) async fn open(
         session: incoming.place.to_string(),
         document: serde_json::to_value(&watched).unwrap_or_default(),
     };
-    desk.store().watch_in_chat(&watch).await?;
+    services.store().watch_in_chat(&watch).await?;
     let told = Phrase::Opened(&opened.url).in_words(is_japanese);
     if handed.missing.is_empty() {
         return Ok(told);
@@ -149,11 +149,11 @@ pub(in crate::chat) async fn open(
 }
 
 /// Returns the models that plan and work, as far as is known before the run.
-fn models(desk: &Desk, repository: &str, named: Option<&str>) -> Vec<(Model, Role)> {
+fn models(services: &ChatServices, repository: &str, named: Option<&str>) -> Vec<(Model, Role)> {
     let path = naming::path_of(repository);
-    let models = desk.service.models();
+    let models = services.service.models();
     // The run is asked as every other: it knows nothing of the conversation.
-    let rule = desk.rule(path);
+    let rule = services.rule(path);
     let of = |role| {
         let named = named.and_then(|name| models.named(name, role, rule.as_deref()));
         (named.unwrap_or_else(|| models.of(role, rule.as_deref())), role)
@@ -163,9 +163,9 @@ fn models(desk: &Desk, repository: &str, named: Option<&str>) -> Vec<(Model, Rol
 
 /// Puts the pictures of a request where the issue shows them, as far as its forge has a way;
 /// returns their addresses. Those that it does not take stay with the request.
-async fn attach(desk: &Desk, repository: &str, handed: &mut Handed) -> Vec<String> {
+async fn attach(services: &ChatServices, repository: &str, handed: &mut Handed) -> Vec<String> {
     let mut attached = Vec::new();
-    let Some((connected, (_, path))) = desk.service.forge_of(repository).zip(repository.split_once(':')) else {
+    let Some((connected, (_, path))) = services.service.forge_of(repository).zip(repository.split_once(':')) else {
         return attached;
     };
     for picture in std::mem::take(&mut handed.pictures) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::record::usage::ModelCall;
-use crate::chat::desk::Desk;
+use crate::chat::services::ChatServices;
 use crate::conversation::decode;
 use crate::conversation::{Message, Reply, ToolResult, ToolSpec, Usage};
 use crate::llm::chat::{Chat, PaidReply};
@@ -36,7 +36,7 @@ pub(super) struct Tools {
 
 /// The conversation.
 pub(super) struct Dialogue<'a> {
-    desk: &'a Desk,
+    services: &'a ChatServices,
     model: Model,
     system: String,
     tools: Tools,
@@ -46,12 +46,12 @@ pub(super) struct Dialogue<'a> {
 
 impl<'a> Dialogue<'a> {
     /// Begins a conversation; nothing is sent to the model yet.
-    pub(super) async fn begin(desk: &'a Desk, model: Model, beginning: Beginning) -> Self {
+    pub(super) async fn begin(services: &'a ChatServices, model: Model, beginning: Beginning) -> Self {
         let Beginning { system, said, tools } = beginning;
         let is_native = !tools.specs.is_empty() && model.takes_native_calls().await;
-        let chat = model.chat(Arc::clone(&tools.specs), is_native, desk.stop.asked.clone());
+        let chat = model.chat(Arc::clone(&tools.specs), is_native, services.stop.asked.clone());
         let mut dialogue = Self {
-            desk,
+            services,
             model,
             system,
             tools,
@@ -72,7 +72,7 @@ impl<'a> Dialogue<'a> {
 
     /// Adds a message with pictures.
     pub(super) fn show(&mut self, text: &str, pictures: Vec<Picture>) {
-        let text = self.desk.service.clean(text);
+        let text = self.services.service.clean(text);
         self.chat.send_pictures(&text, pictures);
     }
 
@@ -138,7 +138,7 @@ impl<'a> Dialogue<'a> {
             usage,
             took,
         };
-        if let Err(error) = self.desk.service.count(&call).await {
+        if let Err(error) = self.services.service.count(&call).await {
             tracing::warn!("what a reply used is not in the sum of the day: {error}");
         }
     }
@@ -148,7 +148,7 @@ impl<'a> Dialogue<'a> {
         self.is_native = false;
         let said = self.chat.messages().to_vec();
         let specs = Arc::clone(&self.tools.specs);
-        self.chat = self.model.chat(specs, false, self.desk.stop.asked.clone());
+        self.chat = self.model.chat(specs, false, self.services.stop.asked.clone());
         self.chat.resume(said);
         let system = self.system_prompt();
         self.chat.replace_system_prompt(&system);
@@ -156,6 +156,6 @@ impl<'a> Dialogue<'a> {
 
     fn system_prompt(&self) -> Clean {
         let in_json = if self.is_native { "" } else { &self.tools.in_json };
-        self.desk.service.clean(&format!("{}{in_json}", self.system))
+        self.services.service.clean(&format!("{}{in_json}", self.system))
     }
 }

@@ -1,6 +1,6 @@
 //! The repository that a message is about.
 
-use crate::chat::desk::Desk;
+use crate::chat::services::ChatServices;
 use crate::chat::session::Session;
 use crate::routing::command::Wish;
 use crate::routing::{Route, command, text};
@@ -16,18 +16,18 @@ const MOST_COMMANDS: usize = 2;
 ///
 /// A model that chose it freely could be told by anybody to show a conversation what only some of
 /// its people may see.
-pub(super) fn repository<'a>(desk: &Desk, own: &str, request: &'a str) -> (Option<String>, &'a str) {
-    let (by_model, rest) = at_the_beginning(desk, request);
-    let (by_person, _) = at_the_beginning(desk, own);
+pub(super) fn repository<'a>(services: &ChatServices, own: &str, request: &'a str) -> (Option<String>, &'a str) {
+    let (by_model, rest) = at_the_beginning(services, request);
+    let (by_person, _) = at_the_beginning(services, own);
     let said = text::own_text(own);
     let said = names(&said);
     let is_meant = |repository: &&str| {
         let (host, path) = repository.split_once(':').unwrap_or_default();
-        let (own, others) = desk.service.names_of_forges(host);
+        let (own, others) = services.service.names_of_forges(host);
         is_named(path, &own, &others, &said)
     };
     let named = by_person.or(by_model.filter(is_meant)).map(str::to_owned);
-    let repository = named.or_else(|| desk.service.config().chat.default_repository.clone());
+    let repository = named.or_else(|| services.service.config().chat.default_repository.clone());
     (repository, rest)
 }
 
@@ -46,10 +46,10 @@ fn is_named(path: &str, own: &[String], others: &[String], said: &[String]) -> b
 }
 
 /// Returns the repository that a request begins with, if it does, and the rest.
-fn at_the_beginning<'a>(desk: &Desk, request: &'a str) -> (Option<&'a str>, &'a str) {
+fn at_the_beginning<'a>(services: &ChatServices, request: &'a str) -> (Option<&'a str>, &'a str) {
     let end = request.find(char::is_whitespace).unwrap_or(request.len());
     let word = request[..end].trim_end_matches(':');
-    match desk.service.forge_of(word) {
+    match services.service.forge_of(word) {
         Some(_) => (Some(word), request[end..].trim_start()),
         None => (None, request),
     }
@@ -67,19 +67,24 @@ pub(super) fn path_of(repository: &str) -> &str {
 /// It is looked for before any model reads the message, which is itself what the repository's work
 /// is about. What is remembered may be older than the rule: the configuration may have named the
 /// repository since.
-pub(in crate::chat) fn near_rule(desk: &Desk, session: &Session, message: &str, has_pictures: bool) -> Option<String> {
+pub(in crate::chat) fn near_rule(
+    services: &ChatServices,
+    session: &Session,
+    message: &str,
+    has_pictures: bool,
+) -> Option<String> {
     let remembered = session.memory.iter().map(|remembered| remembered.text.as_str());
     let mut named = std::iter::once(message).chain(remembered).flat_map(names);
-    let named = named.find_map(|name| desk.rule(&name));
+    let named = named.find_map(|name| services.rule(&name));
     named.or_else(|| {
-        let request = without_commands(message, &desk.service.models().names());
+        let request = without_commands(message, &services.service.models().names());
         // `/cloud` alone is about no repository: the default one would take it back at once.
         if request.is_empty() && !has_pictures && command::nearness(message).is_some() {
             return None;
         }
-        let default = desk.service.config().chat.default_repository.as_deref();
-        let default = default.filter(|_| at_the_beginning(desk, &request).0.is_none());
-        default.and_then(|default| desk.rule(path_of(default)))
+        let default = services.service.config().chat.default_repository.as_deref();
+        let default = default.filter(|_| at_the_beginning(services, &request).0.is_none());
+        default.and_then(|default| services.rule(path_of(default)))
     })
 }
 

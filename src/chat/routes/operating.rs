@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::chat::desk::Desk;
 use crate::chat::phrases::Phrase;
+use crate::chat::services::ChatServices;
 use crate::config::chat::OpsCommand;
 use crate::messenger::place::Incoming;
 use crate::routing::text;
@@ -20,13 +20,13 @@ const LONGEST_OUTPUT: usize = 2_000;
 /// people write names: a model finds it there, and chooses none. Once begun for a message, a
 /// command is not run again for it, whatever came of it.
 pub(in crate::chat) async fn operate(
-    desk: &Desk,
+    services: &ChatServices,
     incoming: &Incoming,
     own: &str,
     request: &str,
     is_japanese: bool,
 ) -> Result<String, StoreError> {
-    let commands = &desk.service.config().chat.ops;
+    let commands = &services.service.config().chat.ops;
     let list: Vec<String> = commands
         .iter()
         .map(|(name, command)| format!("- `{name}` {}", command.description))
@@ -43,13 +43,13 @@ pub(in crate::chat) async fn operate(
     let Some(command) = command else {
         return Ok(Phrase::OpsUnknown(&list).in_words(is_japanese));
     };
-    if !desk.first_time(incoming, name).await? {
+    if !services.first_time(incoming, name).await? {
         return Ok(Phrase::OpsInterrupted(name).in_words(is_japanese));
     }
-    let program = program(desk, command);
-    let said = match program.answer(&desk.service.clean("")).await {
+    let program = program(services, command);
+    let said = match program.answer(&services.service.clean("")).await {
         Ok(output) => {
-            let output = desk.service.clean_cut(output.trim(), LONGEST_OUTPUT);
+            let output = services.service.clean_cut(output.trim(), LONGEST_OUTPUT);
             format!("`{name}`\n```\n{}\n```", output.replace("```", "ʼʼʼ"))
         }
         Err(error) => Phrase::CannotNow(&error.to_string()).in_words(is_japanese),
@@ -57,8 +57,8 @@ pub(in crate::chat) async fn operate(
     Ok(said)
 }
 
-fn program(desk: &Desk, command: &OpsCommand) -> Program {
-    let settings = desk.service.settings();
+fn program(services: &ChatServices, command: &OpsCommand) -> Program {
+    let settings = services.service.settings();
     Program::new(
         command.command.clone(),
         command.env.clone(),

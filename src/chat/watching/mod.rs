@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::answers::buttons;
 use super::approving::question_in;
-use super::desk::Desk;
 use super::phrases::Phrase;
 use super::sayings::{Parcel, id_of, packed, parts};
+use super::services::ChatServices;
 use crate::agent::record::Record;
 use crate::agent::record::saved::Unreadable;
 use crate::journal::fact::Fact;
@@ -31,30 +31,30 @@ use words::{ending, other_wait, progress};
 const MOST: u32 = 500;
 
 /// Looks at all tasks of which something happened.
-pub(super) async fn look_at_all(desk: &Desk) -> Result<(), StoreError> {
-    let newest = desk.store().newest_fact().await?;
-    for watch in desk.store().chat_watches(MOST).await? {
+pub(super) async fn look_at_all(services: &ChatServices) -> Result<(), StoreError> {
+    let newest = services.store().newest_fact().await?;
+    for watch in services.store().chat_watches(MOST).await? {
         let Ok(mut watched) = serde_json::from_value::<Watched>(watch.document.clone()) else {
-            desk.store().unwatch_in_chat(&watch.task).await?;
+            services.store().unwatch_in_chat(&watch.task).await?;
             continue;
         };
         if watched.seen >= newest {
             continue;
         }
         let filter = FactFilter::OfTask(watch.task.clone());
-        if desk.store().facts(watched.seen, &filter, 1).await?.is_empty() {
+        if services.store().facts(watched.seen, &filter, 1).await?.is_empty() {
             continue;
         }
         // Before the run is read: what happens meanwhile is looked at again.
         let before = std::mem::replace(&mut watched.seen, newest);
-        match isolated(look(desk, &watch, watched.clone(), before)).await {
+        match isolated(look(services, &watch, watched.clone(), before)).await {
             Ok(looked) => looked?,
             Err(broken) => {
                 tracing::error!(task = %watch.task, "what became of it could not be told: {broken}");
                 // The others are told all the same, and of this one when something else happens.
                 let document = serde_json::to_value(&watched).unwrap_or_default();
-                desk.store().told_in_chat(&watch.task, &document).await?;
-                desk.note(Fact::Warned {
+                services.store().told_in_chat(&watch.task, &document).await?;
+                services.note(Fact::Warned {
                     text: format!("{} was not told of {}: {broken}", watch.session, watch.task),
                 });
             }
@@ -64,8 +64,8 @@ pub(super) async fn look_at_all(desk: &Desk) -> Result<(), StoreError> {
 }
 
 /// Tells how the run of a task stands. What happened until the fact `before` is told already.
-async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched, before: u64) -> Result<(), StoreError> {
-    let Some(run) = desk.store().runs(Some(&watch.task), 1).await?.pop() else {
+async fn look(services: &ChatServices, watch: &ChatWatch, mut watched: Watched, before: u64) -> Result<(), StoreError> {
+    let Some(run) = services.store().runs(Some(&watch.task), 1).await?.pop() else {
         return Ok(());
     };
     let record = match Record::read(&run) {
@@ -73,18 +73,19 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched, before: u64)
         Err(unreadable) => {
             // Another process that can read it has it all to tell.
             watched.seen = before;
-            return tell_unreadable(desk, watch, watched, &unreadable).await;
+            return tell_unreadable(services, watch, watched, &unreadable).await;
         }
     };
-    let cost = record.cost(desk.service.prices());
+    let cost = record.cost(services.service.prices());
     if watched.place.messenger.edits() {
         let text = progress(&run, &record, &watched);
         let id = id_of(&format!("progress {} {}", watch.task, watch.session));
-        desk.store()
-            .change_saying(&parcel(desk, id, &watched, &text, QuestionEnd::default()))
+        services
+            .store()
+            .change_saying(&parcel(services, id, &watched, &text, QuestionEnd::default()))
             .await?;
     }
-    if let Some(waiting) = question_in(desk, run.state, &record) {
+    if let Some(waiting) = question_in(services, run.state, &record) {
         let digest = waiting.digest.short().to_owned();
         // Another question may have the digest of an earlier one: of a plan that was made again
         // after a denial, for instance.
@@ -102,8 +103,8 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched, before: u64)
                 asks: Some((run.id, waiting.id)),
             };
             let name = format!("question {} {id} {}", watch.task, watch.session);
-            let said = parcels(desk, &name, &watched, &text, &end);
-            desk.store().say_in_chat(&said).await?;
+            let said = parcels(services, &name, &watched, &text, &end);
+            services.store().say_in_chat(&said).await?;
             watched.asked.push(id);
         }
     } else if let Some((at, wait)) = other_wait(&run, &record) {
@@ -112,8 +113,9 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched, before: u64)
         if !watched.waits.contains(&name) {
             let text = format!("✋ {wait}\n{}", watched.url);
             let id = id_of(&format!("wait {} {} {name}", watch.task, watch.session));
-            desk.store()
-                .say_in_chat(&[parcel(desk, id, &watched, &text, QuestionEnd::default())])
+            services
+                .store()
+                .say_in_chat(&[parcel(services, id, &watched, &text, QuestionEnd::default())])
                 .await?;
             watched.waits.push(name);
         }
@@ -121,18 +123,19 @@ async fn look(desk: &Desk, watch: &ChatWatch, mut watched: Watched, before: u64)
     if run.state.is_final() {
         let text = ending(&run, &record, &watched, cost);
         let id = id_of(&format!("end {} {} {}", watch.task, watch.session, run.id));
-        desk.store()
-            .say_in_chat(&[parcel(desk, id, &watched, &text, QuestionEnd::default())])
+        services
+            .store()
+            .say_in_chat(&[parcel(services, id, &watched, &text, QuestionEnd::default())])
             .await?;
-        return desk.store().unwatch_in_chat(&watch.task).await;
+        return services.store().unwatch_in_chat(&watch.task).await;
     }
     let document = serde_json::to_value(&watched).unwrap_or_default();
-    desk.store().told_in_chat(&watch.task, &document).await
+    services.store().told_in_chat(&watch.task, &document).await
 }
 
 /// Tells once that it cannot be told how a run stands.
 async fn tell_unreadable(
-    desk: &Desk,
+    services: &ChatServices,
     watch: &ChatWatch,
     mut watched: Watched,
     unreadable: &Unreadable,
@@ -144,12 +147,13 @@ async fn tell_unreadable(
     let told = Phrase::Unreadable(&unreadable.to_string()).in_words(watched.is_japanese);
     let text = format!("{told}\n{}", watched.url);
     let id = id_of(&format!("{name} {}", watch.session));
-    desk.store()
-        .say_in_chat(&[parcel(desk, id, &watched, &text, QuestionEnd::default())])
+    services
+        .store()
+        .say_in_chat(&[parcel(services, id, &watched, &text, QuestionEnd::default())])
         .await?;
     watched.waits.push(name);
     let document = serde_json::to_value(&watched).unwrap_or_default();
-    desk.store().told_in_chat(&watch.task, &document).await
+    services.store().told_in_chat(&watch.task, &document).await
 }
 
 /// What the last part of a question has: the buttons below it, and which question is whole with it.
@@ -160,8 +164,8 @@ struct QuestionEnd {
 }
 
 /// Returns a question in as many parts as its messenger needs.
-fn parcels(desk: &Desk, name: &str, watched: &Watched, text: &str, end: &QuestionEnd) -> Vec<NewSaying> {
-    let clean = desk.service.clean(text);
+fn parcels(services: &ChatServices, name: &str, watched: &Watched, text: &str, end: &QuestionEnd) -> Vec<NewSaying> {
+    let clean = services.service.clean(text);
     let parts = parts(watched.place.messenger, clean.as_str());
     let last = parts.len().saturating_sub(1);
     let numbered = parts.into_iter().enumerate().map(|(place, text)| {
@@ -174,16 +178,16 @@ fn parcels(desk: &Desk, name: &str, watched: &Watched, text: &str, end: &Questio
         } else {
             QuestionEnd::default()
         };
-        parcel(desk, id, watched, &text, end)
+        parcel(services, id, watched, &text, end)
     });
     numbered.collect()
 }
 
-fn parcel(desk: &Desk, id: Uuid, watched: &Watched, text: &str, end: QuestionEnd) -> NewSaying {
+fn parcel(services: &ChatServices, id: Uuid, watched: &Watched, text: &str, end: QuestionEnd) -> NewSaying {
     let parcel = Parcel {
         place: watched.place.clone(),
         words: Words {
-            text: desk.service.clean(text).into_string(),
+            text: services.service.clean(text).into_string(),
             // Only Slack has buttons; elsewhere the digest is typed.
             buttons: if watched.place.messenger == Messenger::Slack {
                 end.buttons

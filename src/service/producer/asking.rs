@@ -14,7 +14,7 @@ use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use self::looked::Looked;
 use super::claiming::Entrance;
 use super::following::FOLLOWED;
-use super::{AdmitError, HISTORY_COMES, Harvest, WorkRequest};
+use super::{AdmitError, HISTORY_COMES, SearchResult, WorkRequest};
 use crate::agent::inbox::authority::{Authority, KnownRights};
 use crate::agent::record::Record;
 use crate::agent::record::sections::StartedBy;
@@ -49,18 +49,18 @@ struct Wish {
 impl Service {
     /// Looks at the items of a forge that something happened to since the last look. Returns
     /// whether they could be asked for.
-    pub(super) async fn look_for_wishes(&self, connected: &Connected, harvest: &mut Harvest) -> bool {
+    pub(super) async fn look_for_wishes(&self, connected: &Connected, result: &mut SearchResult) -> bool {
         if !connected.forge.trigger().is_more_than_label() {
             return true;
         }
-        self.look_at_touched(connected, harvest).await.unwrap_or_else(|error| {
-            harvest.faults.push(error.to_string());
+        self.look_at_touched(connected, result).await.unwrap_or_else(|error| {
+            result.faults.push(error.to_string());
             // A fault of this machine, such as a full disk, says nothing about the forge.
             !matches!(error, AdmitError::Forge(_))
         })
     }
 
-    async fn look_at_touched(&self, connected: &Connected, harvest: &mut Harvest) -> Result<bool, AdmitError> {
+    async fn look_at_touched(&self, connected: &Connected, result: &mut SearchResult) -> Result<bool, AdmitError> {
         let store = &self.services.store;
         let began = Utc::now();
         let mut looked = Looked::recall(connected, store).await?;
@@ -68,7 +68,7 @@ impl Service {
         let search = connected.forge.touched_since(since).await;
         let is_read = search.errors.is_empty();
         let mut is_whole = is_read;
-        harvest.faults.extend(search.errors.iter().map(ToString::to_string));
+        result.faults.extend(search.errors.iter().map(ToString::to_string));
         let followed = self.followed_now().await?;
         for item in search.items {
             if self.stop.asked.is_cancelled() {
@@ -80,13 +80,13 @@ impl Service {
             let heard = isolated(self.hear_wishes(connected, &item, (since, &followed), &mut looked)).await;
             match heard.unwrap_or_else(|broken| Err(broken.into())) {
                 Ok(Heard::All(run)) => {
-                    harvest.admitted.extend(run);
+                    result.admitted.extend(run);
                     looked.saw(&item, began);
                 }
                 Ok(Heard::ByItsRun) => {}
                 Err(error) => {
                     is_whole = false;
-                    harvest.faults.push(format!("{}: {error}", item.task));
+                    result.faults.push(format!("{}: {error}", item.task));
                 }
             }
         }

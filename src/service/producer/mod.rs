@@ -74,7 +74,7 @@ struct WorkRequest {
 
 /// The result of one search of all forges.
 #[derive(Debug, Default)]
-pub struct Harvest {
+pub struct SearchResult {
     pub admitted: Vec<RunId>,
     /// A sentence for each thing that went wrong. The items concerned are found again by the next
     /// search.
@@ -84,69 +84,69 @@ pub struct Harvest {
 impl Service {
     /// Searches all forges once, and follows what was opened there. One that cannot be read does
     /// not keep the others from being searched.
-    pub(super) async fn produce(&self, occasion: Occasion) -> Harvest {
-        let mut harvest = Harvest::default();
+    pub(super) async fn produce(&self, occasion: Occasion) -> SearchResult {
+        let mut result = SearchResult::default();
         for connected in self.forges.all() {
             let turns = match self.turns_to_search(connected, occasion).await {
                 Ok(Searching::Here(turns)) => turns,
                 Ok(Searching::Elsewhere) => continue,
                 Err(error) => {
-                    harvest.faults.push(error.to_string());
+                    result.faults.push(error.to_string());
                     continue;
                 }
             };
             let forge = connected.forge.name();
-            let faults_before = harvest.faults.len();
-            let searched = isolated(self.search_one(connected, &mut harvest)).await;
+            let faults_before = result.faults.len();
+            let searched = isolated(self.search_one(connected, &mut result)).await;
             let is_read = searched.unwrap_or_else(|broken| {
-                harvest.faults.push(format!("searching {forge}: {broken}"));
+                result.faults.push(format!("searching {forge}: {broken}"));
                 false
             });
-            let searched = match (is_read, harvest.faults.len() > faults_before) {
+            let searched = match (is_read, result.faults.len() > faults_before) {
                 (false, _) => Searched::Failed,
                 (true, true) => Searched::Incomplete,
                 (true, false) => Searched::Complete,
             };
             self.searches.ended(forge, searched);
             let followed = Box::pin(self.follow_up(connected, turns.search.as_ref())).await;
-            harvest.admitted.extend(followed);
+            result.admitted.extend(followed);
             self.end_turn(turns.search).await;
             if searched == Searched::Failed {
                 // Another machine may reach the forge.
                 self.end_turn(turns.pause).await;
             }
             if self.stop.asked.is_cancelled() {
-                return harvest;
+                return result;
             }
         }
-        for fault in &harvest.faults {
+        for fault in &result.faults {
             tracing::error!("{fault}");
             self.services
                 .journal
                 .record(&Subject::default(), Fact::Warned { text: fault.clone() });
         }
-        harvest
+        result
     }
 
     /// Searches one forge, and admits what is found; returns whether all could be read.
-    async fn search_one(&self, connected: &Connected, harvest: &mut Harvest) -> bool {
+    async fn search_one(&self, connected: &Connected, result: &mut SearchResult) -> bool {
         self.present_names.forget();
         let search = connected.forge.triggered().await;
         let is_read = search.errors.is_empty();
         connected.remember(&self.services.store).await;
-        harvest.faults.extend(search.errors.iter().map(ToString::to_string));
+        result.faults.extend(search.errors.iter().map(ToString::to_string));
         for item in search.items {
             if self.stop.asked.is_cancelled() {
                 return is_read;
             }
             let admitted = isolated(self.admit(connected, &item)).await;
             match admitted.unwrap_or_else(|broken| Err(broken.into())) {
-                Ok(Some(run)) => harvest.admitted.push(run),
+                Ok(Some(run)) => result.admitted.push(run),
                 Ok(None) => {}
-                Err(reason) => harvest.faults.push(format!("{}: {reason}", item.task)),
+                Err(reason) => result.faults.push(format!("{}: {reason}", item.task)),
             }
         }
-        Box::pin(self.look_for_wishes(connected, harvest)).await && is_read
+        Box::pin(self.look_for_wishes(connected, result)).await && is_read
     }
 
     /// Takes the turns to search a forge and to follow what was opened there, which one machine at

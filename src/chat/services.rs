@@ -1,4 +1,4 @@
-//! The desk: the state and the connections that the handling of all messages shares.
+//! The state and the connections that the handling of all messages shares.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 use super::session::{NEAR_ONLY, Session};
 
 /// The state and the connections that the handling of all messages shares.
-pub(super) struct Desk {
+pub(super) struct ChatServices {
     pub(super) service: Arc<Service>,
     pub(super) slack: Option<Slack>,
     pub(super) line: Option<Line>,
@@ -30,7 +30,7 @@ pub(super) struct Desk {
     pub(super) stop: Stop,
 }
 
-impl Desk {
+impl ChatServices {
     pub(super) fn new(service: &Arc<Service>) -> anyhow::Result<Self> {
         let config = &service.config().chat;
         Ok(Self {
