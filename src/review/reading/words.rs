@@ -169,11 +169,11 @@ pub(super) fn answer(value: &str) -> Option<bool> {
         return Some(false);
     }
     if clause.chars().any(is_japanese) {
-        let says = |words: &[&str]| words.iter().any(|word| clause.contains(word));
-        if says(JAPANESE_NO) {
+        let rest = NO_PROBLEM.replace_all(clause, " ");
+        if JAPANESE_NO.iter().any(|word| rest.contains(word)) {
             return Some(false);
         }
-        if says(JAPANESE_YES) {
+        if JAPANESE_YES.iter().any(|word| clause.contains(word)) {
             return Some(true);
         }
     }
@@ -243,6 +243,17 @@ fn is_japanese(letter: char) -> bool {
     matches!(letter, '\u{3041}'..='\u{30FF}' | '\u{4E00}'..='\u{9FFF}')
 }
 
+/// Japanese words that there is nothing against the document: they take back no yes beside them.
+/// They end a clause or give a reason; where more follows, as a question or a doubt, they say
+/// nothing of the kind.
+static NO_PROBLEM: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?:(?:問題|不備|不足|懸念|ブロッカー|指摘)(?:点|事項)?(?:や|と|も|、|・)?)+(?:は|が)?(?:特に)?",
+        r"(?:なし|無し|ない|ありません|ございません|見当たりません)(?:です|でした)?",
+        r"(?:ので|ため|\s*(?:$|[、,.)!」』】]))",
+    ))
+});
+
 /// Sentences about the document itself. "Not ready" alone is not enough: plans speak of services
 /// that are not ready.
 static AGAINST: LazyLock<Regex> = LazyLock::new(|| {
@@ -282,6 +293,8 @@ mod tests {
             ("実装可", Some(true)),
             ("準備が整っています", Some(true)),
             ("合格", Some(true)),
+            ("可（不足や懸念点は特に見当たりません）", Some(true)),
+            ("はい、問題ないため移れます", Some(true)),
             ("Approved.", Some(true)),
             ("no", Some(false)),
             ("Not yet", Some(false)),
@@ -296,7 +309,11 @@ mod tests {
             ("未完了", Some(false)),
             ("条件付き合格", Some(false)),
             ("準備ができていません", Some(false)),
+            ("はい、問題ないか要確認", Some(false)),
+            ("可（問題がないわけではない）", Some(false)),
+            ("可（問題ない場合のみ）", Some(false)),
             ("isn't", Some(false)),
+            ("問題ありません", None),
             ("maybe", None),
             ("3 of 5 tests", None),
             ("", None),
