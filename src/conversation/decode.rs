@@ -89,8 +89,8 @@ pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
 }
 
 /// Returns the JSON objects in `text`, in order: in fences, in prose and after `<think>…</think>`,
-/// with trailing commas and single quotes repaired. Objects inside objects or strings are not
-/// listed.
+/// with trailing commas and single quotes repaired and comments left out. Objects inside objects or
+/// strings are not listed.
 pub fn objects(text: &str) -> Vec<Value> {
     let found = search::search(text);
     found
@@ -103,6 +103,12 @@ pub fn objects(text: &str) -> Vec<Value> {
 /// Returns the same objects as [`objects`], each with its place in `text`.
 pub fn objects_with_places(text: &str) -> Vec<(Range<usize>, Map<String, Value>)> {
     search::search(text).objects
+}
+
+/// Returns the comments in the objects of `text`, each from its `//` to the end of its line.
+pub fn comments(text: &str) -> Vec<&str> {
+    let places = search::search(text).comments;
+    places.into_iter().map(|place| &text[place]).collect()
 }
 
 /// Returns `text` without the model's thinking.
@@ -126,10 +132,10 @@ pub fn arguments(text: &str) -> Result<Map<String, Value>, String> {
         return Err("the arguments are not a JSON object".to_owned());
     }
     match lenient::object(text, start) {
-        Ok((object, end)) if text[end..].trim().is_empty() => Ok(object),
-        Ok((_, end)) => Err(format!(
+        Ok(object) if text[object.end..].trim().is_empty() => Ok(object.content),
+        Ok(object) => Err(format!(
             "the arguments go on behind their end at {}",
-            position(text, end)
+            position(text, object.end)
         )),
         Err(fault) => Err(format!(
             "the arguments are broken at {}: {}",

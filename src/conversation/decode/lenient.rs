@@ -1,15 +1,30 @@
 //! A JSON reader that repairs what models often get wrong and nothing else.
 //!
 //! Repaired: trailing commas, single quotes, raw line breaks inside strings, Python's `True`,
-//! `False` and `None`. Not repaired, because it would be a guess: missing commas or quotes,
-//! unquoted keys, unknown escapes (`\d`: whoever forgot that backslash also means something else by
-//! `\b`), duplicate keys (one of the two would be lost silently). Depth is bounded, so hostile
-//! nesting cannot exhaust the stack.
+//! `False` and `None`, comments from `//` to the end of their line. Not repaired, because it would
+//! be a guess: missing commas or quotes, unquoted keys, unknown escapes (`\d`: whoever forgot that
+//! backslash also means something else by `\b`), duplicate keys (one of the two would be lost
+//! silently). Depth is bounded, so hostile nesting cannot exhaust the stack.
+
+use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
 
 /// Maximum nesting; no tool takes deeper arguments.
 const MAX_DEPTH: usize = 64;
+/// Distance from the `{`, in bytes, within which comments before the first key end. Prose and code
+/// have many braces, and each of them would read all that a hostile text has behind it.
+const LONGEST_PREFACE: usize = 400;
+
+/// An object that was read.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) content: Map<String, Value>,
+    /// The offset behind its `}`.
+    pub(super) end: usize,
+    /// The places of the comments in it.
+    pub(super) comments: Vec<Range<usize>>,
+}
 
 /// The place and reason at which reading stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,15 +37,21 @@ pub(super) struct Fault {
     pub(super) meant_as_json: bool,
 }
 
-/// Reads the object whose `{` is at `start`; returns it with the offset behind its `}`.
-pub(super) fn object(text: &str, start: usize) -> Result<(Map<String, Value>, usize), Fault> {
+/// Reads the object whose `{` is at `start`.
+pub(super) fn object(text: &str, start: usize) -> Result<Object, Fault> {
     let mut reader = Reader {
         text,
+        start,
         at: start,
         key_read: false,
+        comments: Vec::new(),
     };
     match reader.object(1) {
-        Ok(object) => Ok((object, reader.at)),
+        Ok(content) => Ok(Object {
+            content,
+            end: reader.at,
+            comments: reader.comments,
+        }),
         Err(what) => Err(Fault {
             at: reader.at.min(text.len()),
             what,
@@ -41,9 +62,12 @@ pub(super) fn object(text: &str, start: usize) -> Result<(Map<String, Value>, us
 
 struct Reader<'text> {
     text: &'text str,
+    /// Offset of the first `{`.
+    start: usize,
     /// Offset of the next byte; always on a character boundary.
     at: usize,
     key_read: bool,
+    comments: Vec<Range<usize>>,
 }
 
 impl Reader<'_> {
@@ -54,7 +78,7 @@ impl Reader<'_> {
         self.at += 1;
         let mut object = Map::new();
         loop {
-            self.skip_whitespace();
+            self.skip_blank();
             match self.peek() {
                 Some(b'}') => {
                     self.at += 1;
@@ -65,7 +89,7 @@ impl Reader<'_> {
             }
             let key_at = self.at;
             let key = self.string()?;
-            self.skip_whitespace();
+            self.skip_blank();
             if self.peek() != Some(b':') {
                 return Err(self.expected("':' after the key"));
             }
@@ -77,7 +101,7 @@ impl Reader<'_> {
                 return Err(format!("the key \"{key}\" stands twice in one object"));
             }
             object.insert(key, value);
-            self.skip_whitespace();
+            self.skip_blank();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {}
@@ -93,13 +117,13 @@ impl Reader<'_> {
         self.at += 1;
         let mut array = Vec::new();
         loop {
-            self.skip_whitespace();
+            self.skip_blank();
             if self.peek() == Some(b']') {
                 self.at += 1;
                 return Ok(array);
             }
             array.push(self.value(depth)?);
-            self.skip_whitespace();
+            self.skip_blank();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {}
@@ -109,7 +133,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, String> {
-        self.skip_whitespace();
+        self.skip_blank();
         match self.peek() {
             Some(b'{') => self.object(depth + 1).map(Value::Object),
             Some(b'[') => self.array(depth + 1).map(Value::Array),
@@ -221,9 +245,28 @@ impl Reader<'_> {
             .ok_or_else(|| "a \\u escape needs four hexadecimal digits".to_owned())
     }
 
-    fn skip_whitespace(&mut self) {
-        let rest = &self.text.as_bytes()[self.at..];
-        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    /// Passes white space and comments.
+    fn skip_blank(&mut self) {
+        loop {
+            let rest = &self.text.as_bytes()[self.at..];
+            self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let rest = &self.text.as_bytes()[self.at..];
+            if !rest.starts_with(b"//") {
+                return;
+            }
+            let allowed = if self.key_read {
+                rest.len()
+            } else {
+                (self.start + LONGEST_PREFACE).saturating_sub(self.at).min(rest.len())
+            };
+            let length = match rest[..allowed].iter().position(|byte| *byte == b'\n') {
+                Some(length) => length,
+                None if allowed == rest.len() => allowed,
+                None => return,
+            };
+            self.comments.push(self.at..self.at + length);
+            self.at += length;
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -249,7 +292,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Value, String> {
         object(text, 0)
-            .map(|(object, _)| Value::Object(object))
+            .map(|object| Value::Object(object.content))
             .map_err(|fault| format!("{}: {}", fault.at, fault.what))
     }
 
@@ -268,6 +311,10 @@ mod tests {
             (
                 r#"{"a": "\u3042\ud83d\ude00\n\\"}"#,
                 json!({"a": "\u{3042}\u{1f600}\n\\"}),
+            ),
+            (
+                "{ // 点 {\n\"a\" // a key\n: [1, // one \"\n // }\n2], 'b': \"http://x\"// end\n}",
+                json!({"a": [1, 2], "b": "http://x"}),
             ),
         ] {
             assert_eq!(read(text), Ok(value), "{text}");
@@ -298,6 +345,14 @@ mod tests {
             (r"{a: 1}", "1: expected a quoted key or '}', found 'a'"),
             (r#"{"a": "\ud83d"}"#, "7: a \\u escape needs four hexadecimal digits"),
             (r#"{"a": 01}"#, "6: '01' is not a number"),
+            (
+                r#"{"a": 1 // }"#,
+                "12: expected ',' or '}' after the value, but the reply ends here",
+            ),
+            (
+                r#"{"a": 1 /* one */}"#,
+                "8: expected ',' or '}' after the value, found '/'",
+            ),
         ] {
             assert_eq!(read(text), Err(error.to_owned()), "{text}");
         }

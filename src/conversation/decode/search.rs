@@ -30,6 +30,8 @@ const TAGS: [(&str, &str); 6] = [
 pub(super) struct Found {
     /// Each object with its place, braces included.
     pub(super) objects: Vec<(Range<usize>, Map<String, Value>)>,
+    /// The places of the comments in these objects.
+    pub(super) comments: Vec<Range<usize>>,
     /// The last object that began as JSON and could not be read: the offset of its `{`, and the
     /// fault.
     pub(super) broken: Option<(usize, Fault)>,
@@ -52,9 +54,10 @@ pub(super) fn search(text: &str) -> Found {
             continue;
         }
         at = match lenient::object(text, start) {
-            Ok((object, end)) => {
-                found.objects.push((start..end, object));
-                end
+            Ok(object) => {
+                found.objects.push((start..object.end, object.content));
+                found.comments.extend(object.comments);
+                object.end
             }
             Err(fault) if !fault.meant_as_json => start + 1,
             Err(fault) => {
@@ -183,6 +186,10 @@ mod tests {
             "{\"a\":{'b':x}",
             "{\"a\":'{\"b\":\"",
             "}{\"a\":1,",
+            "{//",
+            "{//\n",
+            "{\"a\"://",
+            "//\n{\"a\":",
         ] {
             let text = piece.repeat(1_000_000 / piece.len());
             let begin = Instant::now();

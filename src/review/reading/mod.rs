@@ -4,8 +4,8 @@
 //! and headings, or in tags; English and Japanese are read. Everything that states a verdict
 //! counts, and of several the worst: an answer is ready only if nothing in it says otherwise, and
 //! its score is the lowest of those stated. Quoted text (an example of the form, a line of the
-//! document) can make a verdict worse, but supplies none. What a verdict needs and does not state
-//! is never assumed; such an answer is unreadable.
+//! document) and a comment in JSON can make a verdict worse, but supply none. What a verdict needs
+//! and does not state is never assumed; such an answer is unreadable.
 
 mod json; // verdicts in JSON objects
 mod labels; // the words by which fields are known
@@ -51,6 +51,8 @@ fn flexible(reply: &Reply) -> Result<Statements, String> {
     }
     let mut statements = Statements::default();
     let prose = json::take_objects(&said, &mut statements);
+    let comments = decode::comments(&said);
+    statements.is_vetoed |= comments.iter().any(|comment| words::speaks_against(comment));
     if text::holds_keys(&prose) {
         let fault = decode::fault(reply).unwrap_or_else(|| "The answer holds broken JSON".to_owned());
         return Err(fault);
