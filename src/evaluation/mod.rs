@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, Implementation, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole, serve_server_with_ct};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -48,6 +48,8 @@ const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 const REVIEWS_AT_ONCE: usize = 4;
 /// Time between two notes on progress.
 const PROGRESS: Duration = Duration::from_secs(5);
+/// The methods that are answered and do not go without parameters.
+const METHODS: [&str; 2] = ["initialize", "tools/call"];
 /// Longest time for recording what is under way when the server ends.
 const RECORDING: Duration = Duration::from_secs(30);
 
@@ -280,6 +282,20 @@ impl ServerHandler for Evaluations {
             _ => answer::several(evaluations, redactor)?,
         };
         Ok(result.into())
+    }
+
+    /// Refuses what is no request of MCP. One whose parameters do not fit its method comes here,
+    /// too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if METHODS.contains(&request.method.as_str()) {
+            let what = format!("the parameters of {} cannot be read", request.method);
+            return Err(ErrorData::invalid_params(what, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
 }
 

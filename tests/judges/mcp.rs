@@ -222,6 +222,15 @@ async fn each_version_of_the_protocol_is_spoken_and_each_error_has_a_text_for_pe
                 r#"{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "evaluate_document"}}"#,
                 -32602,
             ),
+            (r#"{"jsonrpc": "2.0", "id": 4, "method": "tools/call"}"#, -32602),
+            (
+                r#"{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {}}"#,
+                -32602,
+            ),
+            (
+                r#"{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "evaluate_document", "arguments": "text"}}"#,
+                -32602,
+            ),
             (
                 r#"{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "evaluate_document", "arguments": {"content": "x"}}}"#,
                 -32603,
