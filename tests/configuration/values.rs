@@ -4,6 +4,7 @@ use std::path::Path;
 
 use coding_agent::config::Config;
 use coding_agent::llm::config::ProviderName;
+use coding_agent::llm::config::keep_alive::KeepAlive;
 use coding_agent::llm::config::model_config::OWN;
 use coding_agent::llm::config::role::Role;
 use secrecy::ExposeSecret;
@@ -29,6 +30,27 @@ fn variables_bring_numbers_truth_values_and_awkward_text() {
     assert_eq!(config.llm.ollama.model, "a: \"b\" # 'c'\n- d");
     assert_eq!((config.budget.tokens, config.budget.cost_usd), (None, None));
     assert_eq!(config.git.author_name, "${N} 7");
+}
+
+#[test]
+fn how_long_a_model_stays_loaded_is_a_text_or_a_number() {
+    for (written, expected) in [
+        ("30m", KeepAlive::Text("30m".to_owned())),
+        ("'-1'", KeepAlive::Text("-1".to_owned())),
+        ("-1", KeepAlive::Seconds(-1)),
+        ("300", KeepAlive::Seconds(300)),
+    ] {
+        let near = format!("near: {{provider: ollama, model: m, keep_alive: {written}}}");
+        let text = format!("llm: {{ollama: {{keep_alive: {written}}}, models: {{{near}}}}}\n");
+        let config = with_github(&text).loads();
+        assert_eq!(config.llm.ollama.keep_alive, expected);
+        assert_eq!(config.llm.named_model("near").unwrap().keep_alive, expected);
+    }
+    let faults = with_github("llm: {ollama: {keep_alive: 1.5}}\n").faults();
+    assert!(
+        faults.contains("llm.ollama.keep_alive: must be text, or a whole number"),
+        "{faults}"
+    );
 }
 
 #[test]

@@ -101,7 +101,7 @@ async fn nothing_changes_between_the_requests_of_a_run_but_what_was_said() {
         config["llm"]["provider"] = json!("ollama");
         config["llm"]["function_calling"] = json!(true);
         config["llm"]["ollama"] = json!({
-            "endpoint": root, "model": "scripted", "context_length": 16_384, "keep_alive": "-1",
+            "endpoint": root, "model": "scripted", "context_length": 16_384, "keep_alive": -1,
         });
     });
     world

@@ -1,6 +1,7 @@
 //! The section `llm` of the configuration.
 
 pub mod function_calling; // whether native tool calls are used
+pub mod keep_alive; // how long a model stays loaded
 mod prices; // what tokens cost
 pub mod role; // what a model is asked for
 pub mod health; // how servers of local models are kept ready
@@ -17,9 +18,9 @@ use serde_json::{Map, Value};
 use crate::certificates::Trust;
 use crate::llm::config::function_calling::FunctionCalling;
 use crate::llm::config::health::Health;
+use crate::llm::config::keep_alive::KeepAlive;
 use crate::llm::config::model_config::NamedBy;
 use crate::llm::config::role::Role;
-
 pub use prices::Prices;
 
 /// The models that are used, and the ways of using them.
@@ -114,8 +115,8 @@ pub struct Ollama {
     pub model: String,
     /// Window in tokens, sent as `num_ctx`.
     pub context_length: u64,
-    /// How long the model stays loaded after a call, e.g. `30m`.
-    pub keep_alive: String,
+    /// How long the model stays loaded after a call: `30m`, or seconds; `-1` means for ever.
+    pub keep_alive: KeepAlive,
     /// Requests that are made at once; further ones wait.
     pub parallel_requests: usize,
     #[serde(flatten)]
@@ -214,9 +215,8 @@ pub struct NamedModel {
     /// Longest reply in tokens, for `openai` and `anthropic`; the default of the provider's section
     /// when empty.
     pub max_tokens: Option<u64>,
-    /// How long the model stays loaded after a call, for `ollama`; the default of the provider's
-    /// section when empty.
-    pub keep_alive: Option<String>,
+    /// As `ollama.keep_alive`, for `ollama`; the default of the provider's section when empty.
+    pub keep_alive: Option<KeepAlive>,
     /// Requests that are made at once; further ones wait. The default of the provider's section
     /// when empty.
     pub parallel_requests: Option<usize>,
@@ -352,7 +352,7 @@ impl Default for Ollama {
             endpoint: "http://127.0.0.1:11434".to_owned(),
             model: "qwen3-coder:30b".to_owned(),
             context_length: 32_768,
-            keep_alive: "30m".to_owned(),
+            keep_alive: KeepAlive::Text("30m".to_owned()),
             parallel_requests: 1,
             options: ModelOptions::default(),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+use crate::llm::config::keep_alive::KeepAlive;
 use crate::llm::config::role::Role;
 use crate::llm::config::{Config, ModelOptions, ProviderName};
 
@@ -33,7 +34,7 @@ pub struct ModelConfig {
     pub model: String,
     pub context_length: u64,
     pub max_tokens: Option<u64>,
-    pub keep_alive: String,
+    pub keep_alive: KeepAlive,
     pub parallel_requests: Option<usize>,
     pub timeout: Duration,
     pub options: ModelOptions,
@@ -110,7 +111,7 @@ impl Config {
             address.clone_into(&mut model.address);
         }
         if let Some(keep_alive) = &named.keep_alive {
-            keep_alive.clone_into(&mut model.keep_alive);
+            model.keep_alive.clone_from(keep_alive);
         }
         Some(ModelConfig {
             model: named.model.clone(),

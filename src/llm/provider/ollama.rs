@@ -46,19 +46,11 @@ pub(crate) fn server(config: &ModelConfig) -> Result<(Url, OllamaServer), LlmErr
             model,
             address,
         },
-        keep_alive: keep_alive(&config.keep_alive),
+        keep_alive: config.keep_alive.for_server(),
         options: SamplingOptions::of(config),
         adaptations: Adaptations::default(),
     };
     Ok((url, server))
-}
-
-/// Converts the setting: Ollama reads text as a duration with a unit and only a number as seconds,
-/// and `-1` (for ever) must be a number.
-fn keep_alive(text: &str) -> Value {
-    let text = text.trim();
-    text.parse::<i64>()
-        .map_or_else(|_| json!(text), |seconds| json!(seconds))
 }
 
 /// Converts the setting: some models think as much as a word says, others only do so or not, and
