@@ -34,8 +34,17 @@ pub(super) struct Details {
     pub(super) digest: Option<String>,
     /// Of `deny`: the reason.
     pub(super) reason: Option<String>,
-    /// Of `budget`: tokens from now on, such as 500000, 500k or 2M.
-    pub(super) tokens: Option<String>,
+    /// Of `budget`: tokens from now on, such as 500000, "500k" or "2M".
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// A number of tokens.
+#[derive(Debug, Clone, serde::Deserialize, schemars::JsonSchema)]
+#[serde(untagged, expecting = "`tokens` must be a number such as 500000, \"500k\" or \"2M\"")]
+pub(super) enum Tokens {
+    Number(u64),
+    /// As it is written behind `/agent budget`.
+    Text(String),
 }
 
 /// The names of the actions on a run.
@@ -141,10 +150,15 @@ fn command(action: &str, details: Details) -> Result<Command, Problem> {
             }
         }
         "budget" => {
-            let number = given(details.tokens).and_then(|text| tokens(text.trim()));
-            Command::Budget(number.ok_or_else(|| {
-                Problem::bad_request("`tokens` must be a number such as \"500000\", \"500k\" or \"2M\"")
-            })?)
+            let number = details.tokens.and_then(|given| match given {
+                Tokens::Number(number) => Some(number).filter(|number| *number > 0),
+                Tokens::Text(text) => tokens(text.trim()),
+            });
+            Command::Budget(
+                number.ok_or_else(|| {
+                    Problem::bad_request("`tokens` must be a number such as 500000, \"500k\" or \"2M\"")
+                })?,
+            )
         }
         _ => {
             let detail = format!("there is no such action; there are {}", ACTIONS.join(", "));

@@ -13,7 +13,7 @@ use super::language::{COOKIE, Language};
 use super::views::Visit;
 use crate::web::Web;
 use crate::web::access::{Refusal, Visitor, gate};
-use crate::web::acting::Details;
+use crate::web::acting::{Details, Tokens};
 use crate::web::api::{NewTask, QueryParameters, run_id};
 use crate::web::problem::Problem;
 
@@ -83,7 +83,7 @@ pub(super) async fn act(
     let details = Details {
         digest: fields.get("digest").cloned(),
         reason: fields.get("reason").cloned(),
-        tokens: fields.get("tokens").cloned(),
+        tokens: fields.get("tokens").cloned().map(Tokens::Text),
     };
     let acted = match run_id(&id) {
         Ok(run) => web

@@ -131,6 +131,37 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
 }
 
 #[tokio::test]
+async fn a_budget_is_a_number_or_a_text() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    world.model.plans(plan());
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let status = door.json("/api/status").await;
+    let run = format!("/api/runs/{}", status["runs"][0]["id"].as_str().unwrap());
+    let budget = format!("{run}/budget");
+    for (tokens, allowed) in [(json!(500_000), 500_000), (json!("600k"), 600_000)] {
+        let told = door.post(&budget, &json!({ "tokens": tokens })).await;
+        assert_eq!(told.status(), StatusCode::OK, "{tokens}");
+        assert_eq!(door.json(&run).await["budget"]["tokens"], allowed);
+    }
+    for tokens in [json!(0), json!(-1), json!(1.5), json!(true), json!("")] {
+        let told = door.post(&budget, &json!({ "tokens": tokens })).await;
+        let detail = problem(told, StatusCode::BAD_REQUEST).await;
+        assert!(detail.contains("`tokens` must be a number such as 500000"), "{detail}");
+    }
+    let document = door.json("/api/openapi.json").await;
+    let kinds = document["components"]["schemas"]["Tokens"]["anyOf"].as_array().unwrap();
+    let kinds: Vec<&Value> = kinds.iter().map(|kind| &kind["type"]).collect();
+    assert_eq!(kinds, ["integer", "string"], "{document:#}");
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn bytes_that_fit_nowhere_get_a_sentence_and_stand_in_no_log() {
     let mut world = World::start().await;
     with_users(&mut world);
