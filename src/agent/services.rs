@@ -7,15 +7,14 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::agent::record::budget::Budget;
-use crate::agent::record::usage::PriceList;
 use crate::agent::settings::ChangeRequests;
 use crate::agent::settings::Planning;
 use crate::agent::settings::Steering;
 use crate::approval;
 use crate::index;
 use crate::journal::Journal;
-use crate::llm::config::Edits;
 use crate::llm::config::health::Health;
+use crate::llm::config::{Edits, PriceList};
 use crate::llm::models::Models;
 use crate::repository;
 use crate::reviewer::{self, ProgramPaths};

@@ -4,23 +4,19 @@
 //! ended, with everything it did before; a model's reply outside of runs in that in which it came.
 //! Each figure says since when there is data for it; one without data is empty, not zero.
 
+pub mod used; // tokens by model and role, and what they cost
+
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::fact::{Entry, Fact};
+use crate::conversation::Usage;
+use crate::llm::config::PriceList;
 use crate::task::id::RunId;
 use crate::task::state::State;
-
-/// Tokens by kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tokens {
-    pub input: u64,
-    pub output: u64,
-    /// Part of `input`.
-    pub cached: u64,
-}
+use used::{Asked, ModelTokens, Tokens};
 
 /// A figure, from how many cases it is, and since when there is data for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,9 +43,11 @@ pub struct Report {
     /// Time from the first work on a run to its end, including waits for people.
     pub duration_seconds: Figure<Duration>,
     pub tokens_per_run: Figure<Tokens>,
+    /// Mean cost of the runs of which it is known, in US dollars, by the prices of now.
+    pub cost_per_run_usd: Figure<f64>,
     /// Tokens by the model and the role that it was asked in, where that is known; those of
     /// conversations in messengers and of evaluated documents are among them.
-    pub tokens_by_model: BTreeMap<String, Tokens>,
+    pub tokens_by_model: BTreeMap<String, ModelTokens>,
     pub refusals: Figure<usize>,
     pub refusals_by_rule: BTreeMap<String, usize>,
     /// Share of done runs in which a check did not pass in the end.
@@ -76,8 +74,8 @@ pub struct Statistics {
     since: Option<DateTime<Utc>>,
     runs: BTreeMap<RunId, RunFacts>,
     refusals: BTreeMap<String, usize>,
-    /// Tokens outside of runs, by model and role.
-    apart: BTreeMap<String, Tokens>,
+    /// Tokens outside of runs.
+    apart: BTreeMap<Asked, Usage>,
     plans: Reproduction,
     first: First,
 }
@@ -88,6 +86,8 @@ struct First {
     any: Option<DateTime<Utc>>,
     claimed: Option<DateTime<Utc>>,
     called: Option<DateTime<Utc>>,
+    /// The first call of a model that is named.
+    named: Option<DateTime<Utc>>,
     verified: Option<DateTime<Utc>>,
     planned: Option<DateTime<Utc>>,
     reviewed: Option<DateTime<Utc>>,
@@ -114,8 +114,7 @@ struct Reviews {
 struct RunFacts {
     begun: Option<DateTime<Utc>>,
     ended: Option<(DateTime<Utc>, State)>,
-    tokens: Tokens,
-    by_model: BTreeMap<String, Tokens>,
+    by_model: BTreeMap<Asked, Usage>,
     /// The last result of each check.
     checks: BTreeMap<String, bool>,
     has_failed_check: bool,
@@ -147,18 +146,20 @@ impl Statistics {
             self.first.planned.get_or_insert(at);
             self.plans.take(input, digest, is_in_period);
         }
-        let called = called(&entry.fact);
+        let called = used::called(&entry.fact);
         let Some(run) = entry.subject.run else {
-            if let Some((asked, tokens)) = called.filter(|_| is_in_period) {
-                self.apart.entry(asked).or_default().add(tokens);
+            if let Some((asked, usage)) = called.filter(|_| is_in_period) {
+                *self.apart.entry(asked).or_default() += usage;
             }
             return;
         };
         let run = self.runs.entry(run).or_default();
-        if let Some((asked, tokens)) = called {
+        if let Some((asked, usage)) = called {
             self.first.called.get_or_insert(at);
-            run.tokens.add(tokens);
-            run.by_model.entry(asked).or_default().add(tokens);
+            if used::is_named(&asked) {
+                self.first.named.get_or_insert(at);
+            }
+            *run.by_model.entry(asked).or_default() += usage;
         }
         match &entry.fact {
             Fact::Claimed { .. } => {
@@ -186,7 +187,8 @@ impl Statistics {
         }
     }
 
-    pub fn report(&self) -> Report {
+    /// Returns the report; `prices` are those of the models.
+    pub fn report(&self, prices: &PriceList) -> Report {
         let is_counted = |run: &&RunFacts| {
             run.ended
                 .is_some_and(|(at, _)| self.since.is_none_or(|since| at >= since))
@@ -201,10 +203,12 @@ impl Statistics {
         let failed = runs.iter().filter(|run| is_state(run, State::Failed)).count();
         let with_failures: Vec<&RunFacts> = runs.iter().copied().filter(|run| run.has_failed_check).collect();
         let repaired: Vec<&RunFacts> = with_failures.iter().copied().filter(|run| run.passes()).collect();
-        let mut tokens_by_model = self.apart.clone();
-        for (model, tokens) in runs.iter().flat_map(|run| &run.by_model) {
-            tokens_by_model.entry(model.clone()).or_default().add(*tokens);
+        let mut by_model = self.apart.clone();
+        for (asked, usage) in runs.iter().flat_map(|run| &run.by_model) {
+            *by_model.entry(asked.clone()).or_default() += *usage;
         }
+        let costs: Vec<f64> = runs.iter().filter_map(|run| run.cost(prices)).collect();
+        let priced = self.from(self.first.named.filter(|_| !prices.0.is_empty()));
         let begun = self.from(self.first.claimed);
         let verified = self.from(self.first.verified);
         let refusals: usize = self.refusals.values().sum();
@@ -215,7 +219,11 @@ impl Statistics {
             success_rate: share(done.len(), done.len() + failed, begun),
             duration_seconds: durations(&runs, begun),
             tokens_per_run: mean_tokens(&runs, self.from(self.first.called)),
-            tokens_by_model,
+            cost_per_run_usd: mean_of(costs.into_iter(), priced),
+            tokens_by_model: by_model
+                .iter()
+                .map(|(asked, usage)| (used::name_of(asked), ModelTokens::of(asked, usage, prices)))
+                .collect(),
             refusals: Figure {
                 value: self.first.any.map(|_| refusals),
                 of: refusals,
@@ -263,6 +271,16 @@ impl RunFacts {
         self.checks.values().all(|passed| *passed)
     }
 
+    /// Returns what the run cost; `None` where no model has a price, or a call does not name its
+    /// model.
+    fn cost(&self, prices: &PriceList) -> Option<f64> {
+        let by_model = self.by_model.iter();
+        let by_model = by_model.map(|((model, _), usage)| (model.as_str(), usage));
+        prices
+            .cost(by_model)
+            .filter(|_| self.by_model.keys().all(used::is_named))
+    }
+
     fn take_review(&mut self, what: &str, score: f64, is_passed: bool) {
         let reviews = self.reviews.entry(what.to_owned()).or_insert(Reviews {
             first: score,
@@ -273,41 +291,6 @@ impl RunFacts {
         (reviews.last, reviews.is_passed) = (score, is_passed);
         reviews.rounds += 1;
     }
-}
-
-impl Tokens {
-    fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cached += other.cached;
-    }
-}
-
-/// Returns the model and the role of a call as a key, and its tokens; earlier versions of the
-/// program did not record model and role.
-fn called(fact: &Fact) -> Option<(String, Tokens)> {
-    let Fact::ModelCalled {
-        input,
-        output,
-        cached,
-        model,
-        role,
-        ..
-    } = fact
-    else {
-        return None;
-    };
-    let asked = if model.is_empty() {
-        "unknown".to_owned()
-    } else {
-        format!("{model} as {role}")
-    };
-    let tokens = Tokens {
-        input: *input,
-        output: *output,
-        cached: *cached,
-    };
-    Some((asked, tokens))
 }
 
 fn share(part: usize, whole: usize, since: Option<DateTime<Utc>>) -> Figure<f64> {
@@ -334,9 +317,9 @@ fn mean_of(values: impl ExactSizeIterator<Item = f64>, since: Option<DateTime<Ut
 }
 
 fn mean_tokens(runs: &[&RunFacts], since: Option<DateTime<Utc>>) -> Figure<Tokens> {
-    let mut all = Tokens::default();
-    for run in runs {
-        all.add(run.tokens);
+    let mut all = Usage::default();
+    for usage in runs.iter().flat_map(|run| run.by_model.values()) {
+        all += *usage;
     }
     let value = u64::try_from(runs.len())
         .ok()
@@ -374,6 +357,7 @@ fn durations(runs: &[&RunFacts], since: Option<DateTime<Utc>>) -> Figure<Duratio
 mod tests {
     use super::*;
     use crate::journal::fact::Subject;
+    use crate::llm::config::Prices;
     use serde_json::{Value, json};
 
     fn at(seconds: i64) -> DateTime<Utc> {
@@ -404,6 +388,16 @@ mod tests {
 
     fn run(number: u128) -> RunId {
         uuid::Uuid::from_u128(number).to_string().parse().unwrap()
+    }
+
+    fn prices() -> PriceList {
+        let prices = |input: f64| Prices {
+            input,
+            output: 10.0,
+            cached: Some(0.5),
+            cache_write: None,
+        };
+        PriceList([("near".to_owned(), prices(2.0)), ("far".to_owned(), prices(4.0))].into())
     }
 
     /// Four runs: done, repaired, done with a check that fails, failed; and one that still works.
@@ -445,7 +439,7 @@ mod tests {
             take(&mut statistics, run(number), end, changed(State::Delivering, state));
         }
         take(&mut statistics, run(5), 500, json!({"fact": "claimed"}));
-        statistics.report()
+        statistics.report(&PriceList::default())
     }
 
     #[test]
@@ -471,7 +465,10 @@ mod tests {
         assert_eq!(report.review_rounds, figure(5.0 / 3.0, 3, 40));
         assert_eq!(report.refusals.value, Some(4));
         assert_eq!(report.tokens_per_run.value.map(|tokens| tokens.input), Some(100));
-        assert_eq!(report.tokens_by_model["near as worker"].output, 40);
+        assert_eq!(report.tokens_by_model["near as worker"].tokens.output, 40);
+        let unpriced = (report.cost_per_run_usd.value, report.cost_per_run_usd.since);
+        assert_eq!(unpriced, (None, None));
+        assert_eq!(report.tokens_by_model["near as worker"].cost_usd, None);
         assert_eq!(
             (report.plan_reproduction_rate.value, report.plan_reproduction_rate.since),
             (None, None)
@@ -492,7 +489,7 @@ mod tests {
                 json!({"fact": "planned", "environment": "python", "subtasks": 1, "input": input, "digest": digest});
             take(&mut statistics, run(number), seconds, planned);
         }
-        let rate = statistics.report().plan_reproduction_rate;
+        let rate = statistics.report(&PriceList::default()).plan_reproduction_rate;
         assert_eq!((rate.value, rate.of, rate.since), (Some(0.5), 2, Some(at(2))));
     }
 
@@ -516,14 +513,56 @@ mod tests {
                 fact: serde_json::from_value(called).unwrap(),
             });
         }
-        let report = statistics.report();
-        assert_eq!(report.tokens_by_model["near as chat"].input, 320);
+        let report = statistics.report(&prices());
+        let used = report.tokens_by_model["near as chat"];
+        assert_eq!(used.tokens.input, 320);
+        assert!((used.cost_usd.unwrap() - 0.000_66).abs() < 1e-9, "{used:?}");
+        assert_eq!((report.cost_per_run_usd.value, report.cost_per_run_usd.of), (None, 0));
         assert_eq!(report.tokens_per_run.value, None);
     }
 
     #[test]
+    fn a_run_costs_what_its_models_do_and_one_whose_models_are_not_known_counts_for_no_mean() {
+        let mut statistics = Statistics::since(None);
+        for (number, model, role, input) in [
+            (4, "", "", 9_000_000),
+            (1, "near", "worker", 1_000_000),
+            (1, "far", "reviewer", 500_000),
+            (2, "near", "worker", 3_000_000),
+            (3, "unpriced", "worker", 7_000_000),
+        ] {
+            let called = json!({"fact": "model_called", "turn": 1, "input": input, "output": 100_000, "cached": 0,
+                "milliseconds": 5, "model": model, "role": role});
+            let seconds = if model.is_empty() { 5 } else { 10 };
+            take(&mut statistics, run(number), seconds, called);
+            take(
+                &mut statistics,
+                run(number),
+                30,
+                changed(State::Delivering, State::Done),
+            );
+        }
+        let report = statistics.report(&prices());
+        let cost = &report.cost_per_run_usd;
+        assert!((cost.value.unwrap() - (3.0 + 3.0 + 7.0) / 3.0).abs() < 1e-9, "{cost:?}");
+        assert_eq!((cost.of, cost.since), (3, Some(at(10))));
+        for (asked, expected) in [
+            ("near as worker", Some(10.0)),
+            ("far as reviewer", Some(3.0)),
+            ("unpriced as worker", Some(0.0)),
+            ("unknown", None),
+        ] {
+            let found = report.tokens_by_model[asked].cost_usd;
+            let is_close = found
+                .zip(expected)
+                .map_or(found == expected, |(one, other)| (one - other).abs() < 1e-9);
+            assert!(is_close, "{asked}: {found:?}");
+        }
+    }
+
+    #[test]
     fn without_data_there_are_no_figures() {
-        let report = Statistics::since(None).report();
+        let report = Statistics::since(None).report(&prices());
         assert_eq!((report.success_rate.value, report.duration_seconds.value), (None, None));
         assert_eq!((report.refusals.value, report.repair_steps.since), (None, None));
     }

@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use crate::web::{ends, opened, with_users};
 use crate::world::World;
 use crate::world::scripts::{executes, greets, plan};
 
@@ -32,6 +33,64 @@ async fn the_figures_are_those_of_the_runs() {
     assert!(figures["duration_seconds"]["since"].is_string());
     let ended = world.command(&["stats", "--since", "tomorrow"]).await;
     assert_eq!(ended.code, Some(64), "{}", ended.stderr);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn runs_models_and_roles_have_their_cost() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    world.configure(|config| {
+        config["budget"] = json!({ "prices": { "input": 2.0, "output": 10.0, "cached": 0.5 } });
+        let mut cloud = config["llm"]["openai"].clone();
+        cloud["provider"] = json!("openai");
+        cloud["prices"] = json!({ "input": 3.0, "output": 15.0, "cache_write": 3.75 });
+        config["llm"]["models"] = json!({ "cloud": cloud });
+    });
+    world.command(&["stats"]).await;
+    let called = |model: &str, role: &str, (input, output): (u64, u64), (cached, cache_written): (u64, u64)| {
+        json!({ "fact": "model_called", "turn": 1, "input": input, "output": output, "cached": cached,
+            "cache_written": cache_written, "milliseconds": 5, "model": model, "role": role })
+    };
+    let first = [
+        called("llm", "planner", (1_000_000, 100_000), (400_000, 0)),
+        called("cloud", "worker", (200_000, 10_000), (0, 100_000)),
+    ];
+    let second = [called("llm", "worker", (500_000, 0), (0, 0))];
+    let begun = Utc::now() - TimeDelta::days(2);
+    let mut history = Vec::new();
+    for (number, calls) in [(1, &first[..]), (2, &second[..])] {
+        let facts = facts_of(&USUAL, number, begun);
+        let run = facts[0].1.clone();
+        history.extend(calls.iter().map(|fact| (begun, run.clone(), fact.clone())));
+        history.extend(facts);
+    }
+    world.add_history(&history).await;
+
+    let printed = world.command(&["stats", "--json"]).await.stdout;
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let served = door.json("/api/stats?days=7").await;
+    ends(program, &world).await;
+    for figures in [serde_json::from_str(&printed).unwrap(), served] {
+        let close = |figure: &Value, expected: f64| {
+            let is_close = figure.as_f64().is_some_and(|cost| (cost - expected).abs() < 1e-9);
+            assert!(is_close, "{figure} is not {expected}: {figures:#}");
+        };
+        close(&figures["cost_per_run_usd"]["value"], (2.4 + 0.825 + 1.0) / 2.0);
+        assert_eq!(figures["cost_per_run_usd"]["of"], 2);
+        let models = &figures["tokens_by_model"];
+        close(&models["llm as planner"]["cost_usd"], 2.4);
+        close(&models["cloud as worker"]["cost_usd"], 0.825);
+        close(&models["llm as worker"]["cost_usd"], 1.0);
+        assert_eq!(models["llm as planner"]["input"], 1_000_000);
+    }
+    let text = world.command(&["stats"]).await.stdout;
+    for words in [
+        "cost per run           $2.1125  (of 2, data since ",
+        "  llm as planner       1000000 in (400000 cached), 100000 out, $2.4000\n",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
     world.finish().await;
 }
 

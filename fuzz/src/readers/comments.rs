@@ -180,7 +180,7 @@ fn settings() -> Settings {
         outputs_dir: "/outputs".into(),
         program: "/program".into(),
         max_turns: 1,
-        prices: coding_agent::agent::record::usage::PriceList::default(),
+        prices: coding_agent::llm::config::PriceList::default(),
         budget: coding_agent::agent::record::budget::Budget::default(),
         change_requests: ChangeRequests::default(),
         planning: Planning::default(),

@@ -26,12 +26,13 @@ use crate::agent::record::sections::{
     DeliveryRecord, PlanningRecord, PreparationRecord, RequestRecord, ReviewRecord, ThreadRecord, VerificationRecord,
     WaitingRecord, WorkRecord,
 };
-use crate::agent::record::usage::{ModelUsage, PriceList};
+use crate::agent::record::usage::ModelUsage;
 use crate::approval::Question;
 use crate::approval::extent::Extent;
 use crate::approval::proposal::HeldPlan;
 use crate::evidence::check::{Checked, Excuse};
 use crate::forge::CommentKey;
+use crate::llm::config::PriceList;
 use crate::llm::config::model_config::OWN;
 use crate::repository::CommitId;
 use crate::secret::Redactor;

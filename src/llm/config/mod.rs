@@ -21,7 +21,7 @@ use crate::llm::config::health::Health;
 use crate::llm::config::keep_alive::KeepAlive;
 use crate::llm::config::model_config::NamedBy;
 use crate::llm::config::role::Role;
-pub use prices::Prices;
+pub use prices::{PriceList, Prices};
 
 /// The models that are used, and the ways of using them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

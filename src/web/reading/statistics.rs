@@ -91,7 +91,7 @@ async fn read(service: &Service, since: Option<DateTime<Utc>>) -> Result<Figures
     })
     .await?;
     Ok(Figures {
-        report: statistics.report(),
+        report: statistics.report(service.prices()),
         days: pictures.days(),
         models: pictures.models(service),
     })

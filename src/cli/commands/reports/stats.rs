@@ -12,6 +12,7 @@ use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::journal::reading;
 use crate::journal::statistics::{Figure, Report, Statistics};
+use crate::llm::config::PriceList;
 use crate::store::{Address, FactFilter, Store};
 
 /// Prints the figures.
@@ -21,7 +22,7 @@ pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
         Err(code) => return code,
     };
     let since = asked.since.and_then(|period| Utc::now().checked_sub_signed(period));
-    match read(config.store(), since).await {
+    match read(config.store(), since, &PriceList(config.prices())).await {
         Ok(report) if asked.json => print(serde_json::to_string_pretty(&report).unwrap_or_default()),
         Ok(report) => print(as_text(&report).trim_end()),
         Err(error) => {
@@ -32,11 +33,11 @@ pub async fn show(config: Option<&Path>, asked: &Stats) -> ExitCode {
     exit::SUCCESS.into()
 }
 
-async fn read(store: Address, since: Option<DateTime<Utc>>) -> anyhow::Result<Report> {
+async fn read(store: Address, since: Option<DateTime<Utc>>, prices: &PriceList) -> anyhow::Result<Report> {
     let store = Store::open(store).await.context("the store cannot be opened")?;
     let mut statistics = Statistics::since(since);
     reading::each_in_store(&store, &FactFilter::All, &mut 0, |entry| statistics.take(&entry)).await?;
-    Ok(statistics.report())
+    Ok(statistics.report(prices))
 }
 
 fn as_text(report: &Report) -> String {
@@ -60,13 +61,18 @@ fn as_text(report: &Report) -> String {
     line(&mut text, "tokens per run", &report.tokens_per_run, |tokens| {
         format!("{} in ({} cached), {} out", tokens.input, tokens.cached, tokens.output)
     });
-    for (model, tokens) in &report.tokens_by_model {
+    let dollars = |cost: &f64| format!("${cost:.4}");
+    for (model, used) in &report.tokens_by_model {
+        let tokens = &used.tokens;
+        let cost = used.cost_usd.as_ref().map(dollars);
+        let cost = cost.map_or_else(String::new, |cost| format!(", {cost}"));
         let _ = writeln!(
             text,
-            "  {model:<20} {} in ({} cached), {} out",
+            "  {model:<20} {} in ({} cached), {} out{cost}",
             tokens.input, tokens.cached, tokens.output
         );
     }
+    line(&mut text, "cost per run", &report.cost_per_run_usd, dollars);
     line(&mut text, "refusals", &report.refusals, usize::to_string);
     for (rule, count) in &report.refusals_by_rule {
         let _ = writeln!(text, "  {rule:<20} {count}");
