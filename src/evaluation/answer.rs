@@ -180,7 +180,9 @@ pub(super) fn no_review(error: &NoReview) -> ErrorData {
         NoReview::TimedOut(_) => "EVAL_TIMEOUT",
         NoReview::NotFound(_) => "REVIEWER_NOT_FOUND",
         NoReview::Unreadable(_) => "EVAL_UNREADABLE",
-        NoReview::NotLocal(_) | NoReview::Later { .. } | NoReview::Failed(_) => "EVAL_FAILED",
+        NoReview::NotLocal(_) | NoReview::Later { .. } | NoReview::Failed(_) | NoReview::Unreachable(_) => {
+            "EVAL_FAILED"
+        }
     };
     ErrorData::internal_error(error.to_string(), Some(json!({ "code": code })))
 }

@@ -88,6 +88,9 @@ pub enum NoReview {
     Unreadable(String),
     #[error("the reviewer failed: {0}")]
     Failed(String),
+    /// Its server could not be reached.
+    #[error("the reviewer failed: {0}")]
+    Unreachable(String),
     /// Confidential work may not be sent to it.
     #[error("{0}")]
     NotLocal(String),
@@ -262,7 +265,7 @@ impl Reviewer {
             let reason = error.to_string();
             match error {
                 LlmError::TimedOut { .. } => Miss::Again(self.timed_out()),
-                LlmError::Unreachable { .. } => Miss::Again(NoReview::Failed(reason)),
+                LlmError::Unreachable { .. } => Miss::Again(NoReview::Unreachable(reason)),
                 LlmError::NotLocal { .. } => Miss::Final(NoReview::NotLocal(reason)),
                 LlmError::RateLimited { until } => Miss::Final(NoReview::Later { until, reason }),
                 LlmError::Refused { .. }

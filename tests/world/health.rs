@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::fake::model::Model;
+use crate::reading::count;
+use crate::reviews::judged;
 use crate::world::World;
 use crate::world::databases::Database;
 use crate::world::scripts::{greets, plan};
@@ -22,6 +25,20 @@ async fn watched(health: Value) -> World {
         }
     });
     world
+}
+
+/// The same, with a reviewer of plans on another such server.
+async fn reviewed(health: Value) -> (World, Model) {
+    let mut world = watched(health).await;
+    let reviewer = Model::start().await;
+    let critic =
+        json!({"provider": "ollama", "endpoint": reviewer.address(), "model": "scripted", "context_length": 16_384});
+    world.configure(|config| {
+        config["llm"]["models"] = json!({ "critic": critic });
+        config["llm"]["roles"] = json!({ "reviewer": "critic" });
+        config["review"] = json!({ "plan": { "enabled": true, "on_unready": "fail" } });
+    });
+    (world, reviewer)
 }
 
 fn restarts(world: &World) -> usize {
@@ -130,6 +147,59 @@ async fn a_server_that_its_restart_brings_back_works_on_at_once() {
     program.signal("TERM");
     let ended = program.ended().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_reviewers_server_is_made_ready_before_the_work_too() {
+    let (world, reviewer) = reviewed(json!({"cool_down_seconds": 1, "restart_seconds": 30})).await;
+    reviewer.is_down(true);
+    reviewer.says(&judged(true, 9.0, "Good."));
+    greets_once(&world);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let mut program = world.spawn(&["serve"]);
+    let restarted = world.until("the restart", || restarts(&world) > 0);
+    program.until(&world, restarted).await;
+    assert!(world.model.requests().is_empty(), "{}", world.story());
+    reviewer.is_down(false);
+
+    let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
+    program.until(&world, done).await;
+
+    program.signal("TERM");
+    let ended = program.ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(reviewer.loaded(), [("scripted".to_owned(), 16_384)].into());
+    reviewer.finish();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_run_whose_reviewer_goes_down_waits_for_it_and_has_it_restarted() {
+    let (world, reviewer) = reviewed(json!({"before_each_run": false, "cool_down_seconds": 3_600})).await;
+    reviewer.is_down(true);
+    world.model.plans(plan().verified_by("grep -q Hello README.md"));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+    assert_eq!(restarts(&world), 1, "{}", world.story());
+
+    reviewer.is_down(false);
+    reviewer.says(&judged(true, 9.0, "Good."));
+    greets(world.model.script());
+    issue.label("coding agent");
+    let ended = world.run().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    assert_eq!((restarts(&world), count(&world, "review_missing")), (1, 0));
+    reviewer.finish();
     world.finish().await;
 }
 

@@ -8,6 +8,7 @@ use crate::agent::record::interruption::Interruption;
 use crate::journal::fact::Fact;
 use crate::llm::config::role::Role;
 use crate::llm::model::Model;
+use crate::llm::models::Critic;
 
 /// How long a run waits for a server that is out of order, at first.
 const WAIT_MINUTES: i64 = 2;
@@ -50,7 +51,20 @@ pub(crate) async fn restart_after_failure(claim: &Claim, name: &str) {
 /// Returns the models of the run that are on servers of one's own, each once.
 fn local_models(claim: &Claim) -> Vec<Model> {
     let models = [Role::Planner, Role::Worker, Role::Summarizer].map(|role| claim.model(role));
-    let local = models.into_iter().filter(Model::is_kept_ready);
+    let local = models.into_iter().chain(reviewer(claim)).filter(Model::is_kept_ready);
     let by_name: BTreeMap<String, Model> = local.map(|model| (model.name().to_owned(), model)).collect();
     by_name.into_values().collect()
+}
+
+/// Returns the model that reviews for the run, where one does and may.
+fn reviewer(claim: &Claim) -> Option<Model> {
+    let services = &claim.services;
+    let review = &services.settings.review.config;
+    if !review.plan.enabled && !review.result.enabled {
+        return None;
+    }
+    match services.models.critic(claim.record.request.local_only.as_deref()) {
+        Ok(Critic::Model(model)) => Some(model),
+        Ok(Critic::Program(_)) | Err(_) => None,
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::agent::claim::Claim;
-use crate::agent::dialogue::ask;
+use crate::agent::dialogue::{ask, health};
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
@@ -23,6 +23,8 @@ use crate::task::state::Judged;
 
 /// Maximum number of cited files that are read for one document.
 const MOST_FILES: usize = 50;
+/// How long a run waits for a reviewer whose server cannot be reached, at first.
+const WAIT_MINUTES: i64 = 2;
 
 /// A document with all that its judgement needs.
 pub(super) struct Matter<'a> {
@@ -100,6 +102,10 @@ async fn ask_once(
     let review = claim.unless_stopped(review).await;
     // The calls are paid, whatever came of them.
     let facts = count(claim, reviewer, &calls).await?;
+    let is_unreachable = matches!(review, Ok(Err(NoReview::Unreachable(_))));
+    if is_unreachable && let Judge::Model(model) = &reviewer.judge {
+        health::restart_after_failure(claim, model.name()).await;
+    }
     let kept = match review.and_then(|review| answer(claim, review)) {
         Ok(answer) => keep(claim, matter, answer).await,
         Err(interruption) => Err(interruption),
@@ -159,6 +165,7 @@ fn answer(claim: &Claim, review: Result<Review, NoReview>) -> Result<Result<Revi
         Ok(review) => Ok(Ok(redaction::clean_review(&review, redactor))),
         Err(NoReview::NotLocal(reason)) => Err(Interruption::refused_by_policy(reason)),
         Err(NoReview::Later { until, reason }) => Err(Interruption::Postponed { until, reason }),
+        Err(NoReview::Unreachable(reason)) => Err(Interruption::postponed(WAIT_MINUTES, reason)),
         Err(error) => Ok(Err(redactor.clean(&error.to_string()).into_string())),
     }
 }
