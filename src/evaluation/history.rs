@@ -1,5 +1,5 @@
-//! Keeps what was evaluated and how it ended, for `coding-agent evaluations`, and counts what the
-//! reviewer used.
+//! Keeps what was evaluated and how it ended, for `coding-agent evaluations`, notes both in the
+//! journal, and counts what the reviewer used.
 //!
 //! The store is open only while something is written: each process that has it open counts as one
 //! that works on runs. An evaluation never fails because it cannot be recorded.
@@ -18,7 +18,9 @@ use super::stored::LONGEST_ANSWERS;
 use crate::agent::record::budget::PerDay;
 use crate::agent::record::usage::ModelCall;
 use crate::approval::digest::Digest;
-use crate::journal::LogConfig;
+use crate::journal::fact::evaluation::{Ended, Failed, Started};
+use crate::journal::fact::{Fact, Subject};
+use crate::journal::{Journal, LogConfig};
 use crate::llm::config::role::Role;
 use crate::review::score::Score;
 use crate::reviewer::Call;
@@ -51,6 +53,13 @@ pub(super) struct Entry {
     document: Value,
 }
 
+impl Entry {
+    /// Returns a text that is known of the document.
+    fn text(&self, key: &str) -> String {
+        self.document[key].as_str().unwrap_or_default().to_owned()
+    }
+}
+
 impl History {
     /// Records that one of the documents of a call is being evaluated, and how long the answers may
     /// take that it needs.
@@ -76,22 +85,71 @@ impl History {
         };
         let (id, mut document) = (entry.id, entry.document.clone());
         document[LONGEST_ANSWERS] = json!(longest_answers.as_secs());
-        self.write(|store| async move { store.begin_evaluation(id, &document).await })
-            .await;
+        let started = Fact::EvaluationStarted(Started {
+            id,
+            name: entry.text("name"),
+            digest: entry.text("digest"),
+            target_score,
+        });
+        self.write(|store| async move {
+            store.begin_evaluation(id, &document).await?;
+            self.note(&store, started).await;
+            Ok(())
+        })
+        .await;
         entry
     }
 
     /// Records how the evaluation ended.
     pub(super) async fn end(&self, entry: Entry, evaluation: &Result<Evaluation, ErrorData>) {
+        let (id, name, digest) = (entry.id, entry.text("name"), entry.text("digest"));
+        let took = entry.begun.elapsed();
+        let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let mut document = entry.document;
-        document["seconds"] = json!(entry.begun.elapsed().as_secs());
-        match evaluation {
-            Ok(evaluation) => document["evaluation"] = json!(evaluation),
-            Err(error) => document["error"] = json!(error.message),
-        }
+        document["seconds"] = json!(took.as_secs());
+        let fact = match evaluation {
+            Ok(evaluation) => {
+                document["evaluation"] = json!(evaluation);
+                Fact::EvaluationEnded(Ended {
+                    id,
+                    name,
+                    digest,
+                    score: evaluation.review.score,
+                    ready: evaluation.review.ready_for_implementation,
+                    passed: evaluation.passed,
+                    milliseconds,
+                })
+            }
+            Err(error) => {
+                document["error"] = json!(error.message);
+                Fact::EvaluationFailed(Failed {
+                    id,
+                    name,
+                    digest,
+                    reason: error.message.to_string(),
+                    milliseconds,
+                })
+            }
+        };
         let document = cleaned(document, &self.redactor);
-        self.write(|store| async move { store.end_evaluation(entry.id, &document).await })
-            .await;
+        self.write(|store| async move {
+            store.end_evaluation(id, &document).await?;
+            self.note(&store, fact).await;
+            Ok(())
+        })
+        .await;
+    }
+
+    /// Notes a fact in the journal, which is open only for that, as the store is.
+    async fn note(&self, store: &Store, fact: Fact) {
+        match Journal::open(&self.records.logs, Arc::clone(&self.redactor)) {
+            Ok(journal) => {
+                journal.keep_in(store);
+                journal.record(&Subject::default(), fact);
+                journal.close().await;
+            }
+            Err(error) => tracing::warn!(%error, "an evaluation is not in the journal"),
+        }
     }
 
     /// Counts calls of the reviewer's model: in the journal, and for the limits of the day.

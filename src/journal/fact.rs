@@ -2,6 +2,8 @@
 //! an earlier line.
 
 pub mod chat; // what became of messages of people in messengers
+pub mod egress; // what programs in containers reach
+pub mod evaluation; // what other programs have evaluated
 pub mod picture; // what became of pictures of people
 pub mod reply; // what was wrong with a reply
 mod cleaning; // without secrets, and cut
@@ -128,21 +130,11 @@ pub enum Fact {
     },
     /// A program in the container asked for a host that it may not reach. Each host and port once
     /// in a run.
-    EgressRefused {
-        host: String,
-        port: u16,
-        reason: String,
-    },
+    EgressRefused(egress::Refused),
     /// Connections of programs in the container to a host that they may reach, which ended since
     /// the last such line about it: at most one line a minute for each host and port, and one at
-    /// the end. `sent` and `received` are bytes, as the container sees them.
-    EgressAllowed {
-        host: String,
-        port: u16,
-        connections: u64,
-        sent: u64,
-        received: u64,
-    },
+    /// the end.
+    EgressAllowed(egress::Allowed),
     /// In tokens; `cached` and `cache_written` are part of `input`. `turn` is 0 outside of runs.
     ModelCalled {
         turn: u32,
@@ -373,6 +365,11 @@ pub enum Fact {
     WorkerSucceeded(chat::WorkerAnswer),
     /// A worker for a message in a messenger gave no answer that could be read.
     WorkerFailed(chat::NoWorkerAnswer),
+    /// Another program has a document evaluated.
+    EvaluationStarted(evaluation::Started),
+    EvaluationEnded(evaluation::Ended),
+    /// No review came of the evaluation.
+    EvaluationFailed(evaluation::Failed),
     /// A picture was about to be shown to a model, or was not. One fact for each picture and model.
     PictureShown(picture::Shown),
     /// A model in a conversation that was shown pictures gave no answer, such as after a time-out.

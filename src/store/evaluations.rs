@@ -7,6 +7,10 @@ use uuid::Uuid;
 use super::sql::{Row, Statement};
 use super::{Store, StoreError};
 
+/// Key in the store for the time, in microseconds, of the last end up to which evaluations are
+/// hidden.
+const HIDDEN: &str = "evaluations are hidden up to";
+
 /// An evaluation. What is known of it is the caller's own document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEvaluation {
@@ -54,6 +58,37 @@ impl Store {
         );
         let rows = self.fetch(query.with(most)).await?;
         rows.iter().map(StoredEvaluation::read).collect()
+    }
+
+    /// Returns up to `most` evaluations that are not hidden, newest first.
+    pub async fn shown_evaluations(&self, most: u32) -> Result<Vec<StoredEvaluation>, StoreError> {
+        let hidden = self.remembered(HIDDEN).await?;
+        let hidden: i64 = hidden.and_then(|time| time.parse().ok()).unwrap_or_default();
+        let query = Statement::new(
+            "SELECT id, begun_at, ended_at, document FROM evaluations WHERE ended_at IS NULL OR ended_at > $2
+             ORDER BY begun_at DESC, id DESC LIMIT $1",
+        );
+        let rows = self.fetch(query.with(most).with(hidden)).await?;
+        rows.iter().map(StoredEvaluation::read).collect()
+    }
+
+    /// Returns up to `most` evaluations without an end, newest first.
+    pub async fn open_evaluations(&self, most: u32) -> Result<Vec<StoredEvaluation>, StoreError> {
+        let query = Statement::new(
+            "SELECT id, begun_at, ended_at, document FROM evaluations WHERE ended_at IS NULL
+             ORDER BY begun_at DESC, id DESC LIMIT $1",
+        );
+        let rows = self.fetch(query.with(most)).await?;
+        rows.iter().map(StoredEvaluation::read).collect()
+    }
+
+    /// Hides the evaluations that have ended from those that are shown. Nothing is deleted.
+    pub async fn hide_evaluations(&self) -> Result<(), StoreError> {
+        let last = Statement::new("SELECT COALESCE(MAX(ended_at), 0) FROM evaluations");
+        let Some(row) = self.fetch_first(last).await? else {
+            return Ok(());
+        };
+        self.remember(HIDDEN, &row.number(0)?.to_string()).await
     }
 
     /// Returns the evaluations whose id ends with `end`, two at most.

@@ -232,9 +232,11 @@ impl Web {
         }
     }
 
-    /// Hides the finished runs that there are from the history.
+    /// Hides the finished runs and the ended evaluations that there are from their lists.
     pub(super) async fn clear_history(&self, visitor: &Visitor) -> Result<(), Problem> {
-        self.service.store().hide_history().await?;
+        let store = self.service.store();
+        store.hide_history().await?;
+        store.hide_evaluations().await?;
         let fact = Fact::Ordered {
             by: visitor.name.clone(),
             command: "clear-history".to_owned(),

@@ -261,7 +261,7 @@ impl Meters {
                 self.tools.with_label_values(&[outcome]).inc();
             }
             Fact::PolicyRefused { rule, .. } => self.refusals.with_label_values(&[rule.as_str()]).inc(),
-            Fact::EgressRefused { .. } => self.egress_refused.with_label_values(&["refused"]).inc(),
+            Fact::EgressRefused(_) => self.egress_refused.with_label_values(&["refused"]).inc(),
             Fact::EnvironmentStarted {
                 environment,
                 milliseconds,

@@ -1,10 +1,12 @@
-//! Entries that take effect once, and runs as people list them.
+//! Entries that take effect once, and runs and evaluations as people list them.
 
 use chrono::{TimeDelta, Utc};
+use serde_json::json;
+use uuid::Uuid;
 
 use super::retention::finished;
 use super::{admit, place};
-use crate::store::Wanted;
+use crate::store::{StoredEvaluation, Wanted};
 
 #[tokio::test]
 async fn a_name_counts_once_for_all_workers_until_it_is_old() {
@@ -97,4 +99,29 @@ async fn runs_are_listed_by_state_and_repository_and_finished_ones_can_be_hidden
         ..Wanted::default()
     };
     assert_eq!(listed(&hidden).await, [open, old]);
+}
+
+#[tokio::test]
+async fn evaluations_that_have_ended_can_be_hidden() {
+    let place = place();
+    let store = place.open().await;
+    let ids = |found: Vec<StoredEvaluation>| found.iter().map(|one| one.id).collect::<Vec<_>>();
+    store.hide_evaluations().await.unwrap();
+    let (over, open) = (Uuid::now_v7(), Uuid::now_v7());
+    for id in [over, open] {
+        store.begin_evaluation(id, &json!({})).await.unwrap();
+    }
+    store.end_evaluation(over, &json!({})).await.unwrap();
+    assert_eq!(ids(store.shown_evaluations(10).await.unwrap()), [open, over]);
+    assert_eq!(ids(store.open_evaluations(10).await.unwrap()), [open]);
+    store.hide_evaluations().await.unwrap();
+    assert_eq!(ids(store.shown_evaluations(10).await.unwrap()), [open]);
+    store.end_evaluation(open, &json!({})).await.unwrap();
+    assert_eq!(
+        ids(store.shown_evaluations(10).await.unwrap()),
+        [open],
+        "it ended later"
+    );
+    assert_eq!(ids(store.evaluations(10).await.unwrap()), [open, over]);
+    assert_eq!(ids(store.open_evaluations(10).await.unwrap()), []);
 }

@@ -44,12 +44,17 @@ pub(super) async fn history(State(web): Shared, query: QueryParameters) -> Answe
         before: query.parsed("before", "the id of a run")?,
         state: query.text("state").unwrap_or_default().to_owned(),
         repository: query.text("repository").unwrap_or_default().to_owned(),
-        with_hidden: query.parsed("hidden", "`true` or `false`")?.unwrap_or(false),
+        with_hidden: with_hidden(&query)?,
     };
     let runs = runs::history(&web.service, &wanted, most).await?;
     let is_full = runs.len() == usize::try_from(most).unwrap_or(usize::MAX);
     let next = runs.last().filter(|_| is_full).map(|run| run.id.clone());
     Ok(Json(History { runs, next }))
+}
+
+/// Tells whether what was hidden is asked for, too.
+fn with_hidden(query: &QueryParameters) -> Result<bool, Problem> {
+    Ok(query.parsed("hidden", "`true` or `false`")?.unwrap_or(false))
 }
 
 pub(super) async fn run(State(web): Shared, Path(id): Path<String>, query: QueryParameters) -> Answer<RunDetail> {
@@ -85,9 +90,14 @@ pub(super) async fn stats(State(web): Shared, query: QueryParameters) -> Result<
 }
 
 pub(super) async fn evaluations(State(web): Shared, query: QueryParameters) -> Answer<Vec<EvaluationView>> {
-    query.only(&["limit"])?;
+    query.only(&["limit", "hidden"])?;
     let most = query.limit(PAGE.0, PAGE.1)?;
-    Ok(Json(evaluations::newest(&web.service, most).await?))
+    let found = if with_hidden(&query)? {
+        evaluations::all(&web.service, most).await
+    } else {
+        evaluations::shown(&web.service, most).await
+    };
+    Ok(Json(found?))
 }
 
 pub(super) async fn evaluation(State(web): Shared, Path(id): Path<String>) -> Answer<EvaluationView> {

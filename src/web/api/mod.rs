@@ -97,6 +97,7 @@ pub(super) struct Opened {
 }
 
 const LIMIT: (&str, &str, bool) = ("limit", "How many at most.", true);
+const HIDDEN: (&str, &str, bool) = ("hidden", "`true`: also those that were hidden.", false);
 const RUN: (&str, &str, bool) = ("run", "Only of this run.", false);
 const TASK: (&str, &str, bool) = ("task", "Only of this task, such as `github:owner/repo#12`.", false);
 
@@ -104,7 +105,7 @@ const ENDPOINTS: [Endpoint; 18] = [
     Endpoint {
         is_post: false,
         path: "/api/status",
-        summary: "What is going on now: unfinished runs, those that wait for people first",
+        summary: "What is going on now: unfinished runs, those that wait for people first, and evaluations",
         parameters: &[],
         body: None,
         answer: Answers::Json(described::<Status>),
@@ -127,7 +128,7 @@ const ENDPOINTS: [Endpoint; 18] = [
                 "Only those of this repository, such as `github:owner/repo`.",
                 false,
             ),
-            ("hidden", "`true`: also those that were hidden.", false),
+            HIDDEN,
         ],
         body: None,
         answer: Answers::Json(described::<History>),
@@ -181,7 +182,7 @@ const ENDPOINTS: [Endpoint; 18] = [
         is_post: false,
         path: "/api/evaluations",
         summary: "Documents that other programs had evaluated, newest first",
-        parameters: &[LIMIT],
+        parameters: &[LIMIT, HIDDEN],
         body: None,
         answer: Answers::Json(described::<Vec<EvaluationView>>),
         route: || get(answers::evaluations),
@@ -261,7 +262,7 @@ const ENDPOINTS: [Endpoint; 18] = [
     Endpoint {
         is_post: true,
         path: "/api/clear-history",
-        summary: "Hides the finished runs that there are from the history; deletes nothing",
+        summary: "Hides the finished runs and evaluations that there are from their lists; deletes nothing",
         parameters: &[],
         body: None,
         answer: Answers::Json(described::<Acted>),

@@ -167,7 +167,7 @@ async fn run_data(visit: &Visit, id: &str, done: &Done) -> Result<Value, Problem
 
 pub(super) async fn evaluations(known: Known) -> Response {
     let visit = visit(known);
-    let found = evaluations::newest(&visit.web.service, 100).await;
+    let found = evaluations::shown(&visit.web.service, 100).await;
     let data = found
         .map(|found| context! { evaluations => Serde(found) })
         .map_err(Problem::from);

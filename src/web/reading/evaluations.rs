@@ -10,6 +10,9 @@ use crate::evaluation::stored;
 use crate::service::Service;
 use crate::store::{StoreError, StoredEvaluation};
 
+/// Evaluations under way that are shown.
+const MOST_RUNNING: u32 = 200;
+
 /// An evaluation.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct EvaluationView {
@@ -27,11 +30,26 @@ pub(in crate::web) struct EvaluationView {
     pub(in crate::web) evaluation: Value,
 }
 
-/// Returns the newest evaluations.
-pub(in crate::web) async fn newest(service: &Service, most: u32) -> Result<Vec<EvaluationView>, StoreError> {
+/// Returns the newest evaluations, those that were hidden included.
+pub(in crate::web) async fn all(service: &Service, most: u32) -> Result<Vec<EvaluationView>, StoreError> {
+    Ok(views(&service.store().evaluations(most).await?))
+}
+
+/// Returns the newest evaluations that are not hidden.
+pub(in crate::web) async fn shown(service: &Service, most: u32) -> Result<Vec<EvaluationView>, StoreError> {
+    Ok(views(&service.store().shown_evaluations(most).await?))
+}
+
+/// Returns the evaluations that are under way.
+pub(in crate::web) async fn running(service: &Service) -> Result<Vec<EvaluationView>, StoreError> {
+    let mut open = views(&service.store().open_evaluations(MOST_RUNNING).await?);
+    open.retain(|one| one.state == "running");
+    Ok(open)
+}
+
+fn views(stored: &[StoredEvaluation]) -> Vec<EvaluationView> {
     let now = Utc::now();
-    let stored = service.store().evaluations(most).await?;
-    Ok(stored.iter().map(|one| view(one, now)).collect())
+    stored.iter().map(|one| view(one, now)).collect()
 }
 
 /// Returns one evaluation by its whole id.

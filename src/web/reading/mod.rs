@@ -1,9 +1,9 @@
 //! The documents that pages and API show, the same for both, made anew from the store for each
 //! request.
 
+pub(super) mod evaluations; // documents that other programs had evaluated
 pub(super) mod runs; // lists of runs
 pub(super) mod detail; // all of one run
-pub(super) mod evaluations; // documents that other programs had evaluated
 pub(super) mod statistics; // figures over many runs
 pub(super) mod examination; // forges, engine and models
 

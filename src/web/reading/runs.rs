@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::at;
+use super::evaluations::{self, EvaluationView};
 use crate::agent::record::Record;
 use crate::agent::text::waits::{self, wait_of};
 use crate::service::Service;
@@ -53,7 +54,7 @@ pub(in crate::web) struct Unfinished {
     pub(in crate::web) cost_usd: Option<f64>,
 }
 
-/// The present state: unfinished runs, the pause of all runs, automatic approval.
+/// The present state: unfinished runs, the pause of all runs, automatic approval, evaluations.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(in crate::web) struct Status {
     /// Whether a process is at work on this store: this one or another.
@@ -63,6 +64,8 @@ pub(in crate::web) struct Status {
     pub(in crate::web) automatic_approval: AutomaticApproval,
     /// Runs that wait for people first.
     pub(in crate::web) runs: Vec<Unfinished>,
+    /// Evaluations under way, newest first.
+    pub(in crate::web) evaluations: Vec<EvaluationView>,
     /// Number of the newest fact. `GET /api/events` continues after it.
     pub(in crate::web) newest_fact: u64,
 }
@@ -143,6 +146,7 @@ pub(in crate::web) async fn status(service: &Service) -> Result<Status, StoreErr
             by: started.map(|started| started.by),
         },
         runs,
+        evaluations: evaluations::running(service).await?,
         newest_fact,
     })
 }

@@ -15,6 +15,7 @@ use crate::gateway::Gateway;
 use crate::gateway::gate::{Gate, HeldOpen};
 use crate::gateway::ledger::News;
 use crate::journal::fact::Fact;
+use crate::journal::fact::egress::{Allowed, Refused};
 use crate::workspace::streams::multiplexer::Unopened;
 
 /// Longest time until the inner end listens: a previous one may have to end first.
@@ -71,18 +72,18 @@ pub(crate) fn gate(network: &Network) -> Gate {
 /// Returns the journal entry for news of the gateway.
 pub(crate) fn fact(news: News<'_>) -> Fact {
     match news {
-        News::Refused(refusal) => Fact::EgressRefused {
+        News::Refused(refusal) => Fact::EgressRefused(Refused {
             host: refusal.destination.host.to_string(),
             port: refusal.destination.port,
             reason: refusal.what(),
-        },
-        News::Allowed { host, port, traffic } => Fact::EgressAllowed {
+        }),
+        News::Allowed { host, port, traffic } => Fact::EgressAllowed(Allowed {
             host,
             port,
             connections: traffic.connections,
             sent: traffic.sent,
             received: traffic.received,
-        },
+        }),
     }
 }
 

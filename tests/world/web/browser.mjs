@@ -125,7 +125,7 @@ const steps = {
     assert.equal(await page.evaluate(() => document.activeElement.className), "skip", "the first stop skips to the content");
     await page.getByRole("link", { name: "日本語" }).press("Enter");
     await page.waitForSelector("html[lang=ja]");
-    await page.getByRole("button", { name: "終了した実行を非表示にする" }).press("Enter");
+    await page.getByRole("button", { name: "終了した実行と評価を非表示にする" }).press("Enter");
     await page.waitForFunction(() => document.querySelectorAll("#history tbody tr").length === 0);
     await page.getByRole("checkbox").check();
     await page.getByRole("button", { name: "絞り込む" }).click();

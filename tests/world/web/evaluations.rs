@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
+use super::events::Reader;
 use super::{ALICE, Door, ends, opened, problem, until, with_users};
 use crate::reading::facts;
 use crate::world::{Program, World};
@@ -132,6 +133,70 @@ async fn an_evaluation_of_another_process_is_shown_while_it_runs_and_when_it_is_
     // It is in the store: the next server knows it, too.
     let (program, door) = opened(&world, &["dashboard"]).await;
     assert_eq!(door.json("/api/evaluations").await[0]["id"], id);
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn evaluations_are_told_as_they_come_and_hidden_with_the_history_when_they_are_over() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    let judgement = json!({"ready_for_implementation": true, "score": 9, "conclusion": "Good."}).to_string();
+    for task in ["Paint the shed.", "Sell the shed."] {
+        world.model.for_task(task).says(&judgement).holds();
+    }
+    world.model.for_task("Burn the shed.").declines("I do not judge that.");
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let under_way = async || door.json("/api/status").await["evaluations"].clone();
+    assert_eq!(under_way().await, json!([]));
+    let mut events = Reader::of(&door, "/api/events", None).await;
+    let mut client = Client::start(&world).await;
+
+    client.evaluates("The shed", "Paint the shed.").await;
+    let started = events.until_fact("evaluation_started").await;
+    assert_eq!(
+        (&started["name"], &started["target_score"]),
+        (&json!("The shed"), &json!(8.0))
+    );
+    let running = under_way().await;
+    assert_eq!(running[0]["id"], started["id"], "{running}");
+    assert_eq!(running[0]["state"], "running", "{running}");
+    world.model.release();
+    let ended = events.until_fact("evaluation_ended").await;
+    for key in ["id", "name", "digest"] {
+        assert!(ended[key].is_string() && ended[key] == started[key], "{key}: {ended}");
+    }
+    assert_eq!((&ended["score"], &ended["passed"]), (&json!(9.0), &json!(true)));
+    assert_eq!(under_way().await, json!([]));
+
+    client.evaluates("The fire", "Burn the shed.").await;
+    let failed = events.until_fact("evaluation_failed").await;
+    assert_eq!(failed["name"], "The fire");
+    assert!(
+        failed["reason"].as_str().unwrap().contains("the reviewer failed"),
+        "{failed}"
+    );
+    let log = door.json("/api/logs").await;
+    let mut names = log.as_array().unwrap().iter().map(|line| &line["fact"]);
+    assert!(names.any(|name| name == "evaluation_failed"), "{log:#}");
+
+    client.evaluates("The sale", "Sell the shed.").await;
+    events.until_fact("evaluation_started").await;
+    let cleared = door.post("/api/clear-history", &json!({})).await;
+    assert_eq!(cleared.status(), StatusCode::OK);
+    let names = async |path: &str| {
+        let listed = door.json(path).await;
+        let listed = listed.as_array().unwrap().iter();
+        let names: Vec<Value> = listed.map(|one| one["name"].clone()).collect();
+        json!(names)
+    };
+    assert_eq!(names("/api/evaluations").await, json!(["The sale"]));
+    world.model.release();
+    events.until_fact("evaluation_ended").await;
+    assert_eq!(names("/api/evaluations").await, json!(["The sale"]), "it ended later");
+    let all = names("/api/evaluations?hidden=true").await;
+    assert_eq!(all, json!(["The sale", "The fire", "The shed"]));
+    client.ends().await;
     ends(program, &world).await;
     world.finish().await;
 }

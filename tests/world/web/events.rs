@@ -9,13 +9,13 @@ use super::{ALICE, Door, ends, opened, with_users};
 use crate::world::World;
 
 /// A reader of the events.
-struct Reader {
+pub struct Reader {
     response: reqwest::Response,
     text: String,
 }
 
 impl Reader {
-    async fn of(door: &Door, path: &str, last: Option<u64>) -> Self {
+    pub async fn of(door: &Door, path: &str, last: Option<u64>) -> Self {
         let mut request = door.request(Method::GET, path).bearer_auth(ALICE);
         if let Some(last) = last {
             request = request.header("last-event-id", last);
@@ -53,6 +53,16 @@ impl Reader {
         tokio::time::timeout(Duration::from_secs(30), waiting)
             .await
             .expect("no event")
+    }
+
+    /// Returns the next fact with this name.
+    pub async fn until_fact(&mut self, name: &str) -> Value {
+        loop {
+            let (_, fact) = self.next().await;
+            if fact["fact"] == name {
+                return fact;
+            }
+        }
     }
 
     /// Returns the number of the next fact with this command.
