@@ -15,6 +15,7 @@ mod lenient;
 mod search;
 mod turns;
 pub mod paths; // the path of a file in a line or a word
+mod likeness; // the shown file that a text is made of
 pub mod files; // a reply that holds whole files
 #[cfg(test)]
 mod tests;

@@ -6,12 +6,11 @@
 //! of; else it is refused, since a text written over the wrong file costs more than one more
 //! question.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::{OWN_KEYS, Unreadable, fault, paths, search};
+use super::{OWN_KEYS, Unreadable, fault, likeness, paths, search};
 use crate::conversation::{Reply, ToolCall, Turn};
 
 /// The mode of writing a file of which the reply may hold a piece only.
@@ -33,10 +32,6 @@ const STAND_IN: &str = "stand-in.path";
 
 /// Commands that do what no file can say.
 const MOVES: [&str; 4] = ["rm", "mv", "git", "mkdir"];
-/// Share of a block's lines, in percent, that have to stand in a file for the block to be of it,
-/// and by how much that has to be more than in any other file.
-const LIKENESS: usize = 34;
-const DISTANCE: usize = 15;
 
 /// A file that the model was shown: its path and its text.
 pub type Shown = (String, String);
@@ -238,7 +233,7 @@ fn not_read(path: &str) -> Unreadable {
 /// Returns the path and the text of a block that is named neither behind its fence nor above it:
 /// many write the path as a comment on the first line.
 fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
-    let known = of_public_class(&block.content, shown).or_else(|| most_like(&block.content, shown));
+    let known = likeness::of(&block.content, shown);
     let is_meant = |known: &&str| paths::unread(block.above).is_none_or(|path| paths::may_mean(path, known));
     let first = first_line(block);
     if let Some(path) = paths::of_first_line(first)
@@ -295,42 +290,6 @@ fn in_full(path: String, shown: &[Shown]) -> String {
     let end = format!("/{path}");
     let longer = only(shown.iter().filter(|(known, _)| known.ends_with(&end)));
     longer.map_or(path, |(known, _)| known.clone())
-}
-
-/// Returns the path of the shown file of Java that has the name of the public class in `content`:
-/// the language allows no other name.
-fn of_public_class<'shown>(content: &str, shown: &'shown [Shown]) -> Option<&'shown str> {
-    let words: Vec<&str> = content
-        .lines()
-        .find(|line| line.starts_with("public "))?
-        .split_whitespace()
-        .collect();
-    let kind = words
-        .iter()
-        .position(|word| ["class", "interface", "enum", "record"].contains(word))?;
-    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let name = words.get(kind + 1)?.split(|letter| !is_of_name(letter)).next()?;
-    let file = format!("{name}.java");
-    let mut paths = shown.iter().map(|(path, _)| path.as_str());
-    paths.find(|path| path.rsplit('/').next() == Some(file.as_str()))
-}
-
-/// Returns the path of the shown file that most lines of `content` stand in.
-fn most_like<'shown>(content: &str, shown: &'shown [Shown]) -> Option<&'shown str> {
-    let is_telling = |line: &&str| line.len() > 2;
-    let lines: Vec<&str> = content.lines().map(str::trim).filter(is_telling).collect();
-    if lines.is_empty() {
-        return None;
-    }
-    let share = |text: &str| {
-        let known: HashSet<&str> = text.lines().map(str::trim).collect();
-        100 * lines.iter().filter(|line| known.contains(*line)).count() / lines.len()
-    };
-    let mut shares: Vec<(usize, &str)> = shown.iter().map(|(path, text)| (share(text), path.as_str())).collect();
-    shares.sort_by_key(|(share, _)| std::cmp::Reverse(*share));
-    let (best, path) = *shares.first()?;
-    let next = shares.get(1).map_or(0, |(share, _)| *share);
-    (best >= LIKENESS && best - next >= DISTANCE).then_some(path)
 }
 
 /// Takes the text apart into its blocks and what stands around them. A fence ends with one that is
@@ -465,25 +424,6 @@ mod tests {
         assert_eq!((both.calls.len(), both.done), (1, true));
         let moved = read("a.py\n```\nx\n```\n```sh\ngit rm b.py\n```").unwrap();
         assert_eq!((moved.calls.len(), moved.done), (2, true));
-    }
-
-    #[test]
-    fn a_public_class_of_java_names_its_file() {
-        let shown = ["src/Point.java", "src/Total.java"].map(|path| (path.to_owned(), "x\n".to_owned()));
-        for (first, path) in [
-            ("public class Point {", Some("src/Point.java")),
-            ("public final class Total<T> extends Sum {", Some("src/Total.java")),
-            ("public record Point(int x, int y) {", Some("src/Point.java")),
-            ("public class Points {", None),
-            ("class Point {", None),
-            ("public", None),
-        ] {
-            assert_eq!(
-                of_public_class(&format!("import a.B;\n\n{first}\n}}\n"), &shown),
-                path,
-                "{first}"
-            );
-        }
     }
 
     /// Returns the path to which a block is written, and what, beside these files.
