@@ -57,7 +57,8 @@ pub fn turn(reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
     if !reply.calls.is_empty() || !reply.broken_calls.is_empty() || found.ends_in_thought {
         return super::turn(reply);
     }
-    let (blocks, around) = blocks(&found.said);
+    let (mut blocks, around) = blocks(&found.said);
+    blocks.retain(|block| !is_list(block, shown));
     let comment = around
         .chars()
         .take(LONGEST_COMMENT)
@@ -160,6 +161,11 @@ fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
     found.next().is_none().then_some(one)
 }
 
+fn is_shell(block: &Block<'_>) -> bool {
+    let kind = block.info.split_whitespace().next().unwrap_or_default().to_lowercase();
+    SHELLS.contains(&kind.as_str())
+}
+
 fn is_script(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, end)| SHELLS.contains(&end))
 }
@@ -176,13 +182,31 @@ fn is_answer(block: &Block<'_>, shown: &[Shown]) -> bool {
     objects.len() == 1 && (objects.iter().any(has_own_key) || named(block, shown).is_none())
 }
 
+/// Tells whether a block is no file, but a list of those that were changed: many write one at the
+/// end.
+fn is_list(block: &Block<'_>, shown: &[Shown]) -> bool {
+    if !block.is_closed || is_shell(block) || !names_files_alone(&block.content) {
+        return false;
+    }
+    match named(block, shown) {
+        // A file may hold paths, but not its own alone.
+        Some(path) => block.content.trim() == path,
+        None => likeness::of(&block.content, shown).is_none(),
+    }
+}
+
+/// Tells whether a text has lines, and each of them names a file.
+fn names_files_alone(content: &str) -> bool {
+    let mut lines = content.lines().filter(|line| !line.trim().is_empty()).peekable();
+    lines.peek().is_some() && lines.all(|line| paths::of_first_line(line).is_some())
+}
+
 fn names_same_file(one: &ToolCall, other: &ToolCall) -> bool {
     other.args.contains_key("path") && one.args.get("path") == other.args.get("path")
 }
 
 fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
-    let kind = block.info.split_whitespace().next().unwrap_or_default().to_lowercase();
-    let is_shell = SHELLS.contains(&kind.as_str());
+    let is_shell = is_shell(block);
     // Commands are often announced with the name of a file that they run.
     let named = named(block, shown).filter(|path| !is_shell || is_script(path));
     if named.is_none() && is_shell {
@@ -237,6 +261,7 @@ fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
     let is_meant = |known: &&str| paths::unread(block.above).is_none_or(|path| paths::may_mean(path, known));
     let first = first_line(block);
     if let Some(path) = paths::of_first_line(first)
+        && !names_files_alone(&block.content)
         && known.is_none_or(|known| !is_own_line(known, first, &path, shown))
     {
         return Some((path, without_first_line(&block.content)));
@@ -412,6 +437,25 @@ mod tests {
         assert_eq!(writes(text), one("README.md", "Run:\n```sh\nmake\n```\n"));
         let twice = "a.py\n```\nx = 1\n```\nBetter:\na.py\n```\nx = 2\n```";
         assert_eq!(writes(twice), one("a.py", "x = 2\n"));
+    }
+
+    #[test]
+    fn a_list_of_the_files_that_were_changed_is_no_file() {
+        for list in [
+            "I changed only this file:\n```\nsrc/a.py\n```",
+            "I changed only src/a.py:\n```\nsrc/a.py\n```",
+            "Changed:\n```text\n- src/a.py\n- src/b.py (new)\n```",
+            "```\n# src/a.py\n\n```",
+        ] {
+            let reply = format!("src/a.py\n```\nx = 1\n```\n{list}");
+            assert_eq!(writes(&reply), one("src/a.py", "x = 1\n"), "{list}");
+        }
+        let alone = read("Changed:\n```\nsrc/a.py\n```").unwrap();
+        assert_eq!((alone.calls.len(), alone.done), (0, true));
+        // A command, and a file that holds paths.
+        let script = read("```sh\n./run.sh\n```").unwrap();
+        assert_eq!(script.calls[0].args["command"], "./run.sh");
+        assert_eq!(writes("files.txt\n```\nsrc/a.py\n```"), one("files.txt", "src/a.py\n"));
     }
 
     #[test]
