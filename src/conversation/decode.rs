@@ -16,6 +16,7 @@ mod search;
 mod turns;
 pub mod paths; // the path of a file in a line or a word
 mod likeness; // the shown file that a text is made of
+mod first_line; // what the first line of a text is that names a file
 pub mod files; // a reply that holds whole files
 #[cfg(test)]
 mod tests;

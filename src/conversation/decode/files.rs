@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
+use super::first_line::{self, FirstLine};
 use super::{OWN_KEYS, Unreadable, fault, likeness, paths, search};
 use crate::conversation::{Reply, ToolCall, Turn};
 
@@ -145,20 +146,14 @@ fn mentioned(line: &str, shown: &[Shown]) -> Option<String> {
         let without = line.replacen(written, STAND_IN, 1);
         line.contains(written) && paths::of_line(&without).as_deref() == Some(STAND_IN)
     };
-    let by_path = only(odd.iter().filter(|path| names(path)));
+    let by_path = paths::only(odd.iter().filter(|path| names(path)));
     let by_name = || {
-        only(odd.iter().filter(|path| {
+        paths::only(odd.iter().filter(|path| {
             let name = paths::name_of(path);
             paths::is_odd(name) && names(name)
         }))
     };
     by_path.or_else(by_name).map(|path| (*path).to_owned())
-}
-
-/// Returns what is found if it is one thing alone.
-fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
-    let one = found.next()?;
-    found.next().is_none().then_some(one)
 }
 
 fn is_shell(block: &Block<'_>) -> bool {
@@ -231,7 +226,7 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
             FORM,
         ));
     };
-    let path = in_full(path, shown);
+    let path = paths::in_full(path, shown);
     Ok(tool_call(
         "write_file",
         json!({ "path": path, "content": content, "mode": PUT }),
@@ -240,7 +235,7 @@ fn call(block: &Block<'_>, shown: &[Shown]) -> Result<ToolCall, Unreadable> {
 
 /// Returns the path with spaces of which `path` is only the end, unless that is a shown file's.
 fn longer<'text>(block: &Block<'text>, path: &str, shown: &[Shown]) -> Option<&'text str> {
-    let full = in_full(path.to_owned(), shown);
+    let full = paths::in_full(path.to_owned(), shown);
     let is_shown = shown.iter().any(|(known, _)| *known == full);
     paths::spaced(block.above).filter(|spaced| !is_shown && spaced.ends_with(path))
 }
@@ -260,34 +255,15 @@ fn unnamed(block: &Block<'_>, shown: &[Shown]) -> Option<(String, String)> {
     let known = likeness::of(&block.content, shown);
     let is_meant = |known: &&str| paths::unread(block.above).is_none_or(|path| paths::may_mean(path, known));
     let first = first_line(block);
-    if let Some(path) = paths::of_first_line(first)
-        && !names_files_alone(&block.content)
-        && known.is_none_or(|known| !is_own_line(known, first, &path, shown))
-    {
-        return Some((path, without_first_line(&block.content)));
+    let path = paths::of_first_line(first).filter(|_| !names_files_alone(&block.content));
+    let sense = path.as_deref().map(|path| first_line::sense(first, path, known, shown));
+    match (sense.unwrap_or(FirstLine::OfText), path) {
+        (FirstLine::Heading, Some(path)) => Some((path, without_first_line(&block.content))),
+        (FirstLine::Unclear, _) => None,
+        (FirstLine::Heading | FirstLine::OfText, _) => known
+            .filter(is_meant)
+            .map(|known| (known.to_owned(), block.content.clone())),
     }
-    known
-        .filter(is_meant)
-        .map(|known| (known.to_owned(), block.content.clone()))
-}
-
-/// Tells whether `line`, which names `path`, is one of the file `known` itself, such as a comment
-/// on other files, and does not say where the text belongs.
-///
-/// A document may quote a whole file, with the path on its first line. So a path alone is a file's
-/// own line only where the file begins with it, and only if no other file at `path` was shown.
-fn is_own_line(known: &str, line: &str, path: &str, shown: &[Shown]) -> bool {
-    let line = line.trim();
-    let Some((_, text)) = shown.iter().find(|(at, _)| at == known) else {
-        return false;
-    };
-    let mut lines = text.lines().map(str::trim);
-    if !paths::is_alone_on(line) {
-        return lines.any(|own| own == line);
-    }
-    let meant = in_full(path.to_owned(), shown);
-    let is_another = meant != known && shown.iter().any(|(at, _)| *at == meant);
-    !is_another && lines.find(|own| !own.is_empty()) == Some(line)
 }
 
 fn first_line<'block>(block: &'block Block<'_>) -> &'block str {
@@ -304,17 +280,6 @@ fn tool_call(tool: &str, args: Value) -> ToolCall {
         tool: tool.to_owned(),
         args,
     }
-}
-
-/// Returns the path of the shown file that `path` is the end of, if there is one alone, and else
-/// `path`.
-fn in_full(path: String, shown: &[Shown]) -> String {
-    if shown.iter().any(|(known, _)| *known == path) {
-        return path;
-    }
-    let end = format!("/{path}");
-    let longer = only(shown.iter().filter(|(known, _)| known.ends_with(&end)));
-    longer.map_or(path, |(known, _)| known.clone())
 }
 
 /// Takes the text apart into its blocks and what stands around them. A fence ends with one that is
@@ -511,6 +476,40 @@ mod tests {
             placed(&format!("```js\n{other}```"), &shown),
             of("lib/other.js", "let a = 1;\nlet b = 2;\n")
         );
+    }
+
+    #[test]
+    fn a_new_comment_on_another_file_does_not_send_the_block_there() {
+        let code = "function date(year, month) {\n  return new Date(month);\n}\n\nmodule.exports = { date };\n";
+        let tests = "const { date } = require(\"../lib/dates\");\n\ntest(\"a day\", () => date(1, 2));\n";
+        let shown = [("lib/dates.js", code), ("test/dates.test.js", tests)];
+        let of = |path: &str, content: &str| Ok((path.to_owned(), content.to_owned()));
+        let more = format!("// Tests for dates.js\n{tests}");
+        assert_eq!(
+            placed(&format!("```js\n{more}```"), &shown),
+            of("test/dates.test.js", &more)
+        );
+        for (first, text) in [
+            // Like no file, and like another one than is said.
+            ("// Tests for dates.js", "test(\"years\", () => date(3, 4));\n"),
+            ("Here is lib/dates.js:", tests),
+            ("// Helpers for node.js", code),
+        ] {
+            let refused = placed(&format!("```js\n{first}\n{text}```"), &shown).unwrap_err();
+            assert!(refused.contains("names no file"), "{first}: {refused}");
+        }
+        for (first, path) in [
+            ("// New file: lib/other.js", "lib/other.js"),
+            ("// lib/dates.js, with the month fixed", "lib/dates.js"),
+        ] {
+            assert_eq!(
+                placed(&format!("```js\n{first}\n{code}```"), &shown),
+                of(path, code),
+                "{first}"
+            );
+        }
+        let new = placed("```js\n// Helpers in lib/new.js\nlet a = 1;\n```", &shown);
+        assert_eq!(new, of("lib/new.js", "let a = 1;\n"));
     }
 
     #[test]

@@ -66,6 +66,18 @@ pub(super) fn is_alone_on(line: &str) -> bool {
     words.filter(|word| !is_label(word)).count() <= 1
 }
 
+/// Tells whether a line has a label with a sign that says that a path follows, such as `File:`.
+pub(super) fn is_labelled(line: &str) -> bool {
+    line.split_whitespace()
+        .any(|word| is_label(word) && (word.ends_with(':') || word.contains('=')))
+}
+
+/// Tells whether a line begins with a sign of comments that stands apart.
+pub(super) fn is_comment(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    !first.contains(char::is_alphanumeric) && first.contains(|sign: char| MARKS.contains(sign))
+}
+
 /// Returns the path in a word such as `` `src/a.py`: ``: a name with an extension, or one below a
 /// folder.
 pub(super) fn of_word(word: &str) -> Option<String> {
@@ -149,6 +161,23 @@ pub(super) fn may_mean(word: &str, path: &str) -> bool {
 
 pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Returns the path of the file in `shown`, where each has its text, that `path` is the end of, if
+/// there is one alone, and else `path`.
+pub(super) fn in_full(path: String, shown: &[(String, String)]) -> String {
+    if shown.iter().any(|(known, _)| *known == path) {
+        return path;
+    }
+    let end = format!("/{path}");
+    let longer = only(shown.iter().filter(|(known, _)| known.ends_with(&end)));
+    longer.map_or(path, |(known, _)| known.clone())
+}
+
+/// Returns what is found if it is one thing alone.
+pub(super) fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    let one = found.next()?;
+    found.next().is_none().then_some(one)
 }
 
 fn is_path(word: &str) -> bool {
@@ -353,6 +382,21 @@ mod tests {
         }
         for line in ["# Tests for a.py", "// Dates for node.js", "src/a.py (updated)"] {
             assert!(!is_alone_on(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_label_announces_a_path_and_a_comment_may_be_about_one() {
+        for (line, is_labelled_so, is_comment_so) in [
+            ("// New file: src/a.py", true, true),
+            ("Updated file=src/a.py", true, false),
+            ("# Tests for the file a.py", false, true),
+            ("/** Tests for a.js */", false, true),
+            ("Here is src/a.py:", false, false),
+            ("📄 src/a.py (new)", false, false),
+        ] {
+            let told = (is_labelled(line), is_comment(line));
+            assert_eq!(told, (is_labelled_so, is_comment_so), "{line}");
         }
     }
 
