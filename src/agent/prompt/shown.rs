@@ -24,6 +24,12 @@ pub(crate) fn has_lines(messages: &[Message], beside: &[&str], lines: &str) -> b
     beside.iter().any(|text| has_all(text)) || messages.iter().any(|message| has_all(&text_of(message)))
 }
 
+/// Tells whether `messages` have `lines` together, whichever has which.
+pub(crate) fn have_lines_together<'chat>(messages: impl Iterator<Item = &'chat Message>, lines: &str) -> bool {
+    let texts: Vec<Cow<'_, str>> = messages.map(text_of).collect();
+    has_lines(&[], &[texts.join("\n").as_str()], lines)
+}
+
 /// Returns a line as it stands in a text of JSON: results and arguments of calls are written so.
 fn in_json(line: &str) -> String {
     let text = serde_json::Value::from(line).to_string();
