@@ -32,7 +32,7 @@ fn outputs(results: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_mark_is_not_written_over_a_real_value_and_the_model_works_around_it() {
+async fn a_mark_is_not_written_over_a_real_value_and_a_file_as_it_was_shown_keeps_its_own() {
     let world = World::start().await;
     let settings = format!("port = 1\ntoken = {}\nname = \"old\"\n", token());
     let notes = "Shown as [redacted:github-token].\n";
@@ -43,6 +43,7 @@ async fn a_mark_is_not_written_over_a_real_value_and_the_model_works_around_it()
     );
     world.model.forbids(&token());
     let shown = "port = 2\ntoken = [redacted:github-token]\nname = \"new\"\n";
+    let copied = shown.replace("\ntoken", "\ncopy");
     let replace = |old: &str, new: &str| json!({"path": "settings.toml", "old": old, "new": new});
     world
         .model
@@ -51,7 +52,7 @@ async fn a_mark_is_not_written_over_a_real_value_and_the_model_works_around_it()
         .calls_all([
             (
                 "workspace/write_file",
-                json!({"path": "settings.toml", "content": shown, "mode": "overwrite"}),
+                json!({"path": "settings.toml", "content": copied, "mode": "overwrite"}),
             ),
             (
                 "workspace/str_replace",
@@ -67,7 +68,10 @@ async fn a_mark_is_not_written_over_a_real_value_and_the_model_works_around_it()
                 json!({"path": "notes.md", "content": format!("# Notes\n{notes}"), "mode": "overwrite"}),
             ),
         ])
-        .calls("workspace/str_replace", replace("\"old\"", "\"new\""))
+        .calls(
+            "workspace/write_file",
+            json!({"path": "settings.toml", "content": shown, "mode": "overwrite"}),
+        )
         .done("Renamed.");
     world.github.open_issue("Rename it").label("coding agent");
 
@@ -80,11 +84,13 @@ async fn a_mark_is_not_written_over_a_real_value_and_the_model_works_around_it()
         ["port = 1\ntoken = [redacted:github-token]\nname = \"old\"\n"]
     );
     let answers = outputs(&requests[3].last_user_message());
-    insta::assert_snapshot!(answers[0], @r#"redaction_mark 403: nothing was written to "settings.toml": `[redacted:github-token]` stands in what you were shown for a value that is hidden from you, the file holds the value itself. Leave that line as it is and change the lines around it with str_replace, without the mark in old or new; where a value is to be set, read it from the environment"#);
+    insta::assert_snapshot!(answers[0], @r#"redaction_mark 403: nothing was written to "settings.toml": `[redacted:github-token]` stands in what you were shown for a value that is hidden from you, the file holds the value itself. Leave that line as it is and change the lines around it with str_replace or a command (sed), without the mark; where a value is to be set, read it from the environment"#);
     assert_eq!(answers[1..3], [answers[0].clone(), answers[0].clone()]);
     assert_eq!(answers[3], "overwrote notes.md");
+    assert_eq!(outputs(&requests[4].last_user_message()), ["overwrote settings.toml"]);
     let pull = &world.github.pulls()[0];
-    assert_eq!(pull.file("settings.toml"), Some(settings.replace("\"old\"", "\"new\"")),);
+    let changed = settings.replace("port = 1", "port = 2").replace("\"old\"", "\"new\"");
+    assert_eq!(pull.file("settings.toml"), Some(changed));
     assert_eq!(pull.file("notes.md"), Some(format!("# Notes\n{notes}")));
     world.finish().await;
 }

@@ -219,7 +219,7 @@ async fn three_refusals_in_a_row_end_the_run_and_none_of_them_repeats_a_secret()
     denied_tool | denied_tool 403: the project's rules deny workspace/undo_edit: denied_tools in .coding-agent-rules.yaml names `workspace/undo_edit`; do without it
     left_out | left_out 403: 'private/[redacted:github-token]' is left out by file_patterns in .coding-agent-rules.yaml; do without it
     path_escape | path_escape 400: /etc/[redacted:github-token] leads out of the project; use a path inside it
-    redaction_mark | redaction_mark 403: nothing was written to "@all.md": `[redacted:github-token]` stands in what you were shown for a value that is hidden from you, the file holds the value itself. Leave that line as it is and change the lines around it with str_replace, without the mark in old or new; where a value is to be set, read it from the environment
+    redaction_mark | redaction_mark 403: nothing was written to "@all.md": `[redacted:github-token]` stands in what you were shown for a value that is hidden from you, the file holds the value itself. Leave that line as it is and change the lines around it with str_replace or a command (sed), without the mark; where a value is to be set, read it from the environment
     "#);
     let warned = |text: String| text.contains("The next refusal ends the run.");
     let requests = world.model.requests();
