@@ -8,6 +8,11 @@ use std::ops::Range;
 
 use super::cued::Cued;
 
+/// The kind of private keys.
+const PRIVATE_KEY: &str = "private-key";
+/// Shortest piece by which a private key is known. A word of prose or code is seldom as long.
+const SHORTEST_PIECE: usize = 16;
+
 /// A kind of secret. The text of the first group that matches is replaced.
 struct Format {
     kind: &'static str,
@@ -97,7 +102,7 @@ macro_rules! apart {
 
 const FORMATS: [Format; 25] = [
     Format {
-        kind: "private-key",
+        kind: PRIVATE_KEY,
         cues: &["-----BEGIN "],
         pattern: concat!(
             "(",
@@ -115,7 +120,7 @@ const FORMATS: [Format; 25] = [
     },
     // Searched apart, since each may find more of a key than the other; what they find is joined.
     Format {
-        kind: "private-key",
+        kind: PRIVATE_KEY,
         cues: &["-----BEGIN "],
         pattern: concat!(
             "(",
@@ -138,7 +143,7 @@ const FORMATS: [Format; 25] = [
     },
     // The end of a key whose beginning was cut off.
     Format {
-        kind: "private-key",
+        kind: PRIVATE_KEY,
         cues: &["-----END "],
         pattern: concat!(
             "([A-Za-z0-9+/=]{60,}(?:",
@@ -319,10 +324,65 @@ impl Formats {
     /// Returns kind and range of each secret, kind by kind.
     pub(super) fn find(&self, text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
         self.0.patterns_for(text).flat_map(move |(at, pattern)| {
-            let places = pattern.captures_iter(text);
-            places.filter_map(move |groups| Some((FORMATS[at].kind, groups.iter().skip(1).flatten().next()?.range())))
+            let kind = FORMATS[at].kind;
+            let places = pattern
+                .captures_iter(text)
+                .filter_map(|groups| Some(groups.iter().skip(1).flatten().next()?.range()));
+            places.filter_map(move |place| {
+                let place = if kind == PRIVATE_KEY {
+                    of_key(text, place)?
+                } else {
+                    place
+                };
+                Some((kind, place))
+            })
         })
     }
+}
+
+/// Returns the place of a private key within what was found at `place`. There is none where only a
+/// ruler and words stand beside the line that a key begins or ends with. Where a key is cut off,
+/// one short piece behind its lines is its last one, unless it goes on like a sentence.
+fn of_key(text: &str, place: Range<usize>) -> Option<Range<usize>> {
+    let found = &text[place.clone()];
+    let (mut last, mut next) = (None, None);
+    for piece in pieces(found) {
+        if is_of_key(&found[piece.clone()]) {
+            (last, next) = (Some(piece), None);
+        } else if next.is_none() {
+            next = Some(piece);
+        }
+    }
+    let last = last?;
+    if found.ends_with("-----") {
+        return Some(place);
+    }
+    let is_its_end = |piece: &Range<usize>| {
+        let is_ruler = !found[piece.clone()].contains(|sign: char| sign.is_ascii_alphanumeric());
+        !is_ruler && !text[place.start + piece.end..].starts_with([' ', '\t'])
+    };
+    let end = next.filter(is_its_end).unwrap_or(last).end;
+    Some(place.start..place.start + end)
+}
+
+/// Returns the places of what looks like pieces of base64, words among them.
+fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_between = |sign: char| !sign.is_ascii_alphanumeric() && !"+/=".contains(sign);
+    let mut start = 0;
+    let all = text.split_inclusive(is_between).map(move |piece| {
+        let begun = start;
+        start += piece.len();
+        begun..begun + piece.trim_end_matches(is_between).len()
+    });
+    all.filter(|place| !place.is_empty())
+}
+
+/// Tells whether a piece is one of a key, and no word, path or ruler.
+fn is_of_key(piece: &str) -> bool {
+    let mut runs = piece.split(|sign: char| !sign.is_ascii_alphanumeric());
+    let has = |is_meant: fn(&u8) -> bool| piece.bytes().any(|byte| is_meant(&byte));
+    let is_mixed = || has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    runs.any(|run| run.len() >= SHORTEST_PIECE) || (piece.len() >= SHORTEST_PIECE && is_mixed())
 }
 
 #[cfg(test)]
@@ -455,7 +515,7 @@ mod tests {
         }
         check(
             &format!("-----BEGIN PRIVATE KEY-----\n{body}"),
-            "[redacted:private-key]",
+            "[redacted:private-key]\n",
         );
         let public = key("PUBLIC KEY");
         check(&public, &public);
@@ -518,6 +578,26 @@ mod tests {
             &format!("> {first}\n> {full}\n> {}...the end", token("", 50)),
             "> [redacted:private-key]...the end",
         );
+    }
+
+    #[test]
+    fn what_follows_the_lines_of_a_private_key_that_is_cut_off_stays() {
+        let (first, full) = ("-----BEGIN PRIVATE KEY-----", token("MII", 61));
+        for sign in ["+", " ", ""] {
+            let shown = [first, &full, &full].map(|line| format!("{sign}{line}\n")).concat();
+            for behind in ["diff --git a/x b/x\n", "end of it\n", "# ============\n# Parsing it\n"] {
+                check(
+                    &format!("{shown}{behind}"),
+                    &format!("{sign}[redacted:private-key]\n{behind}"),
+                );
+            }
+            // The last line of a key.
+            let whole = format!("{shown}{sign}x1==\n");
+            check(&whole, &format!("{sign}[redacted:private-key]\n"));
+        }
+        // Signs that are no letters part it into short runs.
+        let parted = "aB3/".repeat(12);
+        check(&format!("> {first}\n> {parted}\n"), "> [redacted:private-key]\n");
     }
 
     #[test]
@@ -613,6 +693,8 @@ mod tests {
             "class=\"sk-cube-grid-animation-delay-long-name\"",
             "risk-assessment task-0123456789abcdef0123456789abcdef",
             "if text.contains(\"-----BEGIN PRIVATE KEY-----\") {",
+            "PEM = \"-----BEGIN PRIVATE KEY-----\"\n\n# ============================================\n# Parsing\n",
+            "# ============================================================\nEND = \"-----END PRIVATE KEY-----\"\n",
             "ssh://git@host/a/b git@github.com:owner/repo.git user@example.com",
             "http://127.0.0.1:8080/a?mail=a@b.c https://registry.example/@scope/name",
             "Authorization: Bearer ${TOKEN}, authorization: basic authentication",
