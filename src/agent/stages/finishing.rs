@@ -22,7 +22,7 @@ use crate::agent::text::replies;
 use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::task::state::{Signal, State};
-use last_step::{conclude, conclude_by, decide, save_or_log, show_end, shown_before, until_shown};
+use last_step::{conclude, conclude_by, decide, park, park_unseen, save_or_log, show_end, shown_before, until_shown};
 
 /// Delay after the store could not be written, so that the model is not paid repeatedly for the
 /// same step.
@@ -131,19 +131,6 @@ async fn postpone(run: &mut Run, until: DateTime<Utc>, reason: &str) -> RunOutco
     rescue::set_work_aside(run).await;
     let reason = run.claim.services.redactor.clean(reason).into_string();
     park(run, Parked { until, reason }).await
-}
-
-/// Has the run wait until a time, and shows that.
-async fn park(run: &mut Run, wait: Parked) -> RunOutcome {
-    let Parked { until, reason } = wait.clone();
-    run.claim.record.waiting.parked = Some(wait);
-    save_or_log(run).await;
-    run.claim.note(Fact::Postponed { until, reason });
-    // Nobody has to act, so there is no new comment: only the existing one and the label change.
-    if let Err(interruption) = run.reporter.show_parked(&mut run.claim).await {
-        tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {interruption:?}");
-    }
-    RunOutcome::Postponed(until)
 }
 
 /// Sets the run aside until a person, the end of a pause of all runs or the clock resumes it.
@@ -291,7 +278,8 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     };
     let saved = match decide(run, end, reason).await {
         Ok(saved) => saved,
-        Err(until) => return RunOutcome::Postponed(until),
+        Err(wait) if item_exists => return park(run, wait).await,
+        Err(wait) => return park_unseen(run, wait).await,
     };
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let (state, record) = (run.claim.state, &run.claim.record);
@@ -323,8 +311,8 @@ async fn overtaken(run: &mut Run) -> RunOutcome {
         EndWithoutFailure::FinishedElsewhere,
         "another installation finished the item",
     );
-    if let Err(until) = decide(run, end, reason).await {
-        return RunOutcome::Postponed(until);
+    if let Err(wait) = decide(run, end, reason).await {
+        return park_unseen(run, wait).await;
     }
     if let ReportTarget::Item { .. } = &run.reporter.destination {
         let text = comments::finished_elsewhere();

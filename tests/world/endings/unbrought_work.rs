@@ -128,6 +128,23 @@ async fn an_end_waits_for_git_while_the_api_answers() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_run_whose_label_was_taken_off_waits_for_git_and_says_so() {
+    let world = World::start().await;
+    let (issue, running) = has_written(&world).await;
+    world.github.disturb(Disturbance::of(GIT, Fault::Fails(503)).always());
+    issue.unlabel("coding agent processing");
+    world.model.release();
+    waits(&world, &issue, running).await;
+
+    world.github.is_well_again();
+    world.make_everything_due().await;
+    is_stopped(&world).await;
+
+    expect_the_work_on_a_branch(&world, &issue);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_end_waits_for_a_day_and_then_tells_which_file_has_the_work() {
     let world = World::start().await.attentive();
     let issue = stopped_while_git_is_down(&world).await;

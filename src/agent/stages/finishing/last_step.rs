@@ -1,13 +1,13 @@
 //! The last step of a run in this process, and what is saved before it.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{TimeDelta, Utc};
 
 use crate::agent::commands;
 use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
 use crate::agent::record::outcome::RunOutcome;
-use crate::agent::record::{EndWithoutFailure, SavedWork};
+use crate::agent::record::{EndWithoutFailure, Parked, SavedWork};
 use crate::agent::reporter::Carried;
 use crate::agent::run::Run;
 use crate::agent::stages::rescue;
@@ -50,13 +50,8 @@ pub(super) async fn conclude(run: &mut Run, signal: Signal, ending: RunOutcome) 
 /// that on a fork in a file.
 ///
 /// # Errors
-/// If the work cannot be brought there now: the end has to wait for it, until the time that is
-/// returned and saved.
-pub(super) async fn decide(
-    run: &mut Run,
-    end: EndWithoutFailure,
-    reason: &str,
-) -> Result<Option<SavedWork>, DateTime<Utc>> {
+/// If the work cannot be brought there now: the end has to wait for it.
+pub(super) async fn decide(run: &mut Run, end: EndWithoutFailure, reason: &str) -> Result<Option<SavedWork>, Parked> {
     run.claim.record.end(Utc::now());
     // What another installation finished is there already, and so is what was handed over.
     let is_wanted = matches!(end, EndWithoutFailure::Withdrawn { .. }) && !run.claim.record.is_handed_over();
@@ -76,13 +71,26 @@ pub(super) async fn decide(
     if let Some(saved) = shown_before(run) {
         return Ok(Some(saved));
     }
-    match rescue::rescue(run).await {
-        Ok(saved) => Ok(saved),
-        Err(wait) => {
-            save_or_log(run).await;
-            Err(wait.until)
-        }
+    rescue::rescue(run).await
+}
+
+/// Has the run wait until a time, and shows that.
+pub(super) async fn park(run: &mut Run, wait: Parked) -> RunOutcome {
+    let parked = park_unseen(run, wait).await;
+    // Nobody has to act, so there is no new comment: only the existing one and the label change.
+    if let Err(interruption) = run.reporter.show_parked(&mut run.claim).await {
+        tracing::warn!(task = %run.claim.lease.task, "it could not be shown that the run waits: {interruption:?}");
     }
+    parked
+}
+
+/// Has the run wait until a time, and shows nothing of it on the item.
+pub(super) async fn park_unseen(run: &mut Run, wait: Parked) -> RunOutcome {
+    let Parked { until, reason } = wait.clone();
+    run.claim.record.waiting.parked = Some(wait);
+    save_or_log(run).await;
+    run.claim.note(Fact::Postponed { until, reason });
+    RunOutcome::Postponed(until)
 }
 
 /// Returns the branch that the work of a waiting run was pushed to: nobody has worked on it since.
