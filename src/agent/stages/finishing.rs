@@ -17,6 +17,7 @@ use crate::agent::stages::closing;
 use crate::agent::stages::elsewhere;
 use crate::agent::stages::rescue;
 use crate::agent::stages::rescue::RESCUE_TIME;
+use crate::agent::stages::rescue::attempts::Attempt;
 use crate::agent::text::comments;
 use crate::agent::text::replies;
 use crate::agent::workspace::open;
@@ -362,7 +363,7 @@ async fn fail(run: &mut Run, failure: Failure) -> RunOutcome {
 async fn show_failure(run: &mut Run, failure: &Failure, saved: Option<&SavedWork>) -> Result<(), Interruption> {
     let ReportTarget::Item { labels, .. } = &run.reporter.destination else {
         // The command shows the result so far, so that a late failure loses no work.
-        if tokio::time::timeout(RESCUE_TIME, rescue::taking::take_result(run))
+        if tokio::time::timeout(RESCUE_TIME, rescue::taking::take_result(run, Attempt::Last))
             .await
             .is_ok()
         {

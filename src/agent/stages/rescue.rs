@@ -27,6 +27,7 @@ use crate::forge::Item;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
 use crate::task::state::{Judged, State};
+use attempts::Attempt;
 use obstacle::Obstacle;
 use pushing::show_work;
 
@@ -121,11 +122,12 @@ pub(crate) async fn rescue(run: &mut Run) -> Result<Option<SavedWork>, Parked> {
     if let Some(saved) = &run.claim.record.delivered.rescued {
         return Ok(Some(saved.clone()));
     }
+    let attempt = Attempt::begin(&run.claim);
     // What is strange enough to break the program would break each attempt to end the run.
-    let brought = AssertUnwindSafe(Box::pin(bring(run))).catch_unwind().await;
+    let brought = AssertUnwindSafe(Box::pin(bring(run, attempt))).catch_unwind().await;
     let saved = match brought.unwrap_or_else(|_| Err(Obstacle::Stays(Run::fault().text))) {
         Ok(saved) => saved,
-        Err(Obstacle::Passes { until, reason }) => match attempts::next(&mut run.claim, until, &reason) {
+        Err(Obstacle::Passes { until, reason }) => match attempt.next(&mut run.claim, until, &reason) {
             Ok(wait) => return Err(wait),
             Err(given_up) => give_up(run, &given_up).await,
         },
@@ -187,13 +189,13 @@ async fn mirror_at_hand(run: &Run) -> Option<Mirror> {
 }
 
 /// Brings the work to the forge; `None` if there is none, or none that may be shown.
-async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
+async fn bring(run: &mut Run, attempt: Attempt) -> Result<Option<SavedWork>, Obstacle> {
     // Saved before the forge is asked for anything. Where it has to be waited for, the next claim
     // finds no container. On this machine it pushes from the mirror, on another from the copy.
-    let noted = tokio::time::timeout(RESCUE_TIME, note_result(run)).await;
+    let noted = tokio::time::timeout(RESCUE_TIME, note_result(run, attempt)).await;
     let noted = noted.unwrap_or_else(|_| Err(Obstacle::too_late(taking::TAKING)));
     if let Err(obstacle) = &noted
-        && attempts::is_followed(&run.claim, obstacle)
+        && attempt.is_followed_after(obstacle)
     {
         // The next attempt takes it from there.
         open::leave_container(run).await;
@@ -213,7 +215,7 @@ async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
     };
     tokio::select! {
         biased;
-        handed_over = tokio::time::timeout(patience, Box::pin(hand_over(run))) => {
+        handed_over = tokio::time::timeout(patience, Box::pin(hand_over(run, attempt))) => {
             handed_over.unwrap_or_else(|_| Err(Obstacle::too_late("fetching the repository, or pushing to it,")))
         }
         () = until_stopped => Err(Interruption::Cancelled.into()),
@@ -221,9 +223,9 @@ async fn bring(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
 }
 
 /// Pushes the work to a branch, or puts that on a fork into a file.
-async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
+async fn hand_over(run: &mut Run, attempt: Attempt) -> Result<Option<SavedWork>, Obstacle> {
     if let Some(fork) = run.claim.record.planned.fork.clone() {
-        return put_into_file(run, &fork).await;
+        return put_into_file(run, &fork, attempt).await;
     }
     let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
         return Ok(None);
@@ -241,11 +243,11 @@ async fn hand_over(run: &mut Run) -> Result<Option<SavedWork>, Obstacle> {
         Ok(Some(item)) => item,
         Ok(None) => return Ok(None),
         Err(interruption) if known.is_some() => return Err(interruption.into()),
-        Err(interruption) => return Err(taking::before_asked(&run.claim, interruption.into()).await),
+        Err(interruption) => return Err(taking::before_asked(&run.claim, interruption.into(), attempt).await),
     };
     let head = match known {
         Some(head) => Some(head),
-        None => taking::take_left(run, &item).await?,
+        None => taking::take_left(run, &item, attempt).await?,
     };
     let Some(head) = head.filter(|head| *head != base) else {
         return Ok(None);
@@ -269,16 +271,16 @@ async fn use_mirror_at_hand(run: &mut Run, item: &Item, head: &CommitId) {
 }
 
 /// Puts the work on a fork into a file, since its mirror is removed at the end of the run.
-async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, Obstacle> {
+async fn put_into_file(run: &mut Run, fork: &str, attempt: Attempt) -> Result<Option<SavedWork>, Obstacle> {
     let mut mirror = fetching::at_hand(&run.claim, fork).await.map_err(Interruption::from)?;
     let is_taken = run.claim.record.delivered.head.is_some() || run.workspace.open.is_some();
-    if !is_taken && let Some(container) = taking::find_left(&run.claim).await? {
+    if !is_taken && let Some(container) = taking::find_left(&run.claim, attempt).await? {
         if mirror.is_none() {
             // Another machine worked on it.
-            mirror = taking::fetch_for_left(run).await?;
+            mirror = taking::fetch_for_left(run, attempt).await?;
         }
         if let Some(mirror) = &mirror {
-            taking::take_left_into(run, mirror, Some(container)).await?;
+            taking::take_left_into(run, mirror, Some(container), attempt).await?;
         }
     }
     match file::put(run, mirror.as_ref()).await {
@@ -288,13 +290,13 @@ async fn put_into_file(run: &mut Run, fork: &str) -> Result<Option<SavedWork>, O
 }
 
 /// Takes the work out and saves that.
-async fn note_result(run: &mut Run) -> Result<(), Obstacle> {
-    taking::take_result(run).await?;
+async fn note_result(run: &mut Run, attempt: Attempt) -> Result<(), Obstacle> {
+    taking::take_result(run, attempt).await?;
     match run.claim.save().await {
         Ok(()) => {}
         Err(Interruption::Disowned(_)) => return Err(Obstacle::Moot),
         // The next process finds in the store neither the work nor, perhaps, the end of the run.
-        Err(interruption @ Interruption::Unsaved(_)) if attempts::may_follow(&run.claim) => {
+        Err(interruption @ Interruption::Unsaved(_)) if attempt == Attempt::Followed => {
             return Err(interruption.into());
         }
         Err(interruption) => {

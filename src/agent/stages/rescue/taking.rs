@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::agent::claim::Claim;
 use crate::agent::run::Run;
-use crate::agent::stages::rescue::attempts;
+use crate::agent::stages::rescue::attempts::Attempt;
 use crate::agent::stages::rescue::obstacle::Obstacle;
 use crate::agent::workspace::confidentiality;
 use crate::agent::workspace::fetching;
@@ -55,7 +55,7 @@ impl From<Option<CommitId>> for Taken {
 
 /// Fetches the commits from the workspace unless that was done before; where they cannot be had,
 /// what was kept of them counts.
-pub(crate) async fn take_result(run: &mut Run) -> Result<(), Obstacle> {
+pub(crate) async fn take_result(run: &mut Run, attempt: Attempt) -> Result<(), Obstacle> {
     if run.claim.record.delivered.head.is_some() {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(crate) async fn take_result(run: &mut Run) -> Result<(), Obstacle> {
     };
     // A container that does not answer must not take up the time for what was kept.
     let taken = timeout(TAKING_TIME, taking).await;
-    let taken: Taken = match or_kept(claim, &project, taken).await {
+    let taken: Taken = match or_kept(claim, &project, taken, attempt).await {
         // Nobody has worked in a container before it has the whole project.
         Err(_) if !has_whole_project(claim, &project) => take_kept(claim, project.mirror()).await?.into(),
         taken => taken?,
@@ -92,6 +92,7 @@ async fn or_kept(
     claim: &Claim,
     project: &Project,
     taken: Result<Result<CommitId, WorkspaceError>, Elapsed>,
+    attempt: Attempt,
 ) -> Result<Taken, Obstacle> {
     let obstacle = match taken {
         Ok(Ok(head)) => return Ok(Some(head).into()),
@@ -103,7 +104,7 @@ async fn or_kept(
         Err(_) => Obstacle::too_late(TAKING),
     };
     tracing::warn!(task = %claim.lease.task, "the work so far could not be taken out: {obstacle:?}");
-    if attempts::is_followed(claim, &obstacle) {
+    if attempt.is_followed_after(&obstacle) {
         return Err(obstacle);
     }
     // Anew, without what a snapshot leaves out; on failure the last one that was kept counts.
@@ -124,7 +125,7 @@ async fn or_kept(
             head: Some(head),
             left_out: missing.map(|reason| told(claim, reason)),
         }),
-        Err(passes) if attempts::is_followed(claim, &passes) => Err(passes),
+        Err(passes) if attempt.is_followed_after(&passes) => Err(passes),
         // There is work, and what stands in its way is told.
         Ok(None) | Err(_) => Err(obstacle),
     }
@@ -178,21 +179,21 @@ async fn take_out_of(claim: &Claim, project: &Project, message: &str) -> Result<
 
 /// Takes out what an earlier process left of the work, if there is any: that process was stopped or
 /// killed, and nobody has gone on with the run.
-pub(super) async fn take_left(run: &mut Run, item: &Item) -> Result<Option<CommitId>, Obstacle> {
-    let Some(container) = find_left(&run.claim).await? else {
+pub(super) async fn take_left(run: &mut Run, item: &Item, attempt: Attempt) -> Result<Option<CommitId>, Obstacle> {
+    let Some(container) = find_left(&run.claim, attempt).await? else {
         if !may_be_kept(run, item).await {
             return Ok(None);
         }
         let mirror = source::source_at_end(run, item).await?.mirror;
-        return take_left_into(run, &mirror, None).await;
+        return take_left_into(run, &mirror, None, attempt).await;
     };
-    let mirror = mirror_for_left(run, item).await?;
-    take_left_into(run, &mirror, Some(container)).await
+    let mirror = mirror_for_left(run, item, attempt).await?;
+    take_left_into(run, &mirror, Some(container), attempt).await
 }
 
 /// Returns the mirror that takes the work of a left container: that of this machine as it is, since
 /// a fetch could only fail, or else the fetched one.
-async fn mirror_for_left(run: &mut Run, item: &Item) -> Result<Mirror, Obstacle> {
+async fn mirror_for_left(run: &mut Run, item: &Item, attempt: Attempt) -> Result<Mirror, Obstacle> {
     let at_hand = mirror_with_base(run, item).await;
     // Of a container that is lost what was kept counts, and the store may have more of that.
     if let Some(mirror) = &at_hand
@@ -207,7 +208,7 @@ async fn mirror_for_left(run: &mut Run, item: &Item) -> Result<Mirror, Obstacle>
     match (obstacle, at_hand) {
         // The store's copy is damaged, say: the container has the newest work.
         (Obstacle::Stays(_), Some(mirror)) => Ok(mirror),
-        (obstacle, _) => Err(before_asked(&run.claim, obstacle).await),
+        (obstacle, _) => Err(before_asked(&run.claim, obstacle, attempt).await),
     }
 }
 
@@ -229,7 +230,7 @@ async fn at_hand(run: &Run, item: &Item) -> Option<Mirror> {
 
 /// Fetches the repository of a run for the work in a left container; `None` if nothing is to be
 /// brought to its item any more.
-pub(super) async fn fetch_for_left(run: &mut Run) -> Result<Option<Mirror>, Obstacle> {
+pub(super) async fn fetch_for_left(run: &mut Run, attempt: Attempt) -> Result<Option<Mirror>, Obstacle> {
     let fetched = match run.reporter.item_at_end(&run.claim).await {
         Ok(Some(item)) => source::source_at_end(run, &item).await,
         Ok(None) => return Ok(None),
@@ -237,33 +238,33 @@ pub(super) async fn fetch_for_left(run: &mut Run) -> Result<Option<Mirror>, Obst
     };
     match fetched {
         Ok(source) => Ok(Some(source.mirror)),
-        Err(interruption) => Err(before_asked(&run.claim, interruption.into()).await),
+        Err(interruption) => Err(before_asked(&run.claim, interruption.into(), attempt).await),
     }
 }
 
 /// Returns an obstacle that was met before a left container was asked for its work, if there is
 /// one: it passes as long as another attempt follows. The container is removed with the end of the
 /// run, and has work that is nowhere else.
-pub(super) async fn before_asked(claim: &Claim, obstacle: Obstacle) -> Obstacle {
+pub(super) async fn before_asked(claim: &Claim, obstacle: Obstacle, attempt: Attempt) -> Obstacle {
     let Obstacle::Stays(reason) = obstacle else {
         return obstacle;
     };
-    match find_left(claim).await {
-        Ok(Some(_)) | Err(_) if attempts::may_follow(claim) => Obstacle::passes(reason),
+    match find_left(claim, attempt).await {
+        Ok(Some(_)) | Err(_) if attempt == Attempt::Followed => Obstacle::passes(reason),
         Ok(_) | Err(_) => Obstacle::Stays(reason),
     }
 }
 
 /// Returns the container that an earlier process left. An engine that does not answer may have it;
 /// it has none once it was asked for long enough.
-pub(super) async fn find_left(claim: &Claim) -> Result<Option<Container>, Obstacle> {
+pub(super) async fn find_left(claim: &Claim, attempt: Attempt) -> Result<Option<Container>, Obstacle> {
     let obstacle = match timeout(KEEPING_TIME, open::find_left(claim)).await {
         Ok(Ok(container)) => return Ok(container),
         Ok(Err(error)) => Obstacle::passes(error.to_string()),
         Err(_) => Obstacle::too_late("looking for the container with it"),
     };
     tracing::warn!(task = %claim.lease.task, "the container with the work could not be looked for: {obstacle:?}");
-    if attempts::may_follow(claim) {
+    if attempt == Attempt::Followed {
         return Err(obstacle);
     }
     Ok(None)
@@ -294,6 +295,7 @@ pub(super) async fn take_left_into(
     run: &mut Run,
     mirror: &Mirror,
     container: Option<Container>,
+    attempt: Attempt,
 ) -> Result<Option<CommitId>, Obstacle> {
     let Some(base) = run.claim.record.planned.base.clone() else {
         return Ok(None);
@@ -311,7 +313,7 @@ pub(super) async fn take_left_into(
                 }
                 Err(error) => Ok(Err(error)),
             };
-            or_kept(&run.claim, &project, taken).await?
+            or_kept(&run.claim, &project, taken, attempt).await?
         }
         None => take_kept(&run.claim, mirror).await?.into(),
     };
