@@ -26,7 +26,7 @@ use rmcp::service::{NotificationContext, RequestContext, Service, ServiceRole, s
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -124,11 +124,14 @@ impl Evaluations {
         let mut evaluations = Vec::new();
         for (number, document) in asked.documents.iter().enumerate() {
             let target_score = asked.target_score.unwrap_or(self.target_score);
+            // Recorded before its turn, one that waits long would look broken off.
+            let turn = unless_cancelled(context, (number, total), begun, self.turn()).await?;
             let longest = self.reviewer.longest_answers();
             let entry = self.history.begin(asked, number, target_score, longest).await;
             let mut calls = Vec::new();
             let review = Box::pin(self.review(&document.content, asked, &mut calls));
             let evaluation = unless_cancelled(context, (number, total), begun, review).await;
+            drop(turn);
             // Paid is also what a cancelled call was answered. What a program uses nobody tells.
             if let reviewer::Judge::Model(_) = self.reviewer.judge {
                 self.history.count(&calls).await;
@@ -161,6 +164,12 @@ impl Evaluations {
         }
     }
 
+    /// Waits until one more document may be reviewed, which it may for as long as the permit lives.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
+        let permit = self.reviews.acquire().await;
+        permit.map_err(|_| ErrorData::internal_error("the server is ending", None))
+    }
+
     /// Returns the evaluation of a document; the reviewer's calls are added to `calls`.
     async fn review(
         &self,
@@ -168,8 +177,6 @@ impl Evaluations {
         asked: &EvaluationRequest,
         calls: &mut Vec<Call>,
     ) -> Result<Evaluation, ErrorData> {
-        let permit = self.reviews.acquire().await;
-        let _permit = permit.map_err(|_| ErrorData::internal_error("the server is ending", None))?;
         let review = self.reviewer.review(content, calls).await;
         let mut review = review.map_err(|error| answer::no_review(&error))?;
         let target_score = asked.target_score.unwrap_or(self.target_score);
@@ -195,19 +202,19 @@ impl Evaluations {
     }
 }
 
-/// Waits for the review of the document with this number, of so many, and reports meanwhile how
-/// long the call takes. A call that its client cancels is not waited for.
-async fn unless_cancelled(
+/// Waits for what the document with this number, of so many, needs, and reports meanwhile how long
+/// the call takes. A call that its client cancels is not waited for.
+async fn unless_cancelled<T>(
     context: &RequestContext<RoleServer>,
     (number, total): (usize, usize),
     begun: Instant,
-    review: impl Future<Output = Result<Evaluation, ErrorData>>,
-) -> Result<Evaluation, ErrorData> {
-    tokio::pin!(review);
+    work: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    tokio::pin!(work);
     let mut ticks = interval(PROGRESS);
     loop {
         tokio::select! {
-            evaluation = &mut review => return evaluation,
+            done = &mut work => return done,
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
             _ = ticks.tick() => {
                 let seconds = begun.elapsed().as_secs();

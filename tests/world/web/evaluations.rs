@@ -49,8 +49,13 @@ impl Client {
 
     /// Has a document evaluated under a name.
     pub async fn evaluates(&mut self, name: &str, content: &str) {
+        self.evaluates_by(2, name, content).await;
+    }
+
+    /// Has a document evaluated by a call with this id.
+    async fn evaluates_by(&mut self, id: u64, name: &str, content: &str) {
         let documents = json!({ "documents": [{ "name": name, "content": content }] });
-        self.sends(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        self.sends(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
             "name": "evaluate_documents", "arguments": documents}}))
             .await;
     }
@@ -281,4 +286,30 @@ async fn what_an_evaluation_was_answered_is_counted_when_its_client_closes_the_s
 #[tokio::test]
 async fn what_an_evaluation_was_answered_is_counted_when_the_server_is_told_to_end() {
     is_counted_when(Client::ends_by_a_signal).await;
+}
+
+#[tokio::test]
+async fn an_evaluation_is_recorded_when_its_turn_comes() {
+    let world = World::start().await;
+    let judgement = json!({ "ready_for_implementation": true, "score": 9, "conclusion": "Good." });
+    let mut client = Client::start(&world).await;
+    for id in 2..7 {
+        let task = format!("Paint shed {id}.");
+        world.model.for_task(&task).says(&judgement.to_string()).holds();
+        client.evaluates_by(id, &task, &task).await;
+    }
+    world.model.until_held(4).await;
+    let listed = async || {
+        let told = world.command(&["evaluations", "--json"]).await.stdout;
+        serde_json::from_str::<Vec<Value>>(&told).unwrap()
+    };
+    assert_eq!(listed().await.len(), 4, "four are made at once");
+
+    for _ in 0..5 {
+        world.model.release();
+    }
+    let are_over = async || listed().await.iter().filter(|one| one["state"] == "passed").count() == 5;
+    until("the end of the evaluations", are_over).await;
+    client.ends().await;
+    world.finish().await;
 }
