@@ -12,6 +12,16 @@ use crate::repository::RepositoryError;
 /// The reason for which a connection or a whole transfer is given up.
 pub(in crate::repository) const STALLED: &str = "the server sent nothing for longer than `git.stall_seconds` allows";
 
+/// Trouble of the forge's own, in the words of GitHub, and of GitLab, whose hook then declines the
+/// push.
+const TROUBLED: [&str; 5] = [
+    "fatal error in commit_refs",
+    "(failure)",
+    "failed to report status",
+    "internal server error",
+    "internal api unreachable",
+];
+
 /// Git's messages for failed authentication.
 const UNAUTHENTICATED: [&str; 5] = [
     "authentication failed",
@@ -136,6 +146,10 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
     if says(&REDIRECTED) {
         let reason = format!("{reason}; the address has moved: configure the repository's present one");
         return RepositoryError::Refused { what, reason };
+    }
+    // Checked before the refusals, whose words it contains too, but where a retry helps.
+    if says(&TROUBLED) {
+        return RepositoryError::Unavailable { what, reason };
     }
     let remedies = [
         (
@@ -297,6 +311,29 @@ mod tests {
             ),
             (
                 "fatal: unable to access 'https://forge.example/': SSL certificate problem: self-signed certificate",
+                "refused",
+            ),
+            (
+                "remote: fatal error in commit_refs\n!\tabc:refs/heads/x\t[remote rejected] (failure)",
+                "unavailable",
+            ),
+            (
+                "remote: Internal Server Error\n!\tabc:refs/heads/x\t[remote failure] (remote failed to report status)",
+                "unavailable",
+            ),
+            (
+                "remote: GitLab: 500 Internal Server Error\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                "unavailable",
+            ),
+            (
+                "remote: GitLab: Internal API unreachable\n\
+                 !\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                "unavailable",
+            ),
+            (
+                "!\tabc:refs/coding-agent/claims/item-1\t[remote rejected] (atomic push failure)\n\
+                 !\tabc:refs/heads/fix(failure)\t[remote rejected] (hook declined)",
                 "refused",
             ),
             ("fatal: bad object HEAD", "unexpected"),

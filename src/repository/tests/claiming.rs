@@ -47,6 +47,24 @@ async fn a_claim_moves_only_from_where_it_is_known_to_be() {
 }
 
 #[tokio::test]
+async fn a_claim_that_trouble_of_the_forge_declined_is_set_again() {
+    let world = World::with_a_commit();
+    let hooks = world.path("upstream.git/hooks");
+    let script = "#!/bin/sh\nmkdir \"$0-declined\" 2> /dev/null || exit 0\n\
+                  echo 'GitLab: 500 Internal Server Error' >&2\nexit 1\n";
+    write(&hooks, "pre-receive", script);
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(hooks.join("pre-receive"), executable).unwrap();
+    let claims = claims(&world, "first").await;
+
+    let commit = claims.set(NAME, None, "held\n").await.unwrap().unwrap();
+
+    assert!(hooks.join("pre-receive-declined").exists());
+    let text = "held\n".to_owned();
+    assert_eq!(claims.read(NAME).await.unwrap(), Some(FoundClaim { commit, text }));
+}
+
+#[tokio::test]
 async fn a_result_is_pushed_with_a_renewal_or_not_at_all() {
     let world = World::with_a_commit();
     let mirror = world.mirror().await;

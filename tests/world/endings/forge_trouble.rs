@@ -237,6 +237,24 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 }
 
 #[tokio::test]
+async fn a_push_that_trouble_of_the_forge_declines_is_tried_again() {
+    let world = World::on_gitlab().await;
+    greets(world.model.plans(plan()));
+    let git = world.gitlab.default_project().git();
+    git.decline_next_push("GitLab: 500 Internal Server Error");
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
+    assert!(git.path().join("hooks/pre-receive-declined").exists());
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let merge = world.gitlab.merge_request_for(&issue).await;
+    assert_eq!(merge.file("README.md").as_deref(), Some("Hello\n"));
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_short_secondary_limit_is_waited_for() {
     let world = World::start().await;
     greets(world.model.plans(plan()));

@@ -237,6 +237,18 @@ impl Bare {
         ));
     }
 
+    /// Declines the next push of a branch, with a reason.
+    pub fn decline_next_push(&self, reason: &str) {
+        let hook = self.path.join("hooks/pre-receive");
+        let script = format!(
+            "#!/bin/sh\ngrep -q ' refs/heads/' || exit 0\nmkdir \"$0-declined\" 2> /dev/null || exit 0\n\
+             echo '{reason}' >&2\nexit 1\n"
+        );
+        std::fs::create_dir_all(self.path.join("hooks")).expect("a folder for hooks can be made");
+        std::fs::write(&hook, script).expect("a hook can be written");
+        std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("a hook can be made executable");
+    }
+
     /// Refuses every push of a ref that is neither a branch nor a tag, with a reason.
     pub fn reject_other_references(&self, reason: &str) {
         self.judge_updates(&format!(
