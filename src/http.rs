@@ -3,6 +3,7 @@
 
 pub mod remedy; // why something failed, and what helps
 pub mod page; // answers that are pages of HTML
+pub mod maintenance; // servers that take no writes for a while
 pub mod proxy; // the proxy on the way to a server
 
 use std::collections::HashMap;

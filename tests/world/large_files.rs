@@ -262,6 +262,30 @@ async fn without_the_content_no_pointer_is_pushed() {
 }
 
 #[tokio::test]
+async fn an_upload_waits_until_the_server_takes_writes_again() {
+    let world = World::start().await;
+    commit(&world, &[("logo.bin", LOGO)], &[]);
+    let refusal = r#"{"message": "You cannot write to this read-only GitLab instance."}"#;
+    let disturbance = Disturbance::of(BATCH, Fault::Refuses(403, refusal));
+    world.github.disturb(disturbance.sparing(1).always());
+    let script = executes(world.model.plans(plan()), "printf 'a new logo' > logo.bin");
+    script.done("Drawn.");
+    let issue = world.github.open_issue("Draw a logo").label("coding agent");
+
+    let ended = world.run().await;
+
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    world.github.is_well_again();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let git = world.github.default_repository().git();
+    assert!(lfs::has(git.path(), b"a new logo"), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_upload_that_is_sent_elsewhere_has_not_arrived() {
     let world = World::start().await;
     commit(&world, &[("logo.bin", LOGO)], &[]);

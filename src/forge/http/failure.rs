@@ -23,7 +23,8 @@ pub enum Failure {
     /// The forge refused for now, and a request may be repeated at `until`.
     #[error("rate limit reached until {}", .until.format("%Y-%m-%d %H:%M:%S UTC"))]
     Limited { until: DateTime<Utc> },
-    /// There was no answer, or a 5xx. A write may have been carried out or not.
+    /// There was no answer, a 5xx, or one that no write is taken for now. A write may have been
+    /// carried out or not.
     #[error("{reason}")]
     Down { reason: Reason },
     /// An answer that this program does not understand.

@@ -5,6 +5,7 @@
 //! caller, who can park the run. A write that must not happen twice is only repeated where the
 //! forge said that it did nothing; in doubt, [`once`] looks whether it happened.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use url::Url;
 
 use crate::certificates;
 use crate::forge::http::failure::{Failure, one_line};
+use crate::http::maintenance::takes_no_writes;
 use crate::http::page::{PAGE, is_page};
 use crate::http::proxy::Proxy;
 use crate::http::remedy::Reason;
@@ -222,7 +224,8 @@ fn judge(answer: Answer) -> Result<Answer, (Failure, Duration)> {
     if is_limit(&answer) {
         return Err((limited(&answer), wait.unwrap_or_default()));
     }
-    if answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT {
+    let is_down = answer.status.is_server_error() || answer.status == StatusCode::REQUEST_TIMEOUT;
+    if is_down || is_read_only(&answer) {
         let said = one_line(&String::from_utf8_lossy(&answer.body));
         let text = format!("the answer was {} {said}", answer.status).trim_end().to_owned();
         // In the place of a page stand words of this program.
@@ -266,8 +269,18 @@ fn is_limit(answer: &Answer) -> bool {
 }
 
 fn is_secondary_limit(body: &[u8]) -> bool {
-    let body = String::from_utf8_lossy(&body[..body.len().min(2000)]).to_lowercase();
+    let body = beginning(body).to_lowercase();
     body.contains("secondary rate limit") || body.contains("abuse detection")
+}
+
+/// Tells whether the forge refused a write because it takes none for now. GitLab answers 403 then,
+/// while GitHub Enterprise Server in maintenance has a page with status 503.
+fn is_read_only(answer: &Answer) -> bool {
+    answer.status == StatusCode::FORBIDDEN && takes_no_writes(&beginning(&answer.body))
+}
+
+fn beginning(body: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&body[..body.len().min(2000)])
 }
 
 /// Tells whether the forge takes no more requests until a limit is set anew.
@@ -382,6 +395,21 @@ mod tests {
         let limited = answer(403, &[], "{\"message\":\"You have exceeded a secondary rate limit.\"}");
         let (_, wait) = judge(limited).err().unwrap();
         assert_eq!(wait, LONGEST_WAIT);
+    }
+
+    #[tokio::test]
+    async fn a_forge_in_maintenance_is_down() {
+        for (status, body) in [
+            (
+                403,
+                "{\"message\":\"You cannot perform write operations on a read-only instance\"}",
+            ),
+            (503, "<!DOCTYPE html><title>Undergoing maintenance</title>"),
+        ] {
+            let (outcome, attempts, _) = play(Repeat::IfNotDone, vec![answer(status, &[], body)]).await;
+            assert!(matches!(outcome, Err(Failure::Down { .. })), "{outcome:?}");
+            assert_eq!(attempts, 1);
+        }
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::http::maintenance::takes_no_writes;
 use crate::http::remedy::without_semicolons;
 use crate::repository::RepositoryError;
 
@@ -148,7 +149,7 @@ pub(in crate::repository) fn classify(what: &str, complaint: &str) -> Repository
         return RepositoryError::Refused { what, reason };
     }
     // Checked before the refusals, whose words it contains too, but where a retry helps.
-    if says(&TROUBLED) {
+    if says(&TROUBLED) || takes_no_writes(&said) {
         return RepositoryError::Unavailable { what, reason };
     }
     let remedies = [
@@ -329,6 +330,11 @@ mod tests {
             (
                 "remote: GitLab: Internal API unreachable\n\
                  !\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)",
+                "unavailable",
+            ),
+            (
+                "remote: Git push is not allowed because this GitLab instance is currently in (read-only) maintenance mode.\n\
+                 fatal: unable to access 'https://forge.example/': The requested URL returned error: 403",
                 "unavailable",
             ),
             (

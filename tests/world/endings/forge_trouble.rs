@@ -255,6 +255,29 @@ async fn a_push_that_trouble_of_the_forge_declines_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_delivery_waits_until_gitlab_takes_writes_again() {
+    let world = World::on_gitlab().await;
+    greets(world.model.plans(plan())).holds();
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+    let mut running = world.spawn(&["run"]);
+    running.until(&world, world.model.until_held(1)).await;
+    world.gitlab.begins_maintenance();
+    world.model.release();
+
+    let ended = running.ended().await;
+
+    assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    assert!(world.gitlab.merge_requests().is_empty(), "{}", world.story());
+    world.gitlab.ends_maintenance();
+    world.make_everything_due().await;
+    let ended = world.run().await;
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    assert_eq!(world.gitlab.merge_requests().len(), 1, "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_short_secondary_limit_is_waited_for() {
     let world = World::start().await;
     greets(world.model.plans(plan()));

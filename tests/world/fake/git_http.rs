@@ -240,6 +240,9 @@ fn refused(refusal: &Refusal) -> Response<Body> {
     };
     let mut answer = Response::new(Body::from(text.to_owned()));
     *answer.status_mut() = status;
+    // Git shows people a refusal in plain text alone.
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(header::CONTENT_TYPE, plain);
     if *refusal == Refusal::Unauthorized {
         let challenge = HeaderValue::from_static("Basic realm=\"fake forge\"");
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

@@ -25,6 +25,7 @@ use tokio_util::io::ReaderStream;
 
 use crate::certificates::Trust;
 use crate::egress::address::{Range, range};
+use crate::http::maintenance::takes_no_writes;
 use crate::http::{self as shared, AttemptError, Backoff};
 use crate::lfs::Pointer;
 use crate::repository::git::address::{Address, Login};
@@ -341,7 +342,8 @@ async fn failure(response: &mut Response) -> AttemptError<LfsError> {
         .map(|said| format!(": {}", said.message.escape_debug()))
         .unwrap_or_default();
     let reason = format!("it answers {status}{said}");
-    let is_transient = status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED && status.as_u16() != 507;
+    let is_broken = status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED && status.as_u16() != 507;
+    let is_transient = is_broken || (status == StatusCode::FORBIDDEN && takes_no_writes(&reason));
     if is_transient || status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT {
         let error = LfsError::Away(reason);
         return AttemptError::Transient { error, wait };

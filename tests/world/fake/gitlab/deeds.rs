@@ -369,6 +369,9 @@ impl Host for State {
             Access::None => Err(Refusal::NotFound),
             Access::Guest if !project.is_public => forbidden("You are not allowed to download code from this project."),
             _ if !is_push => Ok(username),
+            _ if self.is_in_maintenance => forbidden(
+                "Git push is not allowed because this GitLab instance is currently in (read-only) maintenance mode.",
+            ),
             _ if project.is_archived => forbidden("You can't push code to an archived project."),
             _ if self.is_opened_to(project, &username) => Ok(username),
             Access::Guest | Access::Planner | Access::Reporter => {

@@ -232,6 +232,15 @@ impl GitLab {
         self.forge.change(|state| state.limited_until = Some(until));
     }
 
+    /// Takes no writes from now on, as an administrator has it before an update.
+    pub fn begins_maintenance(&self) {
+        self.forge.change(|state| state.is_in_maintenance = true);
+    }
+
+    pub fn ends_maintenance(&self) {
+        self.forge.change(|state| state.is_in_maintenance = false);
+    }
+
     fn account(&self) -> String {
         let requests: Vec<_> = self.all_requests().iter().map(ToString::to_string).collect();
         format!("{}\nRequests:\n  {}\n", self.timeline(), requests.join("\n  "))

@@ -29,6 +29,8 @@ pub struct State {
     pub has_inactive_tokens: bool,
     pub administrators: BTreeSet<String>,
     pub limited_until: Option<(Instant, u64)>,
+    /// Whether everything is read and nothing written.
+    pub is_in_maintenance: bool,
     /// The paths that projects had, with those that they have now.
     pub moved: BTreeMap<String, String>,
     /// Files that were put into projects, by `secret/name`.

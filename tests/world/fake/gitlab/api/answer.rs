@@ -53,6 +53,12 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, json!(message))
     }
 
+    /// A write during maintenance.
+    pub fn read_only() -> Self {
+        let message = json!("You cannot perform write operations on a read-only instance");
+        Self::new(StatusCode::FORBIDDEN, message)
+    }
+
     pub fn missing(field: &str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,

@@ -110,6 +110,10 @@ pub async fn check(Shared(lab): Shared<Lab>, mut request: Request, next: Next) -
         return refusal;
     }
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    let may_write = request.uri().path().ends_with("/graphql") || lab.read(|state| !state.is_in_maintenance);
+    if !is_reading && !may_write {
+        return Problem::read_only().into_response();
+    }
     match lab.read(|state| viewer(state, request.headers(), is_reading)) {
         Ok(viewer) => request.extensions_mut().insert(viewer),
         Err(problem) => return problem.into_response(),
