@@ -19,8 +19,8 @@ pub enum Checks {
     /// Some will come to an end by themselves.
     Running,
     Passed,
-    /// All have ended, but for those that wait for people. Lists those that failed and were not
-    /// known to; it is empty if all failures were known.
+    /// All have ended, but for those that wait for people or may never end. Lists those that failed
+    /// and were not known to; it is empty if all failures were known.
     Failed(Vec<FailedCheck>),
 }
 

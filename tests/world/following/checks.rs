@@ -111,6 +111,23 @@ async fn a_failing_check_is_mended_while_others_wait_for_people_or_the_merge() {
 }
 
 #[tokio::test]
+async fn a_failing_check_is_mended_beside_one_of_another_service_that_never_ends() {
+    let world = world().await;
+    let pull = red_pull(&world).await;
+    pull.check_fails("test", "E   it is red")
+        .foreign_check_begins("Merge Protections");
+    // It may still end.
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    pull.check_is_older("Merge Protections", 60);
+
+    let task = task_of_the_round(&world).await;
+
+    assert!(task.contains("E   it is red"), "{task}");
+    assert!(!task.contains("Merge Protections"), "{task}");
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_failing_pipeline_is_mended_from_the_end_of_its_trace() {
     let world = patient(World::on_gitlab().await, 0);
     let merge = red_merge_request(&world).await;

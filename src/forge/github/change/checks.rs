@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::forge::github::Api;
 use crate::forge::github::http::TokenScope;
 use crate::forge::github::http::path;
-use crate::forge::github::{Api, schema};
+use crate::forge::github::schema::checks as schema;
 use crate::forge::http::failure::Failure;
 use crate::forge::item::address::ItemAddress;
 use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, is_for_people, log_or_name, tail};
@@ -19,9 +20,12 @@ use crate::forge::item::checks::{Checks, FailedCheck, MOST_FAILED, if_readable, 
 /// deployment. That may take days.
 const WAITS: &str = "waiting";
 
-/// Time after which a pending status is no longer waited for where something failed: some stay
-/// pending until the merge.
+/// Time after which a pending status, a check of another service or a job that no runner has taken
+/// is no longer waited for where something failed: some stay so until the merge, or for ever.
 const STANDS_STILL: TimeDelta = TimeDelta::minutes(30);
+
+/// The same for a job at work. GitHub's own runners give none more time.
+const LONGEST_JOB: TimeDelta = TimeDelta::hours(6);
 
 impl Api {
     pub(crate) async fn checks_of(
@@ -51,7 +55,8 @@ impl Api {
         let now = self.client.clock().now().unwrap_or_else(Utc::now);
         let is_awaited =
             |status: &schema::CommitStatus| status.state == "pending" && !(has_one_failed && stands_still(status, now));
-        if runs.iter().any(is_running) || statuses.iter().any(is_awaited) {
+        let is_run_awaited = |run: &schema::CheckRun| is_running(run) && !(has_one_failed && may_never_end(run, now));
+        if runs.iter().any(is_run_awaited) || statuses.iter().any(is_awaited) {
             return Ok(Checks::Running);
         }
         if !has_one_failed {
@@ -132,6 +137,16 @@ impl Api {
 /// Tells whether a check comes to an end by itself; one that waits for other runs does.
 fn is_running(run: &schema::CheckRun) -> bool {
     !matches!(run.status.as_str(), "completed" | WAITS)
+}
+
+/// Tells whether a check has been queued or running for so long that it may well stay so.
+fn may_never_end(run: &schema::CheckRun, now: DateTime<Utc>) -> bool {
+    let longest = if run.is_of_actions() && run.status == "in_progress" {
+        LONGEST_JOB
+    } else {
+        STANDS_STILL
+    };
+    run.started_at.is_some_and(|at| now - at >= longest)
 }
 
 /// Tells whether a status has not changed for so long that it may well stay as it is.

@@ -1,5 +1,5 @@
-//! The checks on the commits of a fake GitHub: jobs of GitHub Actions with their logs, and commit
-//! statuses.
+//! The checks on the commits of a fake GitHub: jobs of GitHub Actions with their logs, checks of
+//! another service, and commit statuses.
 
 use crate::fake::github::Item;
 use crate::fake::github::state::State;
@@ -17,6 +17,8 @@ pub struct Job {
     pub log: String,
     /// Whether it waits until somebody lets it go on.
     pub is_held: bool,
+    /// Whether it is the check of another service, and no job.
+    pub is_foreign: bool,
     pub started: Time,
 }
 
@@ -51,13 +53,17 @@ impl Item {
     /// Begins a job on the head commit that waits until somebody lets it go on, as one that deploys
     /// does.
     pub fn check_waits(&self, name: &str) -> Self {
-        let commit = self.head_commit();
-        self.check_begins(name).act(|state| {
-            let place = state.repository_mut(self.repository());
-            let jobs = place.into_iter().flat_map(|place| &mut place.jobs);
-            let held = jobs.filter(|job| job.commit == commit && job.name == name);
-            held.for_each(|job| job.is_held = true);
-        })
+        self.check_begins(name).change_check(name, |job| job.is_held = true)
+    }
+
+    /// Begins a check of another service than GitHub Actions on the head commit.
+    pub fn foreign_check_begins(&self, name: &str) -> Self {
+        self.check_begins(name).change_check(name, |job| job.is_foreign = true)
+    }
+
+    /// Lets a check on the head commit have begun so many minutes earlier.
+    pub fn check_is_older(&self, name: &str, minutes: i64) -> Self {
+        self.change_check(name, |job| job.started -= chrono::Duration::minutes(minutes))
     }
 
     /// Lets all statuses have been set so many minutes earlier.
@@ -102,6 +108,16 @@ impl Item {
         found.expect("every pull request keeps its head")
     }
 
+    fn change_check(&self, name: &str, change: impl Fn(&mut Job)) -> Self {
+        let commit = self.head_commit();
+        self.act(|state| {
+            let place = state.repository_mut(self.repository());
+            let jobs = place.into_iter().flat_map(|place| &mut place.jobs);
+            jobs.filter(|job| job.commit == commit && job.name == name)
+                .for_each(change);
+        })
+    }
+
     fn check(&self, name: &str, conclusion: Option<&str>, log: &str) -> Self {
         let commit = self.head_commit();
         self.act(|state| state.job(self.repository(), (&commit, name), conclusion, log))
@@ -135,6 +151,7 @@ impl State {
             conclusion,
             log: log.to_owned(),
             is_held: false,
+            is_foreign: false,
             started: now(),
         });
     }

@@ -63,11 +63,12 @@ pub async fn workflow_runs(
     let commit = query.value("head_sha").unwrap_or_default().to_owned();
     let runs: Vec<_> = hub.show(&viewer, |view| {
         let place = find(view.state, &viewer, &place)?;
-        let jobs = place.jobs.iter().filter(|job| job.commit == commit);
+        let jobs = place.jobs.iter().filter(|job| job.commit == commit && !job.is_foreign);
         let told = jobs.map(|job| {
             json!({
                 "id": job.id + 1, "name": "CI", "head_sha": job.commit, "event": "pull_request", "run_attempt": 1,
-                "status": job.status(), "conclusion": job.conclusion,
+                "status": job.status(), "conclusion": job.conclusion, "created_at": text(job.started),
+                "run_started_at": text(job.started), "updated_at": text(job.started),
             })
         });
         Ok::<_, Problem>(told.collect())
@@ -92,7 +93,8 @@ pub async fn jobs(
             json!({
                 "id": job.id, "run_id": run, "name": job.name, "head_sha": job.commit,
                 "status": check["status"], "conclusion": job.conclusion, "html_url": check["html_url"],
-                "check_run_url": check["url"], "steps": [],
+                "check_run_url": check["url"], "steps": [], "created_at": check["started_at"],
+                "started_at": check["started_at"],
             })
         });
         Ok::<_, Problem>(told.collect())
@@ -112,11 +114,21 @@ fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {
         job.id + 1,
         job.id
     );
+    let details = if job.is_foreign {
+        "https://checks.example"
+    } else {
+        page.as_str()
+    };
+    let (app, slug) = if job.is_foreign {
+        (7, "some-checks")
+    } else {
+        (15368, "github-actions")
+    };
     let is_over = job.conclusion.is_some();
     json!({
         "id": job.id, "node_id": format!("CR_{}", job.id), "name": job.name, "head_sha": job.commit,
         "external_id": "", "url": url,
-        "html_url": page, "details_url": page, "status": job.status(),
+        "html_url": page, "details_url": details, "status": job.status(),
         "conclusion": job.conclusion, "started_at": text(job.started),
         "completed_at": is_over.then(|| text(job.started)),
         "output": {
@@ -125,7 +137,7 @@ fn check_run(view: View<'_>, place: &Repository, job: &Job) -> Value {
         },
         "check_suite": {"id": job.id + 2}, "pull_requests": [],
         "app": {
-            "id": 15368, "slug": "github-actions", "node_id": "A_15368", "owner": view.user("github"),
+            "id": app, "slug": slug, "node_id": "A_15368", "owner": view.user("github"),
             "name": "GitHub Actions",
             "description": "", "external_url": "https://help.github.com/en/actions",
             "html_url": "https://github.com/apps/github-actions",
