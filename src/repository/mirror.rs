@@ -112,6 +112,14 @@ impl Mirror {
         }
     }
 
+    /// Returns true if `ancestor` is in the history of `commit`, or is that itself.
+    pub async fn descends(&self, commit: &CommitId, ancestor: &CommitId) -> Result<bool, RepositoryError> {
+        self.git(format!("looking whether {commit} descends from {ancestor}"))
+            .args(["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()])
+            .answer()
+            .await
+    }
+
     /// Returns the newest commit of the main branch as it was fetched last: the one of that name,
     /// or else the branch that changed last. The forge knows which it is, and is not asked.
     pub async fn main_commit(&self) -> Result<Option<CommitId>, RepositoryError> {

@@ -1,7 +1,8 @@
-//! Every write happens once, whatever becomes of its answer.
+//! Every write happens once, whatever becomes of its answer, and a request goes to a branch that is
+//! there.
 
-use super::{greeting, greets, left_on, plan};
-use crate::fake::github::GitHub;
+use super::{executes, greeting, greets, left_on, plan};
+use crate::fake::github::{GitHub, Item};
 use crate::world::World;
 
 /// Every write of a run: what the forge does and what git does.
@@ -62,4 +63,83 @@ async fn writes_whose_connection_broke_off_before_are_repeated() {
 #[tokio::test]
 async fn writes_whose_answer_was_lost_are_not_done_twice() {
     with_trouble(|github, route| github.drops_connection_after_work(route, 1)).await;
+}
+
+/// Has a result wait for a person's word, since it changes rules for agents.
+async fn waiting(world: &World) -> Item {
+    executes(world.model.plans(plan()), "echo brief > AGENTS.md").done("There are rules now.");
+    let issue = greeting(world);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
+    issue
+}
+
+#[tokio::test]
+async fn a_request_goes_to_the_new_name_of_a_default_branch_that_was_renamed_during_a_wait() {
+    let world = World::start().await;
+    let issue = waiting(&world).await;
+    world.github.default_repository().renames_default_branch("trunk");
+    issue.comment("alice", "/agent approve");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    let pulls = world.github.pulls();
+    assert_eq!(
+        (pulls.len(), pulls[0].base().as_str()),
+        (1, "trunk"),
+        "{}",
+        world.story()
+    );
+    let said = issue.comments_of(world.github.bot()).pop().unwrap();
+    assert!(said.contains("it goes to") && said.contains("trunk"), "{said}");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_request_goes_to_the_new_name_of_a_default_branch_that_is_renamed_just_before() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    let issue = greeting(&world);
+    // The program looks for an open request first.
+    let repository = world.github.default_repository();
+    world.github.after("GET /repos/*/*/pulls", move || {
+        repository.renames_default_branch("trunk");
+    });
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    let pulls = world.github.pulls();
+    assert_eq!(
+        (pulls.len(), pulls[0].base().as_str()),
+        (1, "trunk"),
+        "{}",
+        world.story()
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_branch_that_is_gone_is_named_where_no_other_has_what_the_work_began_from() {
+    let world = World::start().await;
+    let repository = world.github.default_repository();
+    let git = repository.git();
+    let first = git.resolve("refs/heads/main").unwrap();
+    git.set_reference("refs/heads/old", &first);
+    repository.commit("main", "Say more", &[("more.txt", "more\n")]);
+    let issue = waiting(&world).await;
+    repository.renames_default_branch("new").default_branch("old");
+    git.delete_reference("refs/heads/new");
+    issue.comment("alice", "/agent approve");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: failed\n", &world);
+    let said = issue.comments_of(world.github.bot()).pop().unwrap();
+    let words = "The branch `main`, which the request was to be merged into, does not exist any more";
+    assert!(said.contains(words), "{said}");
+    assert!(world.github.pulls().is_empty(), "{}", world.story());
+    world.finish().await;
 }

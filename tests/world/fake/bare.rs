@@ -226,6 +226,11 @@ impl Bare {
         self.git(&["update-ref", name, id]);
     }
 
+    /// Renames a branch, and has HEAD name it still.
+    pub fn rename_branch(&self, branch: &str, name: &str) {
+        self.git(&["branch", "--move", branch, name]);
+    }
+
     pub fn delete_reference(&self, name: &str) {
         self.git(&["update-ref", "-d", name]);
     }

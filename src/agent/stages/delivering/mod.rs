@@ -3,6 +3,7 @@
 
 mod in_step; // the request follows the last result
 mod furnishing; // labels and people of the configuration
+mod target; // the branch that a new request is merged into
 mod project_template; // the project's template of requests
 mod threads; // reviewers' threads are answered
 mod leftover_branches; // obsolete branches with unfinished work
@@ -119,7 +120,7 @@ async fn hand_over(run: &mut Run, item: &Item) -> Result<(), Interruption> {
         return threads::answer(run, &forge).await;
     }
     if run.claim.record.delivered.change.is_none() {
-        open_change(run, &forge, base).await?;
+        open_change(run, &forge, item, base).await?;
     }
     furnishing::furnish(run, &forge).await
 }
@@ -173,8 +174,9 @@ async fn answer_threads(run: &mut Run) -> Result<(), Interruption> {
 }
 
 /// Opens the request, or brings the one that is open in step with the result.
-async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
+async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, item: &Item, base: Base) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
+    let branch = target::branch(run, forge, item, &base).await?;
     let title = message::title(&run.claim.record.request.title);
     let kind = forge
         .change_id(&task, 0)
@@ -185,17 +187,30 @@ async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Resul
     };
     let sections = in_step::Sections::of_issue(&run.claim, &title);
     let redactor = &run.claim.services.redactor;
-    let new = NewChange {
+    let mut new = NewChange {
         title: redactor.clean(&title),
         body: redactor.clean(&sections.text(template.as_deref(), redactor)),
-        head: base.head_branch,
-        base: base.branch,
+        head: base.head_branch.clone(),
+        base: branch,
         is_draft: !run.claim.record.is_verified(),
     };
     // A forge may need a minute to see the branch. This may be interrupted, because opening first
     // searches for an open request.
-    let opening = forge.open_change(&task, &new);
-    let Opened { change, is_new } = run.claim.unless_stopped(opening).await?;
+    let opened = run.claim.unless_stopped(forge.open_change(&task, &new)).await;
+    let Opened { change, is_new } = match opened {
+        Err(Interruption::Failed(failure)) => {
+            // What was known of the repository may be some minutes old.
+            forge.repository_now(&task).await?;
+            let item = forge.item(&task).await?;
+            let branch = target::branch(run, forge, &item, &base).await?;
+            if branch == new.base {
+                return Err(Interruption::Failed(failure));
+            }
+            new.base = branch;
+            run.claim.unless_stopped(forge.open_change(&task, &new)).await?
+        }
+        opened => opened?,
+    };
     if is_new {
         run.claim.note(Fact::ChangeOpened {
             number: change.number,

@@ -100,6 +100,19 @@ impl Repository {
         self.alter(|place| branch.clone_into(&mut place.default_branch))
     }
 
+    /// Gives the default branch another name, also in the pull requests that lead to it.
+    pub fn renames_default_branch(&self, name: &str) -> Self {
+        self.alter(|place| {
+            let old = std::mem::replace(&mut place.default_branch, name.to_owned());
+            place.git.rename_branch(&old, name);
+            place.heads = place.git.branches().into_iter().collect();
+            let pulls = place.items.values_mut().filter_map(|item| item.pull.as_mut());
+            pulls
+                .filter(|pull| pull.base == old)
+                .for_each(|pull| name.clone_into(&mut pull.base));
+        })
+    }
+
     pub fn member(&self, login: &str, permission: Permission) -> Self {
         self.forge.change(|state| state.people.insert(login.to_owned()));
         self.alter(|place| _ = place.members.insert(login.to_owned(), permission))
