@@ -178,6 +178,9 @@ pub trait CodeHost: Send + Sync {
 
     /// Returns what git needs to fetch from and push to the clone address of the task's repository.
     async fn git_credentials(&self, task: &TaskId) -> Result<GitCredentials, ForgeError>;
+
+    /// Returns what git needs to fetch from another repository of the forge, by its full name.
+    async fn git_credentials_to_read(&self, repository: &str) -> Result<GitCredentials, ForgeError>;
 }
 
 /// The forge's part in claims on items, by which installations without a shared store keep from

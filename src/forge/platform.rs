@@ -193,6 +193,9 @@ pub trait ChangeApi {
     -> Result<Checks, Failure>;
 
     async fn credentials(&self, repository: &str) -> Result<GitCredentials, Failure>;
+
+    /// Returns what git needs to fetch from a repository that is not worked on.
+    async fn credentials_to_read(&self, repository: &str) -> Result<GitCredentials, Failure>;
 }
 
 /// Searching for items.

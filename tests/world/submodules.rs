@@ -3,6 +3,8 @@
 
 use serde_json::json;
 
+use crate::credentials::becomes_an_app;
+use crate::fake::github::Permission;
 use crate::world::World;
 use crate::world::scripts::{executes, plan};
 
@@ -75,6 +77,34 @@ async fn files_of_those_on_the_same_forge_are_there() {
     assert_eq!(diff.matches("diff --git").count(), 1, "{diff}");
     assert!(!pull.is_draft(), "{}", world.story());
     world.finish().await;
+}
+
+#[tokio::test]
+async fn an_app_reads_a_private_one_where_it_is_installed() {
+    for is_installed in [true, false] {
+        let mut world = World::start().await;
+        world.configure(|config| config["git"] = json!({ "submodules": "same_forge" }));
+        with_library(&world, "../lib.git");
+        becomes_an_app(&mut world);
+        if !is_installed {
+            let library = world.github.repository("acme/lib");
+            library.member("coding-agent[bot]", Permission::None);
+        }
+        executes(world.model.plans(plan()), "echo greet > greeting").done("Greeted.");
+        world.github.open_issue("Greet").label("coding agent");
+
+        let ended = world.run().await;
+
+        ended.prints("github:acme/widgets#1: done\n", &world);
+        let told = world.model.requests()[0].last_user_message();
+        let expected = if is_installed {
+            "vendor/lib (../lib.git): its files are there\n"
+        } else {
+            "install the GitHub App on acme/lib"
+        };
+        assert!(told.contains(expected), "{told}");
+        world.finish().await;
+    }
 }
 
 #[tokio::test]

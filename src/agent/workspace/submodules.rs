@@ -4,13 +4,21 @@ use std::fmt::Write as _;
 
 use url::Url;
 
+use crate::agent::claim::Claim;
+use crate::agent::claim::git_login::login;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::reporter::Reporter;
+use crate::agent::reporter::destination::ReportTarget;
 use crate::agent::run::Run;
 use crate::agent::workspace::source::Source;
+use crate::forge::ForgeError;
 use crate::plain::printable;
-use crate::repository::CommitId;
+use crate::repository::git::address::{Login, Remote};
+use crate::repository::mirror::Mirror;
 use crate::repository::reading::submodules::Submodule;
+use crate::repository::remote::submodules::Whereabouts;
+use crate::repository::{CommitId, RepositoryError};
 
 /// Number of submodules that the model is told by name.
 const MOST_NAMED: usize = 30;
@@ -18,18 +26,56 @@ const MOST_NAMED: usize = 30;
 /// Fetches the contents of the commit's submodules as far as that is allowed. Returns what the
 /// model is told of them; empty for a project without any.
 pub(crate) async fn fetch(run: &mut Run, source: &Source, commit: &CommitId) -> Result<String, Interruption> {
-    let submodules = source.mirror.submodules(commit).await?;
-    let settings = &run.claim.services.settings;
-    let login = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
     let mut told = Vec::new();
-    for submodule in submodules {
-        let fetching = source
-            .mirror
-            .fetch_submodule(&settings.repository, &settings.state_dir, login, &submodule);
-        let why_not = run.claim.unless_stopped(Box::pin(fetching)).await?;
+    for submodule in source.mirror.submodules(commit).await? {
+        let why_not = match source.mirror.whereabouts(&submodule).await {
+            Whereabouts::Here => None,
+            Whereabouts::Nowhere(reason) => Some(reason.to_owned()),
+            Whereabouts::There { url, repository } => {
+                let own = source.remote.as_ref().and_then(|remote| remote.login.as_ref());
+                let (login, refusal) = login_for(&run.reporter, &repository, own).await?;
+                fetch_one(&run.claim, &Remote { url, login }, &submodule, refusal).await?
+            }
+        };
         told.push((submodule, why_not));
     }
     Ok(text(&prompt::fence(run.claim.lease.run), &told))
+}
+
+/// Returns the login for another repository of the forge. Where it gives none, that is the item's
+/// `own`, which suffices for one that everybody may read, with the reason.
+async fn login_for(
+    reporter: &Reporter,
+    repository: &str,
+    own: Option<&Login>,
+) -> Result<(Option<Login>, Option<String>), Interruption> {
+    let ReportTarget::Item { forge, .. } = &reporter.destination else {
+        return Ok((own.cloned(), None));
+    };
+    match forge.git_credentials_to_read(repository).await {
+        Ok(credentials) => Ok((Some(login(credentials)), None)),
+        Err(error @ (ForgeError::RateLimited { .. } | ForgeError::Unavailable { .. })) => Err(error.into()),
+        Err(error) => Ok((own.cloned(), Some(error.to_string()))),
+    }
+}
+
+/// Fetches a submodule. Returns in a few words why its files are not there, `None` if they are; the
+/// `refusal` of a login for it says more than how git was refused without.
+async fn fetch_one(
+    claim: &Claim,
+    remote: &Remote,
+    submodule: &Submodule,
+    refusal: Option<String>,
+) -> Result<Option<String>, Interruption> {
+    let settings = &claim.services.settings;
+    let fetching = Mirror::fetch_submodule(&settings.repository, &settings.state_dir, remote, submodule);
+    let fetched = Box::pin(async { Ok::<_, Interruption>(fetching.await) });
+    match claim.unless_stopped(fetched).await? {
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some("no branch or tag has its commit".to_owned())),
+        Err(error @ RepositoryError::Unavailable { .. }) => Err(error.into()),
+        Err(error) => Ok(Some(refusal.unwrap_or_else(|| error.to_string()))),
+    }
 }
 
 /// Returns the text for the model; paths and addresses are text from outside as well.

@@ -341,6 +341,14 @@ impl<P: Platform> CodeHost for Host<P> {
             self.refused(failure, &what, Right::ReadContents, repository)
         })
     }
+
+    async fn git_credentials_to_read(&self, repository: &str) -> Result<GitCredentials, ForgeError> {
+        let credentials = self.platform.credentials_to_read(repository).await;
+        credentials.map_err(|failure| {
+            let what = format!("getting a token to read {repository}");
+            self.refused(failure, &what, Right::ReadContents, repository)
+        })
+    }
 }
 
 #[async_trait]

@@ -90,6 +90,13 @@ impl Address {
         &self.url
     }
 
+    /// Returns the repository's full name on its host, such as `owner/repo`.
+    pub(in crate::repository) fn name(&self) -> &str {
+        let origin = self.origin.as_deref().unwrap_or_default();
+        let path = self.url.strip_prefix(origin).unwrap_or(&self.url).trim_matches('/');
+        path.strip_suffix(".git").unwrap_or(path)
+    }
+
     /// Returns the address that `url` means in a submodule of this repository, if it is on the same
     /// host: relative, or with git's forms for ssh, of which only host and path are taken.
     pub(in crate::repository) fn beside(&self, url: &str) -> Option<Self> {
@@ -197,6 +204,16 @@ mod tests {
             ("/srv/git/project.git", "local-path/srv/git/project.git"),
         ] {
             assert_eq!(place(url), Ok(expected.to_owned()), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_repository_is_named_as_on_its_host() {
+        for (url, expected) in [
+            ("https://forge.example/owner/repo.git", "owner/repo"),
+            ("http://127.0.0.1:8080/group/sub/project/", "group/sub/project"),
+        ] {
+            assert_eq!(Address::read(url).unwrap().name(), expected, "{url}");
         }
     }
 

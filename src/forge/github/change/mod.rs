@@ -205,7 +205,18 @@ impl ChangeApi for Api {
     }
 
     async fn credentials(&self, repository: &str) -> Result<GitCredentials, Failure> {
-        let (password, is_new) = self.client.secret(TokenScope::Repository(repository)).await?;
+        self.credentials_for(TokenScope::Repository(repository)).await
+    }
+
+    /// An App's token for the work reaches no other repository.
+    async fn credentials_to_read(&self, repository: &str) -> Result<GitCredentials, Failure> {
+        self.credentials_for(TokenScope::Files(repository)).await
+    }
+}
+
+impl Api {
+    async fn credentials_for(&self, scope: TokenScope<'_>) -> Result<GitCredentials, Failure> {
+        let (password, is_new) = self.client.secret(scope).await?;
         Ok(GitCredentials {
             username: "x-access-token".to_owned(),
             password,
@@ -213,9 +224,7 @@ impl ChangeApi for Api {
             trust: self.client.trust().clone(),
         })
     }
-}
 
-impl Api {
     /// Returns false if the server has no API for it.
     async fn order_draft(&self, at: ItemAddress<'_>, pull: &schema::Pull, is_draft: bool) -> Result<bool, Failure> {
         let name = if is_draft {

@@ -49,7 +49,7 @@ impl Client {
 /// Asks where the App is installed, and what it may do there.
 pub(crate) async fn find(client: &Client, scope: TokenScope<'_>) -> Result<Installation, Failure> {
     let ways = match scope {
-        TokenScope::Repository(repository) => vec![path(repository, "/installation")],
+        TokenScope::Repository(repository) | TokenScope::Files(repository) => vec![path(repository, "/installation")],
         // Whether an owner is an organisation or a user is not known from the name.
         TokenScope::Owner(owner) => ["orgs", "users"]
             .map(|kind| format!("/{kind}/{}/installation", encoded(owner)))
@@ -77,7 +77,7 @@ fn explained(failure: Failure, scope: TokenScope<'_>) -> Failure {
             status: StatusCode::UNPROCESSABLE_ENTITY,
             message,
         } => {
-            let (TokenScope::Repository(name) | TokenScope::Owner(name)) = scope;
+            let name = scope.name();
             Failure::Unprepared {
                 status: StatusCode::UNPROCESSABLE_ENTITY,
                 remedy: format!(
@@ -91,7 +91,7 @@ fn explained(failure: Failure, scope: TokenScope<'_>) -> Failure {
 }
 
 fn not_installed(scope: TokenScope<'_>) -> Failure {
-    let (TokenScope::Repository(name) | TokenScope::Owner(name)) = scope;
+    let name = scope.name();
     Failure::Unprepared {
         status: StatusCode::NOT_FOUND,
         remedy: format!("install the GitHub App on {name} (on the App's page, under 'Install App')"),

@@ -1,9 +1,9 @@
 //! The tokens of a GitHub App, for what is worked on at this moment.
 //!
 //! A token is made for one repository with the permissions that the work needs, or for the search
-//! over an owner's repositories with nothing but reading. A token for all that the installation may
-//! do would let whoever gets hold of it, git's children included, into every other repository of
-//! the account.
+//! over an owner's repositories, or the files of one more repository, with nothing but reading. A
+//! token for all that the installation may do would let whoever gets hold of it, git's children
+//! included, into every other repository of the account.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +40,8 @@ const FOR_REPOSITORY: [(&str, &str); 8] = [
 ];
 /// Permissions of a token for a search over all repositories of an owner.
 const FOR_SEARCH: [(&str, &str); 3] = [("issues", "read"), ("metadata", "read"), ("pull_requests", "read")];
+/// Permissions of a token for the files of a repository that is not worked on.
+const FOR_FILES: [(&str, &str); 2] = [("contents", "read"), ("metadata", "read")];
 
 /// Pauses before a request with a new token is sent again.
 const PAUSES: [Duration; 5] = [
@@ -58,6 +60,16 @@ pub(crate) enum TokenScope<'a> {
     Owner(&'a str),
     /// One repository, named `owner/repo`.
     Repository(&'a str),
+    /// The files of one repository, which are only read.
+    Files(&'a str),
+}
+
+impl<'a> TokenScope<'a> {
+    /// Returns the name of the owner or repository.
+    pub(crate) fn name(self) -> &'a str {
+        let (Self::Owner(name) | Self::Repository(name) | Self::Files(name)) = self;
+        name
+    }
 }
 
 /// A token of one installation, for one scope.
@@ -131,6 +143,7 @@ impl Installation {
         let wanted: &[(&str, &str)] = match scope {
             TokenScope::Repository(_) => &FOR_REPOSITORY,
             TokenScope::Owner(_) => &FOR_SEARCH,
+            TokenScope::Files(_) => &FOR_FILES,
         };
         let permissions: BTreeMap<&str, &str> = wanted
             .iter()
@@ -146,7 +159,7 @@ impl Installation {
         if !permissions.is_empty() {
             asked.insert("permissions".to_owned(), json!(permissions));
         }
-        if let TokenScope::Repository(name) = scope {
+        if let TokenScope::Repository(name) | TokenScope::Files(name) = scope {
             let name = name.split_once('/').map_or(name, |(_, name)| name);
             asked.insert("repositories".to_owned(), json!([name]));
         }
@@ -195,10 +208,14 @@ where
     send().await
 }
 
-/// Returns the key under which a scope's token is stored; an owner's name has no slash.
+/// Returns the key under which a scope's token is stored. An owner's name has no slash, and no name
+/// a space.
 fn key_of(scope: TokenScope<'_>) -> String {
-    let (TokenScope::Repository(name) | TokenScope::Owner(name)) = scope;
-    name.to_lowercase()
+    let name = scope.name().to_lowercase();
+    match scope {
+        TokenScope::Owner(_) | TokenScope::Repository(_) => name,
+        TokenScope::Files(_) => format!("files of {name}"),
+    }
 }
 
 /// Reads the App's private key.
@@ -250,6 +267,22 @@ mod tests {
             installation.asked_for(TokenScope::Owner("acme")),
             json!({ "permissions": {"issues": "read", "metadata": "read"} })
         );
+        assert_eq!(
+            installation.asked_for(TokenScope::Files("Acme/Lib")),
+            json!({ "repositories": ["Lib"], "permissions": {"contents": "read", "metadata": "read"} })
+        );
+    }
+
+    #[test]
+    fn a_token_that_only_reads_files_is_kept_apart() {
+        let tokens = Tokens::default();
+        let until = Utc::now() + TimeDelta::hours(1);
+        tokens.keep(
+            TokenScope::Files("acme/lib"),
+            Token::new("x".to_owned().into(), until, 1),
+        );
+        assert!(tokens.of(TokenScope::Files("Acme/Lib")).is_some());
+        assert!(tokens.of(TokenScope::Repository("acme/lib")).is_none());
     }
 
     #[test]

@@ -175,6 +175,11 @@ impl ChangeApi for Api {
             trust: self.client.trust().clone(),
         })
     }
+
+    /// The token is the same for all projects.
+    async fn credentials_to_read(&self, repository: &str) -> Result<GitCredentials, Failure> {
+        self.credentials(repository).await
+    }
 }
 
 impl Api {
