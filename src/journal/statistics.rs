@@ -208,7 +208,7 @@ impl Statistics {
             *by_model.entry(asked.clone()).or_default() += *usage;
         }
         let costs: Vec<f64> = runs.iter().filter_map(|run| run.cost(prices)).collect();
-        let priced = self.from(self.first.named.filter(|_| !prices.0.is_empty()));
+        let with_prices = self.from(self.first.named.filter(|_| !prices.0.is_empty()));
         let begun = self.from(self.first.claimed);
         let verified = self.from(self.first.verified);
         let refusals: usize = self.refusals.values().sum();
@@ -219,7 +219,7 @@ impl Statistics {
             success_rate: share(done.len(), done.len() + failed, begun),
             duration_seconds: durations(&runs, begun),
             tokens_per_run: mean_tokens(&runs, self.from(self.first.called)),
-            cost_per_run_usd: mean_of(costs.into_iter(), priced),
+            cost_per_run_usd: mean_of(costs.into_iter(), with_prices),
             tokens_by_model: by_model
                 .iter()
                 .map(|(asked, usage)| (used::name_of(asked), ModelTokens::of(asked, usage, prices)))

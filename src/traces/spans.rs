@@ -114,12 +114,12 @@ impl Weaver {
                 self.stages.remove(&oldest);
             }
         }
-        let stage = Stage {
+        let entered = Stage {
             id: new_id(),
             begun: place.ended,
             state,
         };
-        self.stages.insert(place.run, stage);
+        self.stages.insert(place.run, entered);
     }
 
     /// Returns the span of the stage that a run leaves, if this process saw it begin.

@@ -123,5 +123,5 @@ async fn evaluations_that_have_ended_can_be_hidden() {
         "it ended later"
     );
     assert_eq!(ids(store.evaluations(10).await.unwrap()), [open, over]);
-    assert_eq!(ids(store.open_evaluations(10).await.unwrap()), []);
+    assert!(store.open_evaluations(10).await.unwrap().is_empty());
 }

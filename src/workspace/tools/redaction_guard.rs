@@ -70,21 +70,19 @@ impl RedactionGuard {
             return Ok(Cow::Borrowed(args));
         };
         let path = args.get("path");
-        match tool {
-            "write_file" if text("mode") == "overwrite" => {
-                let file = self.file(path).await?;
-                if let Some(content) = hidden_lines::put_back(&self.redactor, &file, new) {
-                    let mut args = args.clone();
-                    args.insert("content".to_owned(), json!(content));
-                    return Ok(Cow::Owned(args));
-                }
+        if tool == "write_file" && text("mode") == "overwrite" {
+            let file = self.file(path).await?;
+            if let Some(content) = hidden_lines::put_back(&self.redactor, &file, new) {
+                let mut args = args.clone();
+                args.insert("content".to_owned(), json!(content));
+                return Ok(Cow::Owned(args));
             }
-            "str_replace" if self.brings_none(old, new) => {
-                if self.redactor.marks(old).is_empty() || self.file(path).await?.text.contains(old) {
-                    return Ok(Cow::Borrowed(args));
-                }
-            }
-            _ => {}
+        }
+        if tool == "str_replace"
+            && self.brings_none(old, new)
+            && (self.redactor.marks(old).is_empty() || self.file(path).await?.text.contains(old))
+        {
+            return Ok(Cow::Borrowed(args));
         }
         Err(refusal(path, first))
     }

@@ -148,7 +148,7 @@ async fn a_word_without_a_digest_approves_no_question_that_nobody_was_shown() {
     let thread = slack.mentions(ALICE, "/code Greet the reader");
     program
         .until(&world, async {
-            drop(slack.until_said("plan needs your approval").await)
+            drop(slack.until_said("plan needs your approval").await);
         })
         .await;
     // Somebody approves the plan on its page, and the question that follows does not come through.
