@@ -11,32 +11,12 @@ const MOST_FILES: usize = 100_000;
 /// Maximum size of a file that is read to detect the tests, in bytes.
 const LARGEST_FILE: u64 = 256 * 1024;
 
-/// The test command that configuration or plan name for the project.
-pub(crate) enum NamedTests {
-    /// The configuration says that no tests are to be run.
-    Off,
-    Command(String),
-    /// Neither names a command.
-    Unnamed,
-}
-
-/// Returns the test command that the configuration names, or else the plan.
-pub(crate) fn named(claim: &Claim) -> NamedTests {
-    let configured = claim.services.settings.planning.verification.test_command.trim();
-    let plan = claim.record.planned.plan.as_ref();
-    let planned = plan.map_or("", |plan| plan.test_command.trim());
-    match (configured, planned) {
-        ("none", _) => NamedTests::Off,
-        ("auto" | "", "") => NamedTests::Unnamed,
-        ("auto" | "", planned) => NamedTests::Command(planned.to_owned()),
-        (configured, _) => NamedTests::Command(configured.to_owned()),
-    }
-}
-
-/// The ways to test a project that its files tell of.
+/// The ways to test a project.
 pub(crate) struct Detected {
     /// The commands, the best first.
     pub(crate) commands: Vec<String>,
+    /// Whether the configuration or the plan name the command; otherwise the files tell of it.
+    pub(crate) is_named: bool,
     /// Whether the commit has more files than were looked at.
     is_cut: bool,
 }
@@ -53,9 +33,39 @@ impl Detected {
     }
 }
 
-/// Returns the commands that test the project, as detected from the files of `commit`.
-pub(crate) async fn detected(mirror: &Mirror, commit: &CommitId) -> Result<Detected, Interruption> {
-    detected_among(mirror, commit, MOST_FILES).await
+/// Returns the commands that test the project: the one that the configuration names, or else the
+/// plan, or else those that the files of a commit tell of, which is the first of `commits` that
+/// tells of any.
+pub(crate) async fn commands(mirror: &Mirror, claim: &Claim, commits: &[&CommitId]) -> Result<Detected, Interruption> {
+    let configured = claim.services.settings.planning.verification.test_command.trim();
+    let plan = claim.record.planned.plan.as_ref();
+    let planned = plan.map_or("", |plan| plan.test_command.trim());
+    let named = match (configured, planned) {
+        ("none", _) => Vec::new(),
+        ("auto" | "", "") => return first_detected(mirror, commits).await,
+        ("auto" | "", planned) => vec![planned.to_owned()],
+        (configured, _) => vec![configured.to_owned()],
+    };
+    Ok(Detected {
+        commands: named,
+        is_named: true,
+        is_cut: false,
+    })
+}
+
+async fn first_detected(mirror: &Mirror, commits: &[&CommitId]) -> Result<Detected, Interruption> {
+    let mut detected = Detected {
+        commands: Vec::new(),
+        is_named: false,
+        is_cut: false,
+    };
+    for commit in commits {
+        detected = detected_among(mirror, commit, MOST_FILES).await?;
+        if !detected.commands.is_empty() {
+            break;
+        }
+    }
+    Ok(detected)
 }
 
 /// Returns what the root and the first `most` files say.
@@ -90,6 +100,7 @@ async fn detected_among(mirror: &Mirror, commit: &CommitId, most: usize) -> Resu
     }
     Ok(Detected {
         commands: test_command::detect(&files),
+        is_named: false,
         is_cut,
     })
 }

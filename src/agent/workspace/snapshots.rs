@@ -90,8 +90,8 @@ pub(crate) async fn take_back(run: &mut Run) -> Result<Taken, Interruption> {
     Ok(Taken::Accepted(head))
 }
 
-/// Saves the work before the checks. A failure is only logged, unless the container is lost.
-pub(crate) async fn snapshot_before_checks(run: &mut Run) -> Result<(), Interruption> {
+/// Saves the work as it is now. A failure is only logged, unless the container is lost.
+pub(crate) async fn snapshot_now(run: &mut Run) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
     let copy = WorkCopy::of(&run.claim);
     let opened = run.workspace.opened()?;

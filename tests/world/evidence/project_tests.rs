@@ -286,3 +286,27 @@ async fn a_new_project_is_tested_by_what_the_model_wrote() {
     assert_eq!(TEST.lines().count(), 7);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_model_that_wrote_the_first_tests_and_cannot_install_a_runner_hears_how_they_are_run() {
+    let world = World::start().await;
+    let script = world.model.plans(Plan::of(&["test"]).in_environment("python"));
+    let tests = "import unittest\n\nclass Reader(unittest.TestCase):\n    def test_it(self):\n        open('README.md').close()\n";
+    let script = writes(script, "test_reader.py", tests);
+    let install =
+        "pip install --retries 0 --disable-pip-version-check --index-url https://packages.example/simple pytest";
+    executes(script, install).done("The README is tested.");
+    world.github.open_issue("Test the README").label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    let told = world.model.requests()[3].last_user_message();
+    assert!(
+        told.ends_with("The project's tests are run with `python3 -m unittest discover -q`, where that is installed."),
+        "{told}"
+    );
+    let text = world.github.pulls()[0].text();
+    assert!(text.contains("- ✅ `python3 -m unittest discover -q` passed"), "{text}");
+    world.finish().await;
+}

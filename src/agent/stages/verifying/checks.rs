@@ -12,7 +12,7 @@ use crate::agent::run::Run;
 use crate::agent::stages::verifying::check_container;
 use crate::agent::stages::verifying::check_container::CheckContainer;
 use crate::agent::workspace::open;
-use crate::agent::workspace::project_tests::{self, NamedTests};
+use crate::agent::workspace::project_tests;
 use crate::evidence::check::{Before, Checked, Ended, Excuse};
 use crate::journal::fact::Fact;
 use crate::plan::Check;
@@ -180,22 +180,18 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
 /// Returns the commands that run the project's own tests, wherever there are some.
 async fn commands(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
     let workspace = run.workspace.opened()?.project.clone();
-    let (mirror, base) = (workspace.mirror(), workspace.base());
-    Ok(match project_tests::named(&run.claim) {
-        NamedTests::Off => Vec::new(),
-        NamedTests::Command(command) => vec![(command, Whose::Project)],
-        NamedTests::Unnamed => {
-            let mut detected = project_tests::detected(mirror, base).await?;
-            if detected.commands.is_empty() {
-                detected = project_tests::detected(mirror, head).await?;
-            }
-            if let Some(remark) = detected.remark() {
-                run.claim.warn(remark);
-            }
-            let commands = detected.commands.into_iter();
-            commands.map(|command| (command, Whose::Guess)).collect()
-        }
-    })
+    let commits = [workspace.base(), head];
+    let detected = project_tests::commands(workspace.mirror(), &run.claim, &commits).await?;
+    if let Some(remark) = detected.remark() {
+        run.claim.warn(remark);
+    }
+    let whose = if detected.is_named {
+        Whose::Project
+    } else {
+        Whose::Guess
+    };
+    let commands = detected.commands.into_iter();
+    Ok(commands.map(|command| (command, whose)).collect())
 }
 
 async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Result<Checked, Interruption> {

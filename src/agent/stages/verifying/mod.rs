@@ -88,7 +88,7 @@ pub(crate) async fn verify(run: &mut Run) -> Result<Signal, Interruption> {
 async fn judged(run: &mut Run) -> Result<Option<CommitId>, Interruption> {
     // The checks are the program's heaviest commands; if one crashes the container, the work must
     // not be lost with it.
-    snapshots::snapshot_before_checks(run).await?;
+    snapshots::snapshot_now(run).await?;
     // Committed first: the state that passes is delivered, without anything that the checks create.
     let Some(head) = unfit_work::commit_or_send_back(run).await? else {
         return Ok(None);
