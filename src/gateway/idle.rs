@@ -73,16 +73,27 @@ mod tests {
 
     #[tokio::test]
     async fn silence_ends_it_and_whatever_moves_does_not() {
+        let patience = Duration::from_hours(1);
         let (near, mut far) = duplex(64);
-        let mut idle = Idle::new(near, Duration::from_millis(400));
+        let mut idle = Idle::new(near, patience);
         for _ in 0..3 {
-            tokio::time::sleep(Duration::from_millis(250)).await;
+            let before = run_out(&mut idle);
             far.write_all(b"x").await.unwrap();
             idle.read_exact(&mut [0]).await.unwrap();
-            tokio::time::sleep(Duration::from_millis(250)).await;
+            assert!(idle.deadline.deadline() >= before + patience);
+            let before = run_out(&mut idle);
             idle.write_all(b"y").await.unwrap();
+            assert!(idle.deadline.deadline() >= before + patience);
         }
+        run_out(&mut idle);
         let error = idle.read(&mut [0]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    /// Lets the patience run out now, and returns this moment.
+    fn run_out<S>(idle: &mut Idle<S>) -> Instant {
+        let now = Instant::now();
+        idle.deadline.as_mut().reset(now);
+        now
     }
 }
