@@ -15,6 +15,40 @@ const SHORTEST_LINE: usize = 24;
 /// Leaves the characters that browsers and most libraries leave unencoded.
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// What a library writes as `\u` codes in JSON, besides what it must.
+struct JsonEscapes {
+    signs: &'static str,
+    /// Whether what is not ASCII is written so as well.
+    non_ascii: bool,
+    digits: HexCase,
+}
+
+/// The case of hexadecimal digits.
+enum HexCase {
+    Lower,
+    Upper,
+}
+
+const OF_PYTHON: JsonEscapes = JsonEscapes {
+    signs: "",
+    non_ascii: true,
+    digits: HexCase::Lower,
+};
+const OF_GO: JsonEscapes = JsonEscapes {
+    signs: "&<>",
+    non_ascii: false,
+    digits: HexCase::Lower,
+};
+const OF_GSON: JsonEscapes = JsonEscapes {
+    signs: "&<>='",
+    ..OF_GO
+};
+const OF_DOTNET: JsonEscapes = JsonEscapes {
+    signs: "\"&'+<>`",
+    non_ascii: true,
+    digits: HexCase::Upper,
+};
+
 /// Returns every spelling of all `values`, each once.
 pub(super) fn of_all<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut all = Vec::new();
@@ -65,31 +99,26 @@ fn in_json(value: &str) -> String {
 /// Adds the value as JSON, also as libraries write it that escape more than they must: signs of
 /// HTML, letters that are not ASCII, slashes.
 fn in_json_of_libraries(value: &str, all: &mut Vec<String>) {
-    let of_python = in_json_but(value, "", true, false);
-    let (of_go, of_gson) = (
-        in_json_but(value, "&<>", false, false),
-        in_json_but(value, "&<>='", false, false),
-    );
-    let of_dotnet = in_json_but(value, "\"&'+<>`", true, true);
+    let of_python = in_json_with(&OF_PYTHON, value);
     let plain = in_json(value);
     all.extend([plain.replace('/', "\\/"), of_python.replace('/', "\\/")]);
-    all.extend([plain, of_python, of_go, of_gson, of_dotnet]);
+    all.extend([plain, of_python]);
+    all.extend([OF_GO, OF_GSON, OF_DOTNET].map(|escapes| in_json_with(&escapes, value)));
 }
 
-/// Returns the value in JSON with the codes of `signs`, and of what is not ASCII if that is wanted.
-fn in_json_but(value: &str, signs: &str, is_ascii: bool, is_large: bool) -> String {
+/// Returns the value in JSON as a library with these escapes writes it.
+fn in_json_with(escapes: &JsonEscapes, value: &str) -> String {
     let mut text = String::new();
     for sign in value.chars() {
-        if !signs.contains(sign) && (sign.is_ascii() || !is_ascii) {
+        if !escapes.signs.contains(sign) && (sign.is_ascii() || !escapes.non_ascii) {
             text.push_str(&in_json(sign.encode_utf8(&mut [0; 4])));
             continue;
         }
         let mut units = [0; 2];
         for unit in sign.encode_utf16(&mut units) {
-            let code = if is_large {
-                format!("\\u{unit:04X}")
-            } else {
-                format!("\\u{unit:04x}")
+            let code = match escapes.digits {
+                HexCase::Lower => format!("\\u{unit:04x}"),
+                HexCase::Upper => format!("\\u{unit:04X}"),
             };
             text.push_str(&code);
         }
