@@ -151,63 +151,11 @@ async fn converse(
     (mut from_caller, mut to_caller): (DuplexStream, DuplexStream),
 ) -> Result<Ended, Cut> {
     let mut is_between = false;
-    let ended = {
-        let feeding = async {
-            // Not before the other direction is heard: a stream that is cut at once takes nothing.
-            let mut written = write_frame(&mut writer, START, &first).await;
-            is_between = true;
-            let mut piece = vec![0; PIECE];
-            while written.is_ok() {
-                let length = from_caller.read(&mut piece).await.unwrap_or(0);
-                is_between = false;
-                let letter = if length == 0 { INPUT_END } else { INPUT };
-                written = write_frame(&mut writer, letter, &piece[..length]).await;
-                is_between = true;
-                if length == 0 {
-                    break;
-                }
-            }
-            // The other direction says what came of it.
-            std::future::pending::<Infallible>().await
-        };
-        let hearing = async {
-            let mut is_over = pin!(is_over);
-            let (mut output_bytes, mut begins) = (0, Some(begins));
-            loop {
-                // What has arrived comes first. Handing it on may take any time, and cuts nothing
-                // off.
-                let frame = tokio::select! {
-                    biased;
-                    frame = read_frame(&mut reader) => frame,
-                    cut = &mut is_over => return Err(cut),
-                };
-                let Ok((letter, bytes)) = frame else {
-                    return Err(timeout(GOODBYE, is_over).await.unwrap_or(Cut::Stream));
-                };
-                if let Some(begins) = begins.take() {
-                    let _ = begins.send(());
-                }
-                match letter {
-                    // Whoever reads no more still wants the ending.
-                    OUTPUT => {
-                        output_bytes += bytes.len() as u64;
-                        let _ = to_caller.write_all(&bytes).await;
-                    }
-                    ENDING => {
-                        let ended: Ended = serde_json::from_slice(&bytes).map_err(|_| Cut::Stream)?;
-                        let is_whole = ended.output_bytes.is_none_or(|carried| carried == output_bytes);
-                        return if is_whole { Ok(ended) } else { Err(Cut::Stream) };
-                    }
-                    _ => {}
-                }
-            }
-        };
-        tokio::select! {
-            // What is asked for is said before its answer is heard.
-            biased;
-            never = feeding => match never {},
-            ended = hearing => ended,
-        }
+    let ended = tokio::select! {
+        // What is asked for is said before its answer is heard.
+        biased;
+        never = feed(&mut writer, &first, &mut from_caller, &mut is_between) => match never {},
+        ended = hear(&mut reader, is_over, begins, &mut to_caller) => ended,
     };
     drop(to_caller);
     // In the middle of a frame nothing else can be said.
@@ -215,6 +163,70 @@ async fn converse(
         let _ = timeout(GOODBYE, write_frame(&mut writer, SEEN, &[])).await;
     }
     ended
+}
+
+/// Asks for the process with `first`, and sends it its input. `is_between` tells meanwhile whether
+/// no frame is half written. Ends never: the other direction says what came of it.
+async fn feed(
+    writer: &mut (impl AsyncWrite + Unpin),
+    first: &[u8],
+    from_caller: &mut DuplexStream,
+    is_between: &mut bool,
+) -> Infallible {
+    // Not before the other direction is heard: a stream that is cut at once takes nothing.
+    let mut written = write_frame(writer, START, first).await;
+    *is_between = true;
+    let mut piece = vec![0; PIECE];
+    while written.is_ok() {
+        let length = from_caller.read(&mut piece).await.unwrap_or(0);
+        *is_between = false;
+        let letter = if length == 0 { INPUT_END } else { INPUT };
+        written = write_frame(writer, letter, &piece[..length]).await;
+        *is_between = true;
+        if length == 0 {
+            break;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Hands the output on until the ending has come, or something was cut. `begins` is told of the
+/// first frame.
+async fn hear(
+    reader: &mut (impl AsyncRead + Unpin),
+    is_over: impl Future<Output = Cut>,
+    begins: oneshot::Sender<()>,
+    to_caller: &mut DuplexStream,
+) -> Result<Ended, Cut> {
+    let mut is_over = pin!(is_over);
+    let (mut output_bytes, mut begins) = (0, Some(begins));
+    loop {
+        // What has arrived comes first. Handing it on may take any time, and cuts nothing off.
+        let frame = tokio::select! {
+            biased;
+            frame = read_frame(reader) => frame,
+            cut = &mut is_over => return Err(cut),
+        };
+        let Ok((letter, bytes)) = frame else {
+            return Err(timeout(GOODBYE, is_over).await.unwrap_or(Cut::Stream));
+        };
+        if let Some(begins) = begins.take() {
+            let _ = begins.send(());
+        }
+        match letter {
+            // Whoever reads no more still wants the ending.
+            OUTPUT => {
+                output_bytes += bytes.len() as u64;
+                let _ = to_caller.write_all(&bytes).await;
+            }
+            ENDING => {
+                let ended: Ended = serde_json::from_slice(&bytes).map_err(|_| Cut::Stream)?;
+                let is_whole = ended.output_bytes.is_none_or(|carried| carried == output_bytes);
+                return if is_whole { Ok(ended) } else { Err(Cut::Stream) };
+            }
+            _ => {}
+        }
+    }
 }
 
 async fn write_frame(stream: &mut (impl AsyncWrite + Unpin), letter: u8, bytes: &[u8]) -> io::Result<()> {
