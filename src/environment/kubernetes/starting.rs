@@ -14,6 +14,7 @@ use super::failure;
 use super::lives::{REMOVAL_LIMIT, away, lost};
 use super::names::{self, BRINGER, Holder};
 use super::pod::{self, Names, PodRequest};
+use super::standing::patience::Troubles;
 use super::standing::{self, PodEnd, Standing, Wait};
 use super::stream::{BUFFER, STREAM_LIMIT, refusal};
 use crate::environment::container::name::LABEL_RUN;
@@ -29,15 +30,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Time in which a pod usually runs.
 const USUAL_START: Duration = Duration::from_secs(20);
-
-/// Time for which an image may fail to be pulled: a registry may be away for a moment.
-const IMAGE_PATIENCE: Duration = Duration::from_secs(45);
-
-/// Time for which a node may fail to start a container, which it tries again.
-const START_PATIENCE: Duration = Duration::from_secs(45);
-
-/// Time for which the API server may be away while a pod starts.
-const SERVER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time for the API server to say why it took no more.
 const LAST_WORD: Duration = Duration::from_secs(2);
@@ -102,24 +94,12 @@ impl Cluster {
         let limit = Duration::from_secs(self.shared.choice.start_seconds);
         let begun = Instant::now();
         let (mut pause, mut is_sent) = (FIRST_PAUSE, is_in_image && certificates.is_empty());
-        let (mut away_since, mut no_image_since, mut no_start_since) = (None, None, None);
+        let mut troubles = Troubles::default();
         loop {
-            let pod = match self.ask(self.pods().get(name)).await {
-                Ok(pod) => pod,
-                Err(failure) if failure::may_pass(&failure) => {
-                    let since = *away_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() > SERVER_PATIENCE {
-                        return Err(self.error_of("waiting for a pod", failure));
-                    }
-                    sleep(LONGEST_PAUSE).await;
-                    continue;
-                }
-                Err(failure) if failure.is_absent() => {
-                    return Err(lost(name, "was removed before it ran"));
-                }
-                Err(failure) => return Err(self.error_of("waiting for a pod", failure)),
+            let Some(pod) = self.look(name, &mut troubles).await? else {
+                sleep(LONGEST_PAUSE).await;
+                continue;
             };
-            away_since = None;
             if pod.metadata.deletion_timestamp.is_some() {
                 return Err(lost(name, "was removed before it ran"));
             }
@@ -145,20 +125,8 @@ impl Cluster {
                 }
                 Standing::Waiting(wait) => wait,
             };
-            match &waits_for {
-                Wait::Image { image, reason } => {
-                    let since = *no_image_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() > IMAGE_PATIENCE.min(limit) {
-                        return Err(no_image(image, reason));
-                    }
-                }
-                Wait::Container(words) => {
-                    let since = *no_start_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() > START_PATIENCE.min(limit) {
-                        return Err(self.never_ran(name, PodEnd::Other(words.clone()), ""));
-                    }
-                }
-                Wait::Usual(_) | Wait::Place(_) => (no_image_since, no_start_since) = (None, None),
+            if let Some(end) = troubles.end(&waits_for, limit) {
+                return Err(self.never_ran(name, end, ""));
             }
             if begun.elapsed() > limit {
                 return Err(self.took_too_long(name, waits_for, limit));
@@ -170,6 +138,19 @@ impl Cluster {
                 LONGEST_PAUSE
             };
             pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Looks at a pod that starts; `None` if the API server is away, which it may be for a moment.
+    async fn look(&self, name: &str, troubles: &mut Troubles) -> Result<Option<Pod>, EnvironmentError> {
+        match self.ask(self.pods().get(name)).await {
+            Ok(pod) => {
+                troubles.server_answers();
+                Ok(Some(pod))
+            }
+            Err(failure) if failure::may_pass(&failure) && !troubles.is_server_away_too_long() => Ok(None),
+            Err(failure) if failure.is_absent() => Err(lost(name, "was removed before it ran")),
+            Err(failure) => Err(self.error_of("waiting for a pod", failure)),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Judges how a pod stands, by what the cluster says of it. Decides nothing and asks nobody.
 
+pub(super) mod patience; // for how long it may have a trouble
+
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 /// How a pod stands.
