@@ -43,6 +43,15 @@ pub enum WindowMeasurement {
     Unsure { tokens: u64 },
 }
 
+impl WindowMeasurement {
+    fn silent_cut(arrived: u64) -> Self {
+        Self::Cut {
+            arrived,
+            is_silent: true,
+        }
+    }
+}
+
 /// The result of one prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MarkerReply {
@@ -95,17 +104,13 @@ impl Model {
             MarkerReply::Repeated { counted } => (true, counted.map(|counted| (counted, few))),
             MarkerReply::Forgotten { counted } => (false, counted.map(|counted| (counted, few))),
             MarkerReply::Refused => {
-                let arrived = 0;
                 return Ok(WindowMeasurement::Cut {
-                    arrived,
+                    arrived: 0,
                     is_silent: false,
                 });
             }
             MarkerReply::Cut { counted } => {
-                return Ok(WindowMeasurement::Cut {
-                    arrived: counted,
-                    is_silent: true,
-                });
+                return Ok(WindowMeasurement::silent_cut(counted));
             }
         };
         // By estimated tokens and not by lines: a short prompt consists for a good part of the
@@ -123,18 +128,12 @@ impl Model {
                 });
             }
             MarkerReply::Cut { counted } => {
-                return Ok(WindowMeasurement::Cut {
-                    arrived: counted,
-                    is_silent: true,
-                });
+                return Ok(WindowMeasurement::silent_cut(counted));
             }
             MarkerReply::Forgotten { counted: Some(counted) }
                 if counted < expected(most) * HONEST / 100 && !self.is_all(counted, most, each, paid).await? =>
             {
-                return Ok(WindowMeasurement::Cut {
-                    arrived: counted,
-                    is_silent: true,
-                });
+                return Ok(WindowMeasurement::silent_cut(counted));
             }
             MarkerReply::Forgotten { counted } => {
                 // A weak model forgets what it has read, which is no proof that it was cut off.
@@ -147,7 +146,21 @@ impl Model {
             }
             MarkerReply::Refused => {}
         }
-        let (mut good, mut bad) = (few, most);
+        let longest = self.longest_that_arrives((few, most), whole, paid).await?;
+        Ok(WindowMeasurement::Cut {
+            arrived: expected(longest),
+            is_silent: whole != MarkerReply::Refused,
+        })
+    }
+
+    /// Returns how many lines of a prompt arrive, by halving the distance between those that did
+    /// and those that did not, which were answered with `whole`.
+    async fn longest_that_arrives(
+        &self,
+        (mut good, mut bad): (u64, u64),
+        whole: MarkerReply,
+        paid: &mut Vec<PaidReply>,
+    ) -> Result<u64, LlmError> {
         for _ in 0..SEARCHES {
             let middle = u64::midpoint(good, bad);
             match self.ask_for_marker(middle, paid).await? {
@@ -156,10 +169,7 @@ impl Model {
                 MarkerReply::Forgotten { .. } | MarkerReply::Refused | MarkerReply::Cut { .. } => bad = middle,
             }
         }
-        Ok(WindowMeasurement::Cut {
-            arrived: expected(good),
-            is_silent: whole != MarkerReply::Refused,
-        })
+        Ok(good)
     }
 
     /// Tells whether `counted` tokens are a whole prompt of so many `lines`, from the counts of the
