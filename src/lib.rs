@@ -28,6 +28,7 @@ pub mod process; // processes and all their descendants
 pub mod certificates; // whom HTTP clients trust
 pub mod http; // HTTP clients: building, retries, limits
 pub mod private; // who may read what this program writes
+pub mod file_lock; // a file that one process at a time has
 pub mod signature; // who signed what came from elsewhere
 pub mod link; // a byte stream that outlives the connections that carry it
 pub mod reach; // what is reached from here, tried

@@ -32,6 +32,7 @@ const FLOORS: [&[&str]; 9] = [
         "certificates",
         "http",
         "private",
+        "file_lock",
         "signature",
         "link",
         "reach",

@@ -6,7 +6,7 @@
 //! are written anew beside the old one, which the new one replaces in one step.
 
 use std::borrow::Cow;
-use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use super::LogConfig;
 use super::old_file::{self, OldFile};
+use crate::file_lock;
 
 /// Longest wait for a process that compresses a file.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,11 +61,7 @@ impl Names {
 pub fn erase_until(config: &LogConfig, names: &Names, last: NaiveDate) -> io::Result<u64> {
     // Two at once would write the same new file and put a mixture of both in the old one's place.
     fs::create_dir_all(&config.directory)?;
-    let only = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(config.directory.join("coding-agent.erasing.lock"))?;
+    let only = file_lock::open(&config.directory.join("coding-agent.erasing.lock"))?;
     lock(&only)?;
     let mut erased = 0;
     for _ in 0..ROUNDS {
@@ -249,14 +246,13 @@ pub fn erase_outputs(config: &LogConfig, run: &str) -> io::Result<bool> {
 
 fn lock(file: &File) -> io::Result<()> {
     let end = Instant::now() + PATIENCE;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(Duration::from_millis(20)),
-            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => return Err(error),
+    while !file_lock::try_lock(file)? {
+        if Instant::now() >= end {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
+    Ok(())
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {

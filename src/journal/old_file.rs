@@ -7,7 +7,6 @@
 use std::fs;
 use std::fs::DirEntry;
 use std::fs::File;
-use std::fs::TryLockError;
 use std::io;
 use std::io::BufReader;
 use std::io::Read;
@@ -22,6 +21,8 @@ use chrono::Utc;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+
+use crate::file_lock;
 
 const LOG: (&str, &str) = ("coding-agent.", ".log");
 const JOURNAL: (&str, &str) = ("journal-", ".jsonl");
@@ -147,11 +148,9 @@ fn compress(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
-    match source.try_lock() {
-        Ok(()) => {}
+    if !file_lock::try_lock(&source)? {
         // Another process is at it.
-        Err(TryLockError::WouldBlock) => return Ok(()),
-        Err(TryLockError::Error(error)) => return Err(error),
+        return Ok(());
     }
     let target = with_ending(path, ".gz");
     if target.exists() && holds_the_same(&target, path)? {

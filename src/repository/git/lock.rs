@@ -1,13 +1,13 @@
-//! Locks for a mirror's refs, which one process at a time may change. The kernel releases a lock
-//! when its holder dies.
+//! Locks for a mirror's refs, which one process at a time may change.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
+use crate::file_lock::try_lock_at;
 use crate::repository::RepositoryError;
 
 /// Waits for the lock at `path`, at most `patience`.
@@ -16,7 +16,7 @@ use crate::repository::RepositoryError;
 pub(in crate::repository) async fn wait(path: &Path, patience: Duration) -> Result<File, RepositoryError> {
     let end = Instant::now() + patience;
     loop {
-        if let Some(lock) = attempt(path).map_err(|error| at(path, &error))? {
+        if let Some(lock) = try_lock_at(path).map_err(|error| at(path, &error))? {
             return Ok(lock);
         }
         if Instant::now() > end {
@@ -27,21 +27,6 @@ pub(in crate::repository) async fn wait(path: &Path, patience: Duration) -> Resu
             });
         }
         sleep(Duration::from_millis(20)).await;
-    }
-}
-
-/// Takes the lock at `path`; returns `None` if somebody holds it.
-pub(in crate::repository) fn attempt(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

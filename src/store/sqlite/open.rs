@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep};
 use super::Sqlite;
 use super::explained::{at_migrating, failed};
 use super::worker::{Worker, sweep};
+use crate::file_lock::try_lock_at;
 use crate::store::StoreError;
-use crate::store::exclusive::try_lock_file;
 use crate::store::file_system;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/store/sqlite/migrations");
@@ -69,7 +69,7 @@ pub(in crate::store) async fn open(state_dir: &Path) -> Result<Sqlite, StoreErro
 async fn wait_for_lock(path: &Path) -> Result<File, StoreError> {
     let end = Instant::now() + PATIENCE;
     loop {
-        if let Some(lock) = try_lock_file(path).map_err(|error| StoreError::unwritable(path, &error))? {
+        if let Some(lock) = try_lock_at(path).map_err(|error| StoreError::unwritable(path, &error))? {
             return Ok(lock);
         }
         if Instant::now() > end {
