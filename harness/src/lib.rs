@@ -17,7 +17,7 @@
 
 #[path = "../../tests/world/fake/mod.rs"]
 pub mod fake; // forges and model
-#[path = "../../tests/world/journal_files.rs"]
+#[path = "../../tests/world/world/journal_files.rs"]
 pub mod journal_files; // the journal as it lies on the disk
 
 use std::process::ExitCode;

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::reading::{facts, told};
 use crate::world::World;
+use crate::world::facts::facts;
+use crate::world::normalized::told;
 
 const WAITS: [&str; 1] = ["coding agent waiting"];
 

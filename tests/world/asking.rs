@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 use crate::world::scripts::{COMMAND, greets, plan};
 
 /// Has a world's program started in these ways besides the label.

@@ -4,8 +4,9 @@ use serde_json::json;
 
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
-use crate::reading::{count, last_on_github, last_on_gitlab, told};
 use crate::world::World;
+use crate::world::facts::count;
+use crate::world::normalized::{last_on_github, last_on_gitlab, told};
 use crate::world::scripts::{plan, writes};
 
 fn greets(world: &World) {

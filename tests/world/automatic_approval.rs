@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::reading::{count, facts, last_on_github};
 use crate::world::World;
+use crate::world::facts::{count, facts};
+use crate::world::normalized::last_on_github;
 use crate::world::scripts::COMMAND;
 
 const WAITS: [&str; 1] = ["coding agent waiting"];

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::fake::model::{Answer, Model, Plan, Request, Said};
-use crate::processes::{self, mark};
+use crate::world::processes::{self, mark};
 use crate::world::scripts::COMMAND;
 use crate::world::{Program, World};
 

@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::fake::model::{Model, Plan, Script};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 const FILES: [(&str, &str); 1] = [("greet.py", "print('hi')\n")];
 

@@ -20,8 +20,8 @@ use crate::fake::github::Permission;
 use crate::fake::slack;
 use crate::fake::slack::{Fault, Slack, buttons};
 use crate::marks::{PIECE, long_token};
-use crate::reading::{count, facts, until_facts};
 use crate::web::{Door, opened, problem};
+use crate::world::facts::{count, facts, until_facts};
 use crate::world::scripts::{greets, plan};
 use crate::world::{MODEL_KEY, Program, World};
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::reading::last_on_github;
 use crate::world::World;
+use crate::world::normalized::last_on_github;
 use crate::world::scripts::{greets, plan};
 
 const SESSIONS: &str = "import os\n\n\nclass Session:\n    def close_adapter(self):\n        \"\"\"Says hello and greets \

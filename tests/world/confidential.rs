@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::fake::gitlab::{Access, Item};
 use crate::fake::model::{Plan, Script};
-use crate::reading::{last_on_gitlab, told};
 use crate::world::World;
+use crate::world::normalized::{last_on_gitlab, told};
 
 const TITLE: &str = "Overflow in login";
 

@@ -3,12 +3,11 @@
 
 use serde_json::json;
 
-use crate::door::Door;
 use crate::fake::model::Plan;
 use crate::fake::site::Site;
-use crate::processes::{self, mark};
-use crate::reading::{counted, output};
-use crate::world::scripts::COMMAND;
+use crate::world::cutting_proxy::CuttingProxy;
+use crate::world::processes::{self, mark};
+use crate::world::scripts::{COMMAND, counted, output};
 use crate::world::{Ended, World};
 
 /// Lists the processes of executors that serve something.
@@ -34,7 +33,7 @@ async fn a_command_runs_once_and_its_result_arrives_however_often_the_stream_is_
     // come, the rest may be over sooner than that.
     const CUTS: usize = 30;
     let mut world = World::start().await;
-    let door = Door::before(&mut world);
+    let proxy = CuttingProxy::before(&mut world);
     let counts = "n=0; until [ -e /tmp/enough ]; do n=$((n+1)); echo $n | tee -a counted.txt; sleep 0.1; done; \
                   echo run >> /tmp/runs; wc -l < counted.txt";
     let looks = format!("cat /tmp/runs; seq $(wc -l < counted.txt) | cmp - counted.txt && echo the same; {SERVING}");
@@ -46,15 +45,15 @@ async fn a_command_runs_once_and_its_result_arrives_however_often_the_stream_is_
         .in_container("cd project; until [ -s counted.txt ]; do sleep 0.1; done")
         .await;
     // While a connection begins, once it has, and in what the last command says.
-    door.cuts_after((1..10).map(|at| 240 + 47 * at));
+    proxy.cuts_after((1..10).map(|at| 240 + 47 * at));
     for first in [10, 14, 18, 22] {
         // A connection that lasts, or else the link would be given up at a slow engine.
-        door.cuts_within([3_000]);
-        door.cuts_within((first..first + 4).map(|at| 30 * at));
+        proxy.cuts_within([3_000]);
+        proxy.cuts_within((first..first + 4).map(|at| 30 * at));
     }
-    door.cuts_after([9_000, 6_000]);
-    door.cuts_now();
-    door.until_cut(CUTS).await;
+    proxy.cuts_after([9_000, 6_000]);
+    proxy.cuts_now();
+    proxy.until_cut(CUTS).await;
     world.in_container("touch /tmp/enough").await;
     let ended = program.ended().await;
 
@@ -64,7 +63,7 @@ async fn a_command_runs_once_and_its_result_arrives_however_often_the_stream_is_
     assert_eq!(lines, counted(count.trim().parse().unwrap()));
     assert_eq!(output(&world, 1), "run\nthe same\nmultiplex");
     assert_eq!(output(&world, 2), counted(3000));
-    assert!(door.cuts() > CUTS, "{}", door.cuts());
+    assert!(proxy.cuts() > CUTS, "{}", proxy.cuts());
     assert_eq!(world.github.pulls().len(), 1, "{}", world.story());
     world.finish().await;
 }
@@ -72,9 +71,9 @@ async fn a_command_runs_once_and_its_result_arrives_however_often_the_stream_is_
 #[tokio::test]
 async fn a_project_is_handed_in_whole_over_streams_that_are_cut() {
     let mut world = World::start().await;
-    let door = Door::before(&mut world);
+    let proxy = CuttingProxy::before(&mut world);
     let limits = [900, 1000, 1500, 2000, 2500];
-    door.cuts_after(limits);
+    proxy.cuts_after(limits);
     runs(
         &world,
         &[&format!(
@@ -87,16 +86,16 @@ async fn a_project_is_handed_in_whole_over_streams_that_are_cut() {
     assert_done(&world, &ended);
     let said = output(&world, 0);
     assert!(said.contains("# widgets") && said.ends_with("multiplex"), "{said}");
-    assert_eq!(door.cuts(), limits.len());
+    assert_eq!(proxy.cuts(), limits.len());
     world.finish().await;
 }
 
 #[tokio::test]
 async fn a_stream_that_is_cut_before_it_has_begun_costs_no_container() {
     let mut world = World::start().await;
-    let door = Door::before(&mut world);
+    let proxy = CuttingProxy::before(&mut world);
     // In the middle of the request for it.
-    door.cuts_after([200]);
+    proxy.cuts_after([200]);
     runs(&world, &[SERVING]);
 
     let ended = world.run().await;
@@ -105,7 +104,7 @@ async fn a_stream_that_is_cut_before_it_has_begun_costs_no_container() {
     // The container's own one may still wait for the stream that it never got.
     let serving = output(&world, 0).replace("multiplex\n", "");
     assert_eq!(serving, "--root\ntunnel");
-    assert_eq!(door.cuts(), 1);
+    assert_eq!(proxy.cuts(), 1);
     world.finish().await;
 }
 
@@ -114,7 +113,7 @@ async fn connections_through_the_way_out_live_on() {
     let site = Site::start();
     let mut world = World::start().await;
     world.configure(|config| config["command_executor"]["network"] = json!({ "allow_private": [site.address()] }));
-    let door = Door::before(&mut world);
+    let proxy = CuttingProxy::before(&mut world);
     let asks = format!(
         "curl -sS http://{0}/held/one; for i in $(seq 40); do curl -sS http://{0}/$i; done",
         site.address()
@@ -125,9 +124,9 @@ async fn connections_through_the_way_out_live_on() {
     world
         .until("a connection through the way out", || site.most_at_once() == 1)
         .await;
-    door.cuts_after([600, 2_000, 3_000, 4_000, 5_000]);
-    door.cuts_now();
-    door.until_cut(2).await;
+    proxy.cuts_after([600, 2_000, 3_000, 4_000, 5_000]);
+    proxy.cuts_now();
+    proxy.until_cut(2).await;
     site.release();
     let ended = program.ended().await;
 
@@ -138,14 +137,14 @@ async fn connections_through_the_way_out_live_on() {
         format!("hello from /held/one\n{}", expected.join("\n"))
     );
     assert_eq!(site.asked().len(), 41);
-    assert!(door.cuts() >= 5, "{}", door.cuts());
+    assert!(proxy.cuts() >= 5, "{}", proxy.cuts());
     world.finish().await;
 }
 
 #[tokio::test]
 async fn nobody_in_the_container_gets_between_the_program_and_the_executor() {
     let mut world = World::start().await;
-    let door = Door::before(&mut world);
+    let proxy = CuttingProxy::before(&mut world);
     // Connections that say nothing, nonsense, and what a worker without the key would say.
     let visits = r"python3 - <<'END'
 import socket, os
@@ -176,7 +175,7 @@ END";
 
     let program = world.spawn(&["run"]);
     world.model.until(|requests| requests.len() >= 3).await;
-    door.cuts_now();
+    proxy.cuts_now();
     let ended = program.ended().await;
 
     assert_done(&world, &ended);
@@ -190,7 +189,7 @@ async fn a_container_that_was_taken_over_lives_through_cuts_as_well() {
     const CUTS: usize = 5;
     let mut world = World::start().await;
     world.model.allows_restarts();
-    let door = Door::before(&mut world);
+    let proxy = CuttingProxy::before(&mut world);
     let nap = mark();
     let waits = "until [ -e /tmp/enough ]; do sleep 0.1; done; echo run >> /tmp/runs";
     let looks = format!("cat /tmp/runs; {SERVING}");
@@ -201,9 +200,9 @@ async fn a_container_that_was_taken_over_lives_through_cuts_as_well() {
     program.kill().await;
     let program = world.spawn(&["run"]);
     world.model.until(|requests| requests.len() >= 3).await;
-    door.cuts_within((1..CUTS as u64).map(|at| 100 * at));
-    door.cuts_now();
-    door.until_cut(CUTS).await;
+    proxy.cuts_within((1..CUTS as u64).map(|at| 100 * at));
+    proxy.cuts_now();
+    proxy.until_cut(CUTS).await;
     world.in_container("touch /tmp/enough").await;
     let ended = program.ended().await;
 

@@ -11,7 +11,7 @@ use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Permission;
 use crate::fake::model::{Answer, Model};
 use crate::least_rights::told_by_doctor;
-use crate::reading::{count, facts};
+use crate::world::facts::{count, facts};
 use crate::world::{Ended, World};
 
 /// Returns what it printed, without what differs from machine to machine.

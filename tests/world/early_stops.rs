@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::processes::{self, mark};
 use crate::world::World;
+use crate::world::processes::{self, mark};
 
 #[tokio::test]
 async fn while_the_repository_is_fetched() {

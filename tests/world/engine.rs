@@ -1,5 +1,6 @@
-//! A socket before the Docker engine's own, at which things go wrong: in the middle of a request,
-//! or for a while. The engine itself, which others use as well, notices nothing.
+//! Requests to the Docker engine that go wrong in the middle, or find it gone for a while. They do
+//! so at a socket before the engine's own: the engine itself, which others use as well, notices
+//! nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::processes::{kill, mark, until};
+use crate::world::processes::{kill, mark, until};
 
 /// An executor on a folder of its own.
 struct Workspace {

@@ -15,8 +15,8 @@ use crate::fake::github::Item;
 use crate::fake::gitlab;
 use crate::fake::model::Script;
 use crate::fake::traffic::Request;
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 use crate::world::painting::{plan, write};
 use crate::world::scripts::COMMAND;
 

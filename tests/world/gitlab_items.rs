@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 fn greeting() -> Plan {
     Plan::of(&["greet the reader"])

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::processes::{mark, until, with_mark};
+use crate::world::processes::{mark, until, with_mark};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_coding-agent");
 

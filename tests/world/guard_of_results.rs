@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 /// Returns a made-up token, put together here so that no scanner takes this file for a leak.
 fn token() -> String {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fake::model::Model;
-use crate::reading::count;
+use crate::world::facts::count;
 use crate::reviews::judged;
 use crate::world::World;
 use crate::world::databases::Database;

@@ -7,8 +7,9 @@ use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Item;
 use crate::fake::gitlab;
 use crate::fake::model::Plan;
-use crate::reading::{count, last_on_github, told};
 use crate::world::World;
+use crate::world::facts::count;
+use crate::world::normalized::{last_on_github, told};
 use crate::world::scripts::{COMMAND, greets, plan};
 
 /// GitHub's answer to an account that may not make drafts; its status is 200.

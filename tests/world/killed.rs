@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::fake::github::Item;
 use crate::fake::model::{Answer, Plan};
-use crate::processes::{self, mark};
 use crate::world::World;
+use crate::world::processes::{self, mark};
 
 /// The point at which the program is killed.
 #[derive(Clone, Copy, Debug)]

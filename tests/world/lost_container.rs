@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::processes::{self, mark};
 use crate::world::World;
+use crate::world::processes::{self, mark};
 use crate::world::scripts::COMMAND;
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::processes::{kill, until, with_mark};
+use crate::world::processes::{kill, until, with_mark};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_coding-agent");
 

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::fake::model::{Plan, Script};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 fn greets<'model>(script: Script<'model>, text: &str) -> Script<'model> {
     script

@@ -15,8 +15,8 @@ use sqlx::{AssertSqlSafe, SqlitePool};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::processes::{self, mark};
 use crate::world::World;
+use crate::world::processes::{self, mark};
 use crate::world::scripts::COMMAND;
 
 const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/store-0.1.0.sql");

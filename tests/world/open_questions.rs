@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::fake::github::{Item, Permission};
-use crate::reading::{count, facts, last_on_github, told};
 use crate::world::World;
+use crate::world::facts::{count, facts};
+use crate::world::normalized::{last_on_github, told};
 use crate::world::scripts::{greets, plan};
 
 const WAITS: [&str; 1] = ["coding agent waiting"];

@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::fake::model::Plan;
-use crate::reading::{last_on_github, last_on_gitlab, told};
 use crate::world::World;
+use crate::world::normalized::{last_on_github, last_on_gitlab, told};
 
 const TEMPLATE: &str = "<!-- Thank you! -->\n## What does this change?\n\n## How was it tested?\n<!-- commands -->\n\n\
     ## Checklist\n- [ ] I read the guide\n\ncc @acme/owners, closes #9 <img src=x>\n";

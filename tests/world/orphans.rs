@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::fake::model::Plan;
 use crate::mcp_servers::judge;
-use crate::processes;
 use crate::world::World;
+use crate::world::processes;
 
 /// A world with a time server in a time zone no other test uses, so that its processes can be told
 /// from theirs.

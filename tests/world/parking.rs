@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::fake::model::{Plan, Request};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 use crate::world::people::says;
 
 fn nothing() -> Plan {

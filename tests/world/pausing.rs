@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::reading::{count, last_on_github};
+use crate::world::facts::count;
+use crate::world::normalized::last_on_github;
 use crate::world::scripts::{COMMAND, executes};
 use crate::world::{Program, World};
 

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::fake::github::{Item, Permission};
 use crate::fake::model::Plan;
-use crate::reading::{count, facts, last_on_github, told};
 use crate::world::World;
+use crate::world::facts::{count, facts};
+use crate::world::normalized::{last_on_github, told};
 use crate::world::scripts::{COMMAND, greets};
 
 const WAITS: [&str; 1] = ["coding agent waiting"];

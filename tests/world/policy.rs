@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::fake::model::{Plan, Script};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 use crate::world::scripts::COMMAND;
 
 const READ: &str = "workspace/read_file";

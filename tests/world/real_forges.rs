@@ -10,8 +10,8 @@ use crate::credentials::becomes_an_app;
 use crate::fake::fault::{Disturbance, Fault, Quirk};
 use crate::fake::gitlab::{self, Access};
 use crate::fake::model::Plan;
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 use crate::world::scripts::{COMMAND, greets, plan};
 
 const FILES: [(&str, &str); 1] = [("greet.py", "print('hi')\n")];

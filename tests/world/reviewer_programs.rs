@@ -8,7 +8,7 @@ use coding_agent::secret::Redactor;
 use coding_agent::tool::program::{Program, ProgramError};
 use tempfile::TempDir;
 
-use crate::processes::{mark, with_mark};
+use crate::world::processes::{mark, with_mark};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_coding-agent");
 

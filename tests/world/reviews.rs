@@ -15,8 +15,9 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::fake::model::{Model, Plan, Request};
-use crate::reading::{count, facts, told};
 use crate::world::World;
+use crate::world::facts::{count, facts};
+use crate::world::normalized::told;
 use crate::world::scripts::{executes, greets, plan};
 
 const PLANNER_KEY: &str = "sk-of-the-planner";

@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::fake::model::{Plan, Script};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 const AGENTS: (&str, &str) = ("AGENTS.md", "Write British English.\n");
 

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::fake::model::Plan;
 use crate::fake::traffic::Request;
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 fn lines(requests: &[Request]) -> String {
     let lines: Vec<_> = requests.iter().map(ToString::to_string).collect();

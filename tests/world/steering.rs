@@ -4,10 +4,11 @@ use serde_json::json;
 
 use crate::fake::fault::{Disturbance, Fault};
 use crate::marks::{PIECE, long_token};
-use crate::processes::{self, mark};
-use crate::reading::{last_on_github, told, until_facts};
+use crate::world::facts::until_facts;
+use crate::world::normalized::{last_on_github, told};
 use crate::world::painting::{held, let_go, plan, repaints, write};
 use crate::world::people::says;
+use crate::world::processes::{self, mark};
 use crate::world::scripts::COMMAND;
 use crate::world::{Program, World};
 

@@ -8,8 +8,8 @@ use tokio::process::Command;
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::processes::{self, mark};
-use crate::reading::count;
+use crate::world::facts::count;
+use crate::world::processes::{self, mark};
 use crate::world::scripts::COMMAND;
 use crate::world::{Program, World};
 

@@ -8,8 +8,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::fake::gateway::Gateway;
 use crate::fake::model::Plan;
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 
 #[tokio::test]
 async fn people_see_that_a_long_reply_arrives() {

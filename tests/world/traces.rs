@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::ports::free_port;
 use crate::world::World;
+use crate::world::ports::free_port;
 use crate::world::scripts::{executes, greets, plan};
 
 /// A collector in a process of its own, ended when it is dropped.

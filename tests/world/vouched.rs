@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fake::github::{self, Permission};
 use crate::fake::gitlab::{self, Access};
-use crate::reading::{last_on_github, last_on_gitlab};
+use crate::world::normalized::{last_on_github, last_on_gitlab};
 use crate::world::scripts::{plan, writes};
 use crate::world::{Ended, World};
 

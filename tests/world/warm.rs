@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::fake::github::Item;
 use crate::fake::model::{Plan, Request, Script};
 use crate::fake::site::Site;
-use crate::reading::facts;
+use crate::world::facts::facts;
 use crate::world::scripts::COMMAND;
 use crate::world::{IMAGE, Program, World, executor};
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::fake::ear::Ear;
 use crate::fake::model::{Plan, Request};
 use crate::fake::site::Site;
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 use crate::world::scripts::COMMAND;
 
 async fn world_with(network: Value) -> World {

@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::fake::github::Item;
 use crate::fake::model::Script;
-use crate::reading::last_on_github;
 use crate::world::World;
+use crate::world::normalized::last_on_github;
 
 /// A project in Python whose only test fails, since it adds wrongly.
 const ADDS_WRONGLY: [(&str, &str); 3] = [

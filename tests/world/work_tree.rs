@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::fake::model::{Request, Script};
-use crate::reading::last_on_github;
 use crate::world::World;
+use crate::world::normalized::last_on_github;
 use crate::world::scripts::{executes, plan, writes};
 
 /// The title of an issue, a command that leaves something that cannot be delivered, words that the

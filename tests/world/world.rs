@@ -3,10 +3,17 @@
 
 pub mod clusters; // a cluster as its engine
 mod containers; // what the engine holds of it
+pub mod cutting_proxy; // cuts streams on their way to the engine
 pub mod databases; // PostgreSQL as its store
-pub mod people; // what people do in many stories
+pub mod facts; // what stands in its journal
+pub mod journal_files; // the journal as it lies on the disk
+pub mod normalized; // texts without what differs from run to run
 pub mod painting; // a story of many tests about people
+pub mod people; // what people do in many stories
+pub mod ports; // where programs are told to listen
+pub mod processes; // real processes on this machine
 pub mod scripts; // what the model does in many stories
+mod store_edits; // what otherwise only time, or another process, does to its store
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +30,6 @@ use crate::fake::github::GitHub;
 use crate::fake::gitlab::GitLab;
 use crate::fake::model::Model;
 use crate::fake::tls::{Front, Tls};
-use crate::journal_files;
 
 /// The image that tests run in unless they say otherwise.
 pub const IMAGE: &str = "coding-agent-executor-python:latest";

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::FILES;
 use crate::fake::model::{Model, Plan, Script};
 use crate::fake::{github, gitlab};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 
 const TITLES: [&str; 2] = ["On GitHub", "On GitLab"];
 const STRANGERS: [(&str, &str); 3] = [

@@ -4,8 +4,8 @@
 use super::{FILES, greets};
 use crate::fake::gitlab::Access;
 use crate::fake::item::Item;
-use crate::reading::{last_on_github, last_on_gitlab, told};
 use crate::world::World;
+use crate::world::normalized::{last_on_github, last_on_gitlab, told};
 use crate::world::scripts::{executes, plan, writes};
 
 const RELEASE: [(&str, &str); 1] = [("VERSION", "1.0\n")];

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::{ALICE, ends, serves, world};
 use crate::fake::board::HUMAN;
 use crate::fake::slack::{Fault, Message, Slack};
-use crate::reading::{count, until_facts};
 use crate::store_trouble::tamper;
 use crate::world::World;
+use crate::world::facts::{count, until_facts};
 use crate::world::scripts::{greets, plan, writes};
 
 /// A world in which every plan waits, and a plan to greet the reader.

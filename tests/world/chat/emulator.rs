@@ -12,9 +12,9 @@ use tokio::process::{Child, Command};
 use super::{ALICE, BOB, MALLORY};
 use crate::fake::board::HUMAN;
 use crate::fake::github::Permission;
-use crate::ports::free_port;
-use crate::reading::{count, facts};
 use crate::world::World;
+use crate::world::facts::{count, facts};
+use crate::world::ports::free_port;
 use crate::world::scripts::{greets, plan};
 
 const BOT: &str = "UBOT0000";

@@ -16,9 +16,9 @@ use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::Line;
 use crate::fake::slack::{Slack, buttons};
-use crate::reading::{count, facts, until_facts};
 use crate::web::opened;
 use crate::world::World;
+use crate::world::facts::{count, facts, until_facts};
 use crate::world::scripts::{greets, plan};
 
 const ISSUE: &str = "POST /repos/*/*/issues";

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::slack::Slack;
-use crate::reading::{count, facts, until_facts};
 use crate::world::World;
+use crate::world::facts::{count, facts, until_facts};
 
 /// Begins of what workers of a route are asked, and the chat model behind them.
 const ANALYZE: &str = "Explain what the request asks about";

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{ALICE, serves, world};
 use crate::fake::slack::{Fault, Slack};
-use crate::reading::count;
+use crate::world::facts::count;
 use crate::world::scripts::{greets, plan};
 use crate::world::{Program, World};
 

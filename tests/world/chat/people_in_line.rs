@@ -7,10 +7,10 @@ use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::{Fault, Line, Sent, signature};
 use crate::fake::model::Plan;
-use crate::reading::{count, facts, until_facts};
 use crate::store_trouble::tamper;
 use crate::web::{Door, opened, problem};
 use crate::world::World;
+use crate::world::facts::{count, facts, until_facts};
 use crate::world::scripts::{greets, plan};
 
 const ALICE: &str = "U0000000000000000000000000000a11ce";

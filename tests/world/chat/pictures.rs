@@ -11,9 +11,9 @@ use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::Line;
 use crate::fake::slack::Slack;
-use crate::reading::facts;
 use crate::web::opened;
 use crate::world::World;
+use crate::world::facts::facts;
 use crate::world::scripts::{greets, plan};
 
 /// A text within the picture's bytes that nobody sees.
@@ -90,7 +90,7 @@ async fn a_picture_in_slack_is_shown_without_its_metadata_and_the_journal_tells_
     program
         .until(&world, async { drop(slack.until_said("I have no answer").await) })
         .await;
-    let unanswered = crate::reading::until_facts(&world, "picture_unanswered", 1).await;
+    let unanswered = crate::world::facts::until_facts(&world, "picture_unanswered", 1).await;
     assert_eq!(unanswered.len(), 1, "{unanswered:?}");
     assert_eq!(unanswered[0]["digests"][0], fact["digest"]);
     assert_eq!(unanswered[0]["shown_bytes"], fact["shown_bytes"]);

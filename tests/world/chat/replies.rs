@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{ALICE, ends, looks_at_the_readme, serves, world};
 use crate::fake::slack::Slack;
-use crate::reading::{count, until_facts};
 use crate::web::{opened, until};
+use crate::world::facts::{count, until_facts};
 
 #[tokio::test]
 async fn a_server_that_takes_no_tools_gets_json_from_the_chat_model_and_from_workers() {

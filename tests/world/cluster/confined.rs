@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::runs;
 use super::work::pod_of;
-use crate::reading::output;
 use crate::world::World;
 use crate::world::clusters::named;
+use crate::world::scripts::output;
 
 #[tokio::test]
 async fn a_pod_is_as_restricted_as_it_can_be() {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{reaches_by, runs};
-use crate::reading::{counted, output};
 use crate::world::World;
 use crate::world::clusters::{Mended, behind_a_load_balancer, control};
+use crate::world::scripts::{counted, output};
 
 const CUTS: usize = 100;
 

@@ -7,10 +7,10 @@ use serde_json::json;
 use super::{is_done, runs};
 use crate::fake::github::Item;
 use crate::fake::model::Request;
-use crate::processes;
-use crate::reading::{facts, output};
 use crate::world::clusters::{Mended, control, kubectl};
-use crate::world::scripts::executes;
+use crate::world::facts::facts;
+use crate::world::processes;
+use crate::world::scripts::{executes, output};
 use crate::world::{Program, World};
 
 /// Longer than the program goes on trying to reach the executor.

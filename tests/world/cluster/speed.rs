@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::fake::model::Plan;
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 
 const CALLS: usize = 200;
 

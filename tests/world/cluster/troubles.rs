@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::{is_done, runs};
 use crate::fake::github::Item;
-use crate::processes;
 use crate::world::World;
 use crate::world::clusters::kubectl;
+use crate::world::processes;
 
 /// Returns the last comment on an issue that waits.
 async fn why_it_waits(world: &World, issue: &Item) -> String {

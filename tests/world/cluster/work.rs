@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use super::{is_done, runs};
 use crate::fake::site::Site;
-use crate::processes;
-use crate::reading::{facts, output};
 use crate::world::clusters::kubectl;
+use crate::world::facts::facts;
+use crate::world::processes;
+use crate::world::scripts::output;
 use crate::world::{IMAGE, World};
 
 /// Returns the pod that there is, as the cluster has it.

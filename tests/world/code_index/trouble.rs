@@ -9,8 +9,9 @@ use sqlx::{ConnectOptions, Executor};
 
 use super::{greeting, grown, indexes};
 use crate::fake::github::Item;
-use crate::reading::{count, last_on_github, until_facts};
 use crate::world::World;
+use crate::world::facts::{count, until_facts};
+use crate::world::normalized::last_on_github;
 use crate::world::scripts::{greets, plan};
 
 /// Works on an issue, and returns what people are told at the end, and whether the planner was

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{executes, greeting, greets, left_on, plan, steady, told, writes};
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::{Item, Permission};
-use crate::reading::count;
+use crate::world::facts::count;
 use crate::world::{Program, World};
 
 #[tokio::test]

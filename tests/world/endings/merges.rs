@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{greeting, greets, plan};
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Item;
-use crate::reading::{last_on_github, last_on_gitlab};
+use crate::world::normalized::{last_on_github, last_on_gitlab};
 use crate::world::{Program, World};
 
 const BRANCH: &str = "coding-agent/1-greet-the-reader";

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{greeting, greets, left_on, plan, told, writes};
 use crate::marks::{PIECE, long_token};
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 
 #[tokio::test]
 async fn trouble_that_passes_is_noticed_by_nobody() {

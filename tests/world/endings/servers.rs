@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{greeting, greets, plan, told};
 use crate::mcp_servers::judge;
-use crate::processes::{kill, until, with_mark};
 use crate::world::World;
+use crate::world::processes::{kill, until, with_mark};
 
 const NOON: &str = r#"{"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}"#;
 

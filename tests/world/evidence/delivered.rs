@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{executes, plan as any_plan};
 use crate::fake::model::Plan;
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 
 /// Rewrites a file of the project, and leaves a folder and a file that the project does not ignore.
 const SET_UP: &str =

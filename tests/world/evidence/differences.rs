@@ -4,7 +4,7 @@
 use insta::assert_snapshot;
 
 use super::{ADD, PROJECT, TEST, executes, node, plan, writes};
-use crate::reading::told;
+use crate::world::normalized::told;
 
 #[tokio::test]
 async fn a_placeholder_is_named_to_the_model_which_fills_it_in() {

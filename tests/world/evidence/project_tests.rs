@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::{ADD, PROJECT, TEST, executes, node, plan, writes};
 use crate::fake::model::Plan;
-use crate::processes::{self, mark};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
+use crate::world::processes::{self, mark};
 
 #[tokio::test]
 async fn a_test_that_the_model_breaks_it_is_told_of_with_its_place_and_mends() {

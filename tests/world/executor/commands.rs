@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::Workspace;
-use crate::processes::{mark, until, with_mark};
+use crate::world::processes::{mark, until, with_mark};
 
 #[tokio::test]
 async fn a_command_answers_with_both_streams_in_order_and_its_exit_code() {

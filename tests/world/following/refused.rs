@@ -2,7 +2,7 @@
 //! lost until then.
 
 use super::{paints, red_pull, said, world};
-use crate::reading::count;
+use crate::world::facts::count;
 
 #[tokio::test]
 async fn a_stop_that_cannot_be_answered_yet_ends_the_following_all_the_same() {

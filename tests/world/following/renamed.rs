@@ -2,7 +2,7 @@
 //! it has in the store.
 
 use super::{paints, red_pull, world};
-use crate::reading::facts;
+use crate::world::facts::facts;
 
 const DONE: &str = "github:acme/widgets#2: done\n";
 

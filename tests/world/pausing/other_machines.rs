@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{COMMAND, HALF_OF_THE_WORK, pauses, plan, world};
 use crate::fake::github::Item;
-use crate::reading::last_on_github;
 use crate::world::World;
+use crate::world::normalized::last_on_github;
 
 /// Resumes the run, has it execute `command`, and pauses it again.
 async fn goes_on_for_a_while(world: &World, issue: &Item, command: &str) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{COMMAND, count, plan, world};
 use crate::fake::model::Plan;
-use crate::reading::told;
+use crate::world::normalized::told;
 
 #[tokio::test]
 async fn a_plan_is_revised_when_the_model_asks_and_an_unreadable_one_changes_nothing() {

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{COMMAND, HALF_OF_THE_WORK, last_on_github, pauses, plan, world};
 use crate::fake::bare::Commit;
 use crate::fake::github::Item;
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 
 const BRANCH: &str = "coding-agent/1-paint-it";
 const PUSH: &str = "POST /acme/widgets.git/git-receive-pack";

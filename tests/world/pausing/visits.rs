@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{COMMAND, HALF_OF_THE_WORK, paused, plan, world};
-use crate::reading::count;
 use crate::world::World;
+use crate::world::facts::count;
 
 /// Returns how often something was noted, acknowledged, and asked for.
 fn noted(world: &World) -> [usize; 5] {

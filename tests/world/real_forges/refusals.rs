@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::fake::fault::{Disturbance, Fault};
-use crate::reading::told;
 use crate::world::World;
+use crate::world::normalized::told;
 use crate::world::scripts::{greets, plan, writes};
 
 #[tokio::test]

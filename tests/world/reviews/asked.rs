@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{PLANS, Team, changes, good_plan, judged};
 use crate::fake::github::Item;
-use crate::reading::{count, facts, told, until_facts};
+use crate::world::facts::{count, facts, until_facts};
+use crate::world::normalized::told;
 use crate::world::people::says;
 use crate::world::{Program, World};
 

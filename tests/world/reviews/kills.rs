@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{Team, changes, good_plan, judged};
-use crate::reading::{count, facts};
+use crate::world::facts::{count, facts};
 
 /// Whose answer the program waits for when it is killed, and which one, counted from 0.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Team, changes, good_plan, judged};
-use crate::reading::count;
 use crate::world::Ended;
+use crate::world::facts::count;
 
 /// Has a folder worked on where everything is reviewed, and everything would wait for approval.
 async fn worked(team: &mut Team) -> (PathBuf, Ended) {

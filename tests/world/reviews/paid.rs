@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{PLANS, Team, good_plan, judged};
-use crate::reading::{count, facts};
+use crate::world::facts::{count, facts};
 
 /// Returns the turns of the run at which its reviewer was paid.
 fn paid(team: &Team) -> Vec<Value> {

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::{good_plan, judged};
-use crate::reading::{count, facts, told};
 use crate::world::World;
+use crate::world::facts::{count, facts};
+use crate::world::normalized::told;
 use crate::world::scripts::greets;
 
 const KEY: &str = "sk-of-the-program";

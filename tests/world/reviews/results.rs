@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Team, changes, good_plan, judged, uncounted};
-use crate::reading::{count, facts, told};
+use crate::world::facts::{count, facts};
+use crate::world::normalized::told;
 
 fn results(on_unready: &str) -> Value {
     json!({ "result": { "enabled": true, "on_unready": on_unready } })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Team, good_plan, judged};
-use crate::reading::count;
+use crate::world::facts::count;
 use crate::world::scripts::{greets, writes};
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{ADDS_WRONGLY, adds_wrongly, sum, writing_whole_files};
-use crate::reading::count;
 use crate::world::World;
+use crate::world::facts::count;
 use crate::world::scripts::{greets, plan};
 
 #[tokio::test]

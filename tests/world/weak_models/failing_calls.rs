@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::fake::model::Plan;
-use crate::reading::{count, last_on_github};
 use crate::world::World;
+use crate::world::facts::count;
+use crate::world::normalized::last_on_github;
 use crate::world::people::says;
 use crate::world::scripts::{COMMAND, executes, greets, plan};
 

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::fake::model::Request;
-use crate::reading::facts;
 use crate::world::World;
+use crate::world::facts::facts;
 use crate::world::scripts::{greets, plan};
 
 #[tokio::test]

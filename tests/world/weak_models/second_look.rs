@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{sum, writing_whole_files};
 use crate::fake::github::Item;
-use crate::reading::count;
 use crate::world::World;
+use crate::world::facts::count;
 use crate::world::scripts::{greets, plan};
 
 /// The answer of a server that does not serve an account.

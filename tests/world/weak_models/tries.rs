@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{WROTE_THE_SAME, adds_wrongly, fails_saying, sum, writes_what_is_there, writing_whole_files};
 use crate::fake::github::Item;
-use crate::reading::count;
 use crate::world::World;
+use crate::world::facts::count;
 use crate::world::people::says;
 
 /// A test that passes before the work, and fails if two numbers are no longer told apart.

@@ -10,7 +10,7 @@ use tokio::process::ChildStdin;
 
 use super::events::Reader;
 use super::{ALICE, Door, ends, opened, problem, until, with_users};
-use crate::reading::facts;
+use crate::world::facts::facts;
 use crate::world::{Program, World};
 
 /// A client of `coding-agent mcp`, which has said hello.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{ALICE, ends, form_token, opened, problem, with_users};
 use crate::fake::model::Plan;
-use crate::reading::{count, until_facts};
 use crate::world::World;
+use crate::world::facts::{count, until_facts};
 use crate::world::scripts::{COMMAND, greets, plan};
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
 
 use crate::fake::{github, gitlab};
 use crate::world::World;
@@ -46,39 +45,4 @@ pub fn last_on_github(world: &World, item: &github::Item) -> String {
 /// Returns the bot's last comment on an item of GitLab.
 pub fn last_on_gitlab(world: &World, item: &gitlab::Item) -> String {
     told(world, &item.comments_of(world.gitlab.bot()).pop().unwrap_or_default())
-}
-
-/// Returns the facts of one kind from the journal.
-pub fn facts(world: &World, fact: &str) -> Vec<Value> {
-    let mut facts = world.journal();
-    facts.retain(|entry| entry["fact"] == fact);
-    facts
-}
-
-/// Waits until a fact stands so often in the journal, which a thread of its own writes a moment
-/// after the deed, and returns the facts of its kind.
-pub async fn until_facts(world: &World, fact: &str, times: usize) -> Vec<Value> {
-    world.until(fact, || count(world, fact) >= times).await;
-    facts(world, fact)
-}
-
-/// Returns how often a fact stands in the journal.
-pub fn count(world: &World, fact: &str) -> usize {
-    facts(world, fact).len()
-}
-
-/// Returns what the model was told of its command with this number, counted from 0 behind the plan,
-/// without the lines about it.
-pub fn output(world: &World, at: usize) -> String {
-    let said = world.model.requests()[at + 2].last_user_message();
-    let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
-    let output = said["output"].as_str().unwrap();
-    let lines: Vec<&str> = output.lines().take_while(|line| !line.starts_with('[')).collect();
-    lines.join("\n")
-}
-
-/// Returns the lines that `seq` prints up to a number.
-pub fn counted(to: usize) -> String {
-    let lines: Vec<String> = (1..=to).map(|number| number.to_string()).collect();
-    lines.join("\n")
 }

@@ -1,6 +1,6 @@
-//! A socket before the Docker engine's own that cuts streams of containers, as proxies, load
-//! balancers and restarts do: after any number of bytes, in the middle of a frame, in both
-//! directions at once. The processes in the container live on.
+//! A proxy that cuts streams of containers, as proxies, load balancers and restarts do: after any
+//! number of bytes, in the middle of a frame, in both directions at once. It stands before the
+//! Docker engine's own socket; the processes in the container live on.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -20,7 +20,7 @@ use crate::world::{PATIENCE, World};
 const ENGINE: &str = "/var/run/docker.sock";
 
 /// The socket of one world. It ends when dropped.
-pub struct Door {
+pub struct CuttingProxy {
     path: PathBuf,
     shared: Arc<Shared>,
     _serving: AbortOnDropHandle<()>,
@@ -54,7 +54,7 @@ struct Line {
     awaits_name: Mutex<bool>,
 }
 
-impl Door {
+impl CuttingProxy {
     /// Puts a socket of a world's own before the engine.
     pub fn before(world: &mut World) -> Self {
         let path = world.folder().join("docker.sock");
@@ -106,7 +106,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for CuttingProxy {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
