@@ -22,12 +22,6 @@ fn greets_once(world: &World) {
     greets(world.model.plans(plan().verified_by("grep -q Hello README.md")));
 }
 
-/// Lets the program look for work and do it, and does not expect a fault.
-async fn runs(world: &World) {
-    let ended = world.run().await;
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-}
-
 #[tokio::test]
 async fn a_mention_starts_a_run_on_github_once() {
     let mut world = World::start().await;
@@ -38,26 +32,26 @@ async fn a_mention_starts_a_run_on_github_once() {
         .github
         .open_issue("Greet the reader")
         .comment("alice", &format!("`@{bot}` is who works here.\n\n> @{bot} please"));
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert!(world.model.requests().is_empty(), "{}", world.story());
 
     issue.comment("alice", &format!("@{bot}, please do."));
     let asked = issue.last_comment();
-    runs(&world).await;
+    world.runs_without_fault().await;
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     assert_eq!(asked.reactions_of(bot), ["eyes"]);
     assert_eq!(world.github.pulls().len(), 1);
     // Neither the next look nor another process begins anew.
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
     assert_eq!(world.github.pulls().len(), 1);
 
     // Asked again, it works again.
     greets(world.model.plans(plan().verified_by("grep -q Hello README.md")));
     issue.comment("alice", &format!("@{bot} once more."));
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
 }
@@ -80,7 +74,7 @@ async fn a_mention_in_the_text_counts_for_whoever_opened_it_with_the_right_to() 
         .comment("mallory", &format!("@{bot} now!"));
 
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
 
     assert_eq!(wanted.labels(), ["coding agent done"], "{}", world.story());
@@ -99,7 +93,7 @@ async fn a_mention_in_the_text_counts_for_whoever_opened_it_with_the_right_to() 
     // A right that comes later does not count for what was said before.
     world.github.default_repository().member("mallory", Permission::Write);
     strange.comment("alice", "What is this?");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert!(strange.labels().is_empty(), "{}", world.story());
     world.finish().await;
 }
@@ -111,14 +105,14 @@ async fn an_assignment_starts_a_run_on_github_once() {
     let bot = world.github.bot();
     world.github.default_repository().member("trudy", Permission::Triage);
     let issue = world.github.open_issue("Greet the reader").assign_by("trudy", bot);
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert!(issue.labels().is_empty(), "{}", world.story());
     assert_eq!(issue.comments_of(bot).len(), 1, "{}", issue.timeline());
 
     greets_once(&world);
     issue.unassign(bot).assign(&[bot]);
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
@@ -145,7 +139,7 @@ async fn mentions_and_assignments_start_runs_on_gitlab() {
     let refused = world.gitlab.open_issue("Leave them alone").assign_by("pia", bot);
 
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
 
     for issue in [&mentioned, &assigned] {
@@ -165,7 +159,7 @@ async fn an_assignment_by_nobody_known_starts_nothing_and_says_so() {
     let issue = world.gitlab.open_issue("Greet the reader").assigned_without_a_word(bot);
 
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
 
     assert!(issue.labels().is_empty(), "{}", world.story());
@@ -190,7 +184,7 @@ async fn all_repositories_of_an_owner_are_searched_for_whoever_asks() {
         .comment("alice", &format!("@{bot} please."));
     let other = world.github.open_issue("Not this").label("coding agent");
 
-    runs(&world).await;
+    world.runs_without_fault().await;
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     assert_eq!(other.labels(), ["coding agent"]);
@@ -208,7 +202,7 @@ async fn an_app_is_mentioned_without_its_mark() {
         .open_issue("Greet the reader")
         .comment("alice", "@coding-agent please.");
 
-    runs(&world).await;
+    world.runs_without_fault().await;
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
@@ -235,7 +229,7 @@ async fn words_to_a_run_at_work_and_to_a_followed_request_start_no_other() {
     let ended = program.ended().await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
     assert_eq!(world.github.pulls().len(), 1);
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
@@ -269,7 +263,7 @@ async fn an_assignment_before_the_end_of_a_run_could_be_shown_starts_another() {
     let again = json!({"command": "echo Hello again > README.md"});
     world.model.plans(plan()).calls(COMMAND, again).done("It greets again.");
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
@@ -288,7 +282,7 @@ async fn without_a_word_in_the_configuration_only_the_label_counts() {
         .comment("alice", &format!("@{bot}"))
         .assign(&[bot]);
 
-    runs(&world).await;
+    world.runs_without_fault().await;
 
     assert!(issue.labels().is_empty());
     assert_eq!(world.github.requests().len(), 1, "{}", world.story());
@@ -315,7 +309,7 @@ async fn a_run_that_was_mentioned_to_life_and_killed_goes_on() {
     program.kill().await;
 
     for _ in 0..2 {
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
 
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());

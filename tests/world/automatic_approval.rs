@@ -27,13 +27,8 @@ async fn works(world: &World, commands: &str) -> Item {
     let script = world.model.plans(plan);
     script.calls(COMMAND, json!({ "command": commands })).done("Done.");
     let issue = world.github.open_issue("Do it").label("coding agent");
-    runs(world).await;
+    world.runs_without_fault().await;
     issue
-}
-
-async fn runs(world: &World) {
-    let ended = world.run().await;
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
 }
 
 /// Switches automatic approval, and returns what the program said.
@@ -73,7 +68,7 @@ async fn every_result_waits_where_the_configuration_says_so() {
     );
 
     issue.comment("alice", "/agent approve");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(issue.labels(), DONE, "{}", world.story());
     world.finish().await;
 }
@@ -88,7 +83,7 @@ async fn where_every_result_waits_unfinished_work_is_on_no_branch_and_the_short_
         .calls(COMMAND, json!({ "command": "echo Hi > hi.txt" }))
         .calls("agent/ask_people", json!({ "question": "Is this right?" }));
     let issue = world.github.open_issue("Do it").label("coding agent");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(issue.labels(), WAITS, "{}", world.story());
     assert_eq!(world.github.default_repository().branches(), ["main"]);
     assert!(

@@ -423,11 +423,7 @@ async fn the_chat_model_delegates_once_and_sees_no_secret() {
     let wording = text.find("```\nGreet the reader, @mallory\n```").unwrap();
     assert!(words < of_model && of_model < wording, "{text}");
     assert!(slack.texts().iter().all(|text| !text.contains(secret)));
-    assert_eq!(
-        keeping::files_with(&world, secret),
-        "",
-        "neither store nor logs have it"
-    );
+    assert_eq!(world.files_with(secret), "", "neither store nor logs have it");
     ends(program, world, &slack).await;
 }
 

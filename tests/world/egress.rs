@@ -39,16 +39,10 @@ fn said(world: &World) -> Vec<String> {
     requests[2..].iter().map(Request::last_user_message).collect()
 }
 
-async fn world_with(network: serde_json::Value) -> World {
-    let mut world = World::start().await;
-    world.configure(|config| config["command_executor"]["network"] = network);
-    world
-}
-
 #[tokio::test]
 async fn a_host_that_is_named_is_reached_plainly_and_through_a_tunnel() {
     let site = Site::start();
-    let world = world_with(json!({ "allow_private": [site.address()] })).await;
+    let world = World::with_network(json!({ "allow_private": [site.address()] })).await;
     let address = site.address();
     runs(
         &world,
@@ -128,7 +122,7 @@ async fn another_host_is_refused_and_people_read_how_it_is_allowed() {
 async fn a_name_that_leads_into_a_private_network_is_refused_although_it_is_named() {
     let site = Site::start();
     let port = site.port();
-    let world = world_with(json!({
+    let world = World::with_network(json!({
         "allow": [format!("localhost:{port}"), site.address()],
         "allow_private": ["169.254.169.254"],
     }))
@@ -166,7 +160,10 @@ async fn there_is_no_device_but_loopback_and_no_name_is_looked_up() {
         "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; timeout 4 getent hosts evil.example; echo \"resolved: $?\"",
         "timeout 5 bash -c 'echo > /dev/tcp/172.17.0.1/22' 2>&1; timeout 5 bash -c 'echo > /dev/udp/1.1.1.1/53' 2>&1; env | grep -ic proxy",
     ];
-    let (with_way_out, without) = tokio::join!(world_with(json!({})), world_with(json!({ "mode": "none" })));
+    let (with_way_out, without) = tokio::join!(
+        World::with_network(json!({})),
+        World::with_network(json!({ "mode": "none" }))
+    );
     for (world, variables) in [(&with_way_out, 11), (&without, 0)] {
         runs(world, &looks);
         let said = outputs(world).await;
@@ -189,7 +186,7 @@ async fn there_is_no_device_but_loopback_and_no_name_is_looked_up() {
 
 #[tokio::test]
 async fn an_open_network_is_dockers_bridge() {
-    let world = world_with(json!({ "mode": "open" })).await;
+    let world = World::with_network(json!({ "mode": "open" })).await;
     runs(
         &world,
         &["tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; env | grep -ic proxy"],
@@ -205,7 +202,7 @@ async fn an_open_network_is_dockers_bridge() {
 #[tokio::test]
 async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_ended_comes_back() {
     let site = Site::start();
-    let mut world = world_with(json!({ "allow_private": [site.address()] })).await;
+    let mut world = World::with_network(json!({ "allow_private": [site.address()] })).await;
     world.configure(|config| config["consumers"] = json!(1));
     world.model.allows_restarts();
     let asks = |path: &str| {
@@ -255,7 +252,7 @@ async fn a_container_that_is_taken_over_still_has_its_way_out_and_one_that_was_e
 #[tokio::test]
 async fn a_way_out_that_lost_its_first_stream_comes_back() {
     let site = Site::start();
-    let world = world_with(json!({ "allow_private": [site.address()] })).await;
+    let world = World::with_network(json!({ "allow_private": [site.address()] })).await;
     let ends =
         "setsid sh -c 'sleep 1; pkill -KILL -f \"[e]xecutor multiplex\"' & curl -sS http://ADDRESS/before; sleep 9";
     let asks = "until curl -sS -m 5 http://ADDRESS/after; do sleep 0.2; done";
@@ -271,7 +268,7 @@ async fn a_way_out_that_lost_its_first_stream_comes_back() {
 
 #[tokio::test]
 async fn a_container_of_another_network_than_the_configuration_says_is_not_taken_over() {
-    let mut world = world_with(json!({ "mode": "open" })).await;
+    let mut world = World::with_network(json!({ "mode": "open" })).await;
     world.model.allows_restarts();
     let asks = || json!({ "command": "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '" });
     world
@@ -298,7 +295,7 @@ async fn a_container_of_another_network_than_the_configuration_says_is_not_taken
 #[tokio::test]
 async fn however_many_connections_are_made_only_so_many_go_out_at_once() {
     let site = Site::start();
-    let world = world_with(json!({ "allow_private": [site.address()] })).await;
+    let world = World::with_network(json!({ "allow_private": [site.address()] })).await;
     let many = format!(
         "for i in $(seq 100); do curl -sS http://{}/held/$i >> /tmp/answers & done; wait; wc -l < /tmp/answers",
         site.address()
@@ -321,7 +318,7 @@ async fn however_many_connections_are_made_only_so_many_go_out_at_once() {
 
 #[tokio::test]
 async fn a_worker_behind_a_proxy_lets_its_containers_out_through_it() {
-    let mut world = world_with(json!({ "allow": ["site.test", "10.0.0.1"] })).await;
+    let mut world = World::with_network(json!({ "allow": ["site.test", "10.0.0.1"] })).await;
     // Where the proxy looks for every name.
     let (site, proxy) = (Site::start_on("127.0.0.1"), Proxy::start().await);
     world.sets("http_proxy", proxy.address());

@@ -31,9 +31,8 @@ async fn world(keep: usize) -> World {
 
 /// Scripts one run that is set up by `set_up`, looks around and writes `file`.
 fn script(model: &Model, set_up: &str, file: &str) {
-    let environment = json!({ "name": "python", "setup_commands": [set_up], "reasoning": "" });
     model
-        .plans(Plan::of(&["write"]).with("selected_environment", environment))
+        .plans(Plan::of(&["write"]).set_up_by(&[set_up]))
         .calls(COMMAND, json!({ "command": LOOK }))
         .calls("workspace/write_file", json!({ "path": file, "content": "A line.\n" }))
         .done("Wrote it.");

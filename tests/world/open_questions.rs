@@ -24,14 +24,8 @@ async fn asked(approval: Value) -> (World, Item) {
         greets(script);
     }
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     (world, issue)
-}
-
-async fn runs_to(world: &World, issue: &Item, labels: [&str; 1]) {
-    let ended = world.run().await;
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), labels, "{}", world.story());
 }
 
 fn said(world: &World, issue: &Item) -> String {
@@ -44,7 +38,7 @@ async fn of_two_approvers_of_a_result_the_first_counts() {
     issue
         .comment("alice", "/agent approve")
         .comment("bob", "/agent approve");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
 
     let granted = facts(&world, "approval_granted");
     assert_eq!(granted.len(), 1, "{}", world.story());
@@ -60,7 +54,7 @@ async fn a_denial_beside_an_approval_of_a_result_delivers_nothing() {
     for (first, second) in [("/agent approve", "/agent deny"), ("/agent deny", "/agent approve")] {
         let (world, issue) = asked(json!({ "result": "always" })).await;
         issue.comment("alice", first).comment("bob", second);
-        runs_to(&world, &issue, STOPPED).await;
+        world.runs_to(&issue, STOPPED).await;
         assert!(world.github.pulls().is_empty(), "{first}\n{}", world.story());
         assert_eq!(world.github.default_repository().branches(), ["main"]);
         world.finish().await;
@@ -72,19 +66,19 @@ async fn a_result_that_is_paused_after_its_approval_is_not_delivered_with_the_en
     let (world, issue) = asked(json!({ "result": "always" })).await;
     world.all_runs("pause").await;
     issue.comment("alice", "/agent approve").comment("bob", "/agent pause");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
 
     world.all_runs("resume").await;
     // Who approves it again is told what it waits for.
     issue.comment("alice", "/agent approve");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     assert!(world.github.pulls().is_empty(), "{}", world.story());
     let answer = last_on_github(&world, &issue);
     assert!(answer.contains("Somebody has paused it since"), "{answer}");
 
     issue.comment("bob", "/agent resume");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     assert_eq!(world.github.pulls().len(), 1);
     world.finish().await;
 }
@@ -100,7 +94,7 @@ async fn a_question_that_nobody_answers_lapses() {
         world
             .rewrite_records(|record| record["waiting"]["paused"]["at"] = json!("2026-01-01T00:00:00Z"))
             .await;
-        runs_to(&world, &issue, STOPPED).await;
+        world.runs_to(&issue, STOPPED).await;
         let last = last_on_github(&world, &issue);
         assert!(last.contains("nobody let it go on for 3 days"), "{what}: {last}");
         assert_eq!(count(&world, "approval_granted"), 0);
@@ -120,7 +114,7 @@ async fn a_question_that_nobody_answers_lapses() {
 async fn what_stands_below_an_approval_changes_nothing_of_the_result_and_is_answered() {
     let (world, issue) = asked(json!({ "result": "always" })).await;
     issue.comment("alice", "/agent approve\n\nSay goodbye, too.");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
 
     let pulls = world.github.pulls();
     assert_eq!(pulls[0].file("README.md").as_deref(), Some("Hello\n"));
@@ -139,7 +133,7 @@ async fn an_approval_delivers_nothing_over_what_people_pushed_after_the_question
         .github
         .open_pull("Greet the reader", "theirs", &[("theirs.txt", "x\n")])
         .label("coding agent");
-    runs_to(&world, &pull, WAITS).await;
+    world.runs_to(&pull, WAITS).await;
 
     let files = [("theirs.txt", "y\n")];
     let newest = world.github.default_repository().commit("theirs", "And this", &files);

@@ -41,13 +41,6 @@ async fn asked(world: &World, plan: Plan) -> Item {
     issue
 }
 
-/// Runs the program once more, and expects the item to carry these labels then.
-async fn runs_to(world: &World, issue: &Item, labels: [&str; 1]) {
-    let ended = world.run().await;
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-    assert_eq!(issue.labels(), labels, "{}", world.story());
-}
-
 /// Returns the digests that people were asked about.
 fn digests(world: &World) -> Vec<String> {
     let asked = facts(world, "approval_requested").into_iter();
@@ -114,7 +107,7 @@ async fn a_plan_waits_with_all_that_it_would_do_and_is_carried_out_after_a_word(
         .comment("alice", &format!("> /agent approve {}", digests(&world)[0]))
         .comment("alice", "/agent approve 0123456789abcdef")
         .comment("alice", "/agent resume");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     assert_eq!(count(&world, "approval_requested"), 1);
     let answers = said(&world, &issue);
     assert!(
@@ -125,7 +118,7 @@ async fn a_plan_waits_with_all_that_it_would_do_and_is_carried_out_after_a_word(
 
     greets(world.model.script());
     issue.comment("alice", &format!("/agent approve {}", &digests(&world)[0][..8]));
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     let granted = facts(&world, "approval_granted");
     assert_eq!(
         (&granted[0]["approver"], &granted[0]["digest"]),
@@ -149,7 +142,7 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
     let issue = asked(&world, plan()).await;
     world.all_runs("pause").await;
     issue.comment("alice", "/agent approve");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
     assert_eq!(count(&world, "environment_started"), 0, "{}", world.story());
     let answers = said(&world, &issue);
@@ -159,7 +152,7 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
 
     world.all_runs("resume").await;
     greets(world.model.script());
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     assert_eq!(count(&world, "approval_requested"), 1);
     world.finish().await;
 }
@@ -171,7 +164,7 @@ async fn the_planner_gets_the_reason_of_a_denial_and_a_second_one_ends_the_run()
 
     world.model.plans(Plan::of(&["greet nobody"]).in_environment("python"));
     issue.comment("alice", "/agent deny Greet in French, @bob knows.");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     let requests = world.model.requests();
     assert_eq!(requests.len(), 2, "{}", world.story());
     let task = requests[1].first_user_message();
@@ -189,10 +182,10 @@ async fn the_planner_gets_the_reason_of_a_denial_and_a_second_one_ends_the_run()
 
     // The question before can be answered no more.
     issue.comment("alice", &format!("/agent approve {}", digests(&world)[0]));
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
 
     issue.comment("alice", "/agent deny Not like this.");
-    runs_to(&world, &issue, STOPPED).await;
+    world.runs_to(&issue, STOPPED).await;
     insta::assert_snapshot!(last_on_github(&world, &issue), @"
     ### ⏹️ Stopped
 
@@ -212,7 +205,7 @@ async fn the_planner_gets_the_reason_of_a_denial_and_a_second_one_ends_the_run()
         .model
         .plans(Plan::of(&["greet in French"]).in_environment("python"));
     issue.label("coding agent");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     let told = world.model.requests()[before].first_user_message();
     assert!(
         told.contains("People did not approve a plan of it: Not like this."),
@@ -227,7 +220,7 @@ async fn a_denial_that_ends_the_run_ends_it_also_where_that_is_shown_later() {
     let issue = asked(&world, plan()).await;
     world.github.takes_no_comment();
     issue.comment("alice", "/agent deny");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
 
     // Nobody reads the comment with the denial at this moment.
     world.github.rate_limited(0, Duration::from_hours(1));
@@ -235,7 +228,7 @@ async fn a_denial_that_ends_the_run_ends_it_also_where_that_is_shown_later() {
     assert!(!approved.stdout.contains("it goes on"), "{approved:?}");
     world.github.rate_limited(5_000, Duration::from_hours(1));
     world.make_everything_due().await;
-    runs_to(&world, &issue, STOPPED).await;
+    world.runs_to(&issue, STOPPED).await;
 
     assert_eq!(world.model.requests().len(), 1, "{}", world.story());
     assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
@@ -267,7 +260,7 @@ async fn a_denial_without_a_reason_ends_the_run_and_the_command_line_decides_as_
 
     world.model.plans(plan());
     issue.label("coding agent");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     let digest = digests(&world).pop().unwrap();
     greets(world.model.script());
     let right = world.command(&["approve", TASK, &digest]).await;
@@ -275,7 +268,7 @@ async fn a_denial_without_a_reason_ends_the_run_and_the_command_line_decides_as_
         right.stdout, "github:acme/widgets#1: it goes on with the next free worker\n",
         "{right:?}"
     );
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     assert_eq!(facts(&world, "approval_granted")[0]["approver"], "the operator");
     world.finish().await;
 }
@@ -286,7 +279,7 @@ async fn what_changes_while_a_plan_waits_is_asked_anew_and_the_question_before_i
     let issue = asked(&world, plan()).await;
     world.configure(|config| config["command_executor"]["network"] = json!({ "allow": ["example.org"] }));
     issue.comment("alice", &format!("/agent approve {}", digests(&world)[0]));
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
 
     assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
     let answers = said(&world, &issue);
@@ -304,7 +297,7 @@ async fn what_changes_while_a_plan_waits_is_asked_anew_and_the_question_before_i
 
     // A larger budget is another thing to approve, too.
     issue.comment("alice", "/agent budget 500k");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     let question = last_on_github(&world, &issue);
     assert!(
         question.contains("the tokens that were allowed besides changed"),
@@ -314,7 +307,7 @@ async fn what_changes_while_a_plan_waits_is_asked_anew_and_the_question_before_i
 
     greets(world.model.script());
     issue.comment("alice", "/agent approve");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     world.finish().await;
 }
 
@@ -325,7 +318,7 @@ async fn what_changes_after_the_approval_makes_it_void() {
     let approved = world.command(&["approve", TASK]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     world.configure(|config| config["budget"] = json!({ "tokens": 1_000_000 }));
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
 
     let question = last_on_github(&world, &issue);
     assert!(
@@ -336,7 +329,7 @@ async fn what_changes_after_the_approval_makes_it_void() {
     // The configuration as it was is what was approved; the question stays open all the same.
     greets(world.model.script());
     issue.comment("alice", "/agent approve");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     assert_eq!(count(&world, "approval_granted"), 2);
     world.finish().await;
 }
@@ -352,7 +345,7 @@ async fn a_revised_plan_waits_as_well_and_the_one_before_stays_if_it_is_denied()
         .calls("agent/revise_plan", json!({ "reason": "there is no goodbye" }))
         .plans(Plan::of(&["say goodbye to everybody"]).verified_by("true"));
     issue.comment("alice", "/agent approve");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     let question = last_on_github(&world, &issue);
     for words in [
         "The new plan needs your approval",
@@ -369,7 +362,7 @@ async fn a_revised_plan_waits_as_well_and_the_one_before_stays_if_it_is_denied()
         .calls("agent/revise_plan", json!({ "reason": "still none" }))
         .plans(Plan::of(&["say nothing more"]).verified_by("grep -q Hello README.md"));
     issue.comment("alice", "/agent deny Everybody is too many.");
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     let requests = world.model.requests();
     let told = requests[4].text();
     assert!(
@@ -383,7 +376,7 @@ async fn a_revised_plan_waits_as_well_and_the_one_before_stays_if_it_is_denied()
 
     world.model.script().done("Greeted.");
     issue.comment("alice", "/agent approve");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     assert_eq!(
         world.github.pulls()[0].file("README.md").as_deref(),
         Some("Hello\n"),
@@ -402,7 +395,7 @@ async fn of_two_approvers_the_first_counts_and_a_denial_before_the_work_goes_on_
     issue
         .comment("alice", "/agent approve")
         .comment("bob", "/agent approve");
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     let granted = facts(&world, "approval_granted");
     assert_eq!(granted.len(), 1, "{}", world.story());
     assert_eq!(granted[0]["approver"], "@alice");
@@ -414,9 +407,9 @@ async fn of_two_approvers_the_first_counts_and_a_denial_before_the_work_goes_on_
 
     world.model.plans(plan());
     let other = world.github.open_issue("Greet again").label("coding agent");
-    runs_to(&world, &other, WAITS).await;
+    world.runs_to(&other, WAITS).await;
     other.comment("alice", "/agent approve").comment("bob", "/agent deny");
-    runs_to(&world, &other, STOPPED).await;
+    world.runs_to(&other, STOPPED).await;
     world.finish().await;
 }
 
@@ -431,7 +424,7 @@ async fn a_kill_between_question_and_answer_asks_once_and_forgets_no_answer() {
     world.github.until_one_hangs().await;
     program.kill().await;
     world.github.cuts_off();
-    runs_to(&world, &issue, WAITS).await;
+    world.runs_to(&issue, WAITS).await;
     assert_eq!(issue.comments_of(world.github.bot()).len(), 1, "{}", world.story());
     assert_eq!(count(&world, "planned"), 1);
 
@@ -443,7 +436,7 @@ async fn a_kill_between_question_and_answer_asks_once_and_forgets_no_answer() {
     program.kill().await;
     world.github.cuts_off();
     greets(world.model.script());
-    runs_to(&world, &issue, DONE).await;
+    world.runs_to(&issue, DONE).await;
     assert_eq!(world.github.pulls().len(), 1);
     world.finish().await;
 }
@@ -462,7 +455,7 @@ async fn a_plan_that_may_cost_too_much_waits_and_a_cheap_one_does_not() {
             greets(script);
         }
         let issue = world.github.open_issue("Greet").label("coding agent");
-        runs_to(&world, &issue, labels).await;
+        world.runs_to(&issue, labels).await;
         if labels == WAITS {
             let question = last_on_github(&world, &issue);
             assert!(

@@ -1,11 +1,9 @@
 //! Erasure: tasks that are to be forgotten, and finished work after its time.
 
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Executor, Row};
+use sqlx::{Executor, Row};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
@@ -34,23 +32,9 @@ fn issue(world: &World, term: &str) -> Item {
     issue.label("coding agent")
 }
 
-/// Returns the files of state and logs that hold a word.
-fn files_with(world: &World, term: &str) -> String {
-    let found = Command::new("grep")
-        .args(["-rla", term])
-        .args([world.state_dir(), world.folder().join("logs")])
-        .output()
-        .unwrap();
-    String::from_utf8(found.stdout).unwrap()
-}
-
-async fn store(world: &World) -> SqliteConnection {
-    let file = world.state_dir().join("coding-agent.db");
-    SqliteConnectOptions::new().filename(file).connect().await.unwrap()
-}
-
 async fn tasks(world: &World) -> Vec<String> {
-    let rows = store(world)
+    let rows = world
+        .sqlite()
         .await
         .fetch_all("SELECT task FROM runs ORDER BY id")
         .await
@@ -89,7 +73,7 @@ async fn nothing_is_left_of_a_task_that_is_forgotten() {
     let other = self::issue(&world, "woozle");
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     assert_eq!(other.labels(), ["coding agent done"]);
-    let before = files_with(&world, WORD);
+    let before = world.files_with(WORD);
     for part in ["coding-agent.db", "journal-", "outputs"] {
         assert!(before.contains(part), "{part} is not in {before}");
     }
@@ -103,8 +87,8 @@ async fn nothing_is_left_of_a_task_that_is_forgotten() {
             .starts_with("github:acme/widgets#1: erased 1 run with their conversations, "),
         "{ended:?}"
     );
-    assert_eq!(files_with(&world, WORD), "", "{ended:?}");
-    assert!(files_with(&world, "woozle").contains("outputs"));
+    assert_eq!(world.files_with(WORD), "", "{ended:?}");
+    assert!(world.files_with("woozle").contains("outputs"));
     assert_eq!(tasks(&world).await, ["github:acme/widgets#3"]);
     let again = world.command(&["forget", "github:acme/widgets#1"]).await;
     assert_eq!(
@@ -127,7 +111,7 @@ async fn what_is_forgotten_on_one_machine_goes_from_the_disks_of_the_others() {
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     let run = Database::ask(&address, "SELECT id FROM runs");
     let outputs = world.folder().join("logs/outputs").join(&run);
-    assert!(files_with(&world, &run).contains("journal-") && outputs.exists());
+    assert!(world.files_with(&run).contains("journal-") && outputs.exists());
 
     world.moves_to("second");
     let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
@@ -137,12 +121,12 @@ async fn what_is_forgotten_on_one_machine_goes_from_the_disks_of_the_others() {
         "{ended:?}"
     );
     assert_eq!(Database::ask(&address, "SELECT COUNT(*) FROM runs"), "0");
-    assert!(files_with(&world, &run).contains("journal-") && outputs.exists());
+    assert!(world.files_with(&run).contains("journal-") && outputs.exists());
 
     world.comes_back();
     tidies_again(&world);
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
-    assert_eq!(files_with(&world, &run), "", "{}", world.story());
+    assert_eq!(world.files_with(&run), "", "{}", world.story());
     assert!(!outputs.exists());
     let done = "SELECT COUNT(*) FROM remembered WHERE name LIKE 'forgotten %'";
     assert_eq!(Database::ask(&address, done), "2");
@@ -173,13 +157,14 @@ async fn a_call_on_a_second_machine_finds_what_the_first_has_deleted_from_the_st
     let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("the kept outputs of 1 run"), "{ended:?}");
-    assert_eq!(files_with(&world, &run), "", "{ended:?}");
+    assert_eq!(world.files_with(&run), "", "{ended:?}");
     world.finish().await;
 }
 
 /// Returns the names under which something about the first task is written down once.
 async fn noted(world: &World) -> Vec<String> {
-    let rows = store(world)
+    let rows = world
+        .sqlite()
         .await
         .fetch_all(
             "SELECT name FROM once WHERE name LIKE '%github:acme/widgets#1' OR value LIKE '% github:acme/widgets#1 %'
@@ -257,7 +242,7 @@ async fn a_task_at_work_is_not_forgotten_and_others_are_beside_it() {
     );
     let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(files_with(&world, WORD), "", "{ended:?}");
+    assert_eq!(world.files_with(WORD), "", "{ended:?}");
     world.finish().await;
 }
 
@@ -309,7 +294,7 @@ async fn old_runs_go_and_those_with_an_open_request_stay() {
     }
     let pulls = world.github.pulls();
     pulls[0].close();
-    let mut store = store(&world).await;
+    let mut store = world.sqlite().await;
     for statement in [
         "UPDATE runs SET finished_at = finished_at - 100 * 86400000000",
         "UPDATE followed SET active_at = active_at - 100 * 86400000000",
@@ -322,9 +307,9 @@ async fn old_runs_go_and_those_with_an_open_request_stay() {
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
 
     assert_eq!(tasks(&world).await, ["github:acme/widgets#3"], "{}", world.story());
-    assert!(!files_with(&world, WORD).contains("coding-agent.db"));
-    assert!(!files_with(&world, WORD).contains("outputs"));
-    assert!(files_with(&world, "woozle").contains("coding-agent.db"));
+    assert!(!world.files_with(WORD).contains("coding-agent.db"));
+    assert!(!world.files_with(WORD).contains("outputs"));
+    assert!(world.files_with("woozle").contains("coding-agent.db"));
     world.finish().await;
 }
 
@@ -335,7 +320,7 @@ async fn a_conversation_goes_before_its_run_and_a_mirror_when_nobody_uses_it() {
     issue(&world, WORD);
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     world.github.pulls()[0].close();
-    let mut store = store(&world).await;
+    let mut store = world.sqlite().await;
     for statement in [
         "UPDATE runs SET finished_at = finished_at - 40 * 86400000000",
         "UPDATE followed SET active_at = active_at - 40 * 86400000000",
@@ -391,7 +376,7 @@ async fn what_cannot_be_removed_of_one_run_keeps_nothing_else() {
     for pull in world.github.pulls() {
         pull.close();
     }
-    let mut store = store(&world).await;
+    let mut store = world.sqlite().await;
     for statement in [
         "UPDATE runs SET finished_at = finished_at - 100 * 86400000000",
         "UPDATE followed SET active_at = active_at - 100 * 86400000000",
@@ -494,9 +479,9 @@ async fn a_broken_mirror_stops_neither_forgetting_nor_tidying() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let said = "; 1 mirror is broken and was left as it is: the log names it, and it is made anew at its next use";
     assert!(ended.stdout.contains(said), "{ended:?}");
-    assert_eq!(files_with(&world, WORD), "", "{ended:?}");
+    assert_eq!(world.files_with(WORD), "", "{ended:?}");
 
-    let mut store = store(&world).await;
+    let mut store = world.sqlite().await;
     store
         .execute("DELETE FROM remembered WHERE name = 'retention was kept'")
         .await

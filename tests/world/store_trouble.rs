@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Executor};
+use sqlx::Executor;
 
 use crate::fake::model::Plan;
 use crate::world::World;
@@ -26,14 +25,9 @@ const REFUSES_ONE_MESSAGE: &str = "
     $$;
     CREATE TRIGGER refusing BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse_the_first()";
 
-async fn store(world: &World) -> SqliteConnection {
-    let file = world.state_dir().join("coding-agent.db");
-    SqliteConnectOptions::new().filename(file).connect().await.unwrap()
-}
-
 /// Does something to the store behind the program's back.
 pub async fn tamper(world: &World, statement: &'static str) {
-    store(world).await.execute(statement).await.unwrap();
+    world.sqlite().await.execute(statement).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The inside of a way out: the name in TLS, the journal's record of it, and that the way is closed
 //! after set-up.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::fake::ear::Ear;
 use crate::fake::model::{Plan, Request};
@@ -10,18 +10,9 @@ use crate::world::World;
 use crate::world::facts::facts;
 use crate::world::scripts::COMMAND;
 
-async fn world_with(network: Value) -> World {
-    let mut world = World::start().await;
-    world.configure(|config| config["command_executor"]["network"] = network);
-    world
-}
-
 /// Has the model run `commands` after the set-up, one for each turn, and returns what they said.
 async fn outputs(world: &World, set_up: &[&str], commands: &[&str]) -> Vec<String> {
-    let environment = json!({ "name": "python", "setup_commands": set_up, "reasoning": "" });
-    let mut script = world
-        .model
-        .plans(Plan::of(&["ask"]).with("selected_environment", environment));
+    let mut script = world.model.plans(Plan::of(&["ask"]).set_up_by(set_up));
     for command in commands {
         script = script.calls(COMMAND, json!({ "command": command }));
     }
@@ -36,7 +27,7 @@ async fn outputs(world: &World, set_up: &[&str], commands: &[&str]) -> Vec<Strin
 #[tokio::test]
 async fn a_connection_that_asks_for_another_host_inside_of_tls_is_refused_before_a_byte_is_sent() {
     let ear = Ear::start();
-    let world = world_with(json!({ "allow_private": [ear.address()] })).await;
+    let world = World::with_network(json!({ "allow_private": [ear.address()] })).await;
     let (port, at) = (ear.port(), ear.address());
     let said = outputs(
         &world,
@@ -79,7 +70,7 @@ async fn a_connection_that_asks_for_another_host_inside_of_tls_is_refused_before
 #[tokio::test]
 async fn plain_http_in_a_tunnel_asks_for_the_host_that_was_judged() {
     let ear = Ear::start();
-    let world = world_with(json!({ "allow_private": [ear.address()] })).await;
+    let world = World::with_network(json!({ "allow_private": [ear.address()] })).await;
     let at = ear.address();
     let asks = format!(
         "printf 'CONNECT {at} HTTP/1.1\\r\\n\\r\\nGET /one HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\nGET /two HTTP/1.1\\r\\nHost: \
@@ -103,7 +94,7 @@ async fn plain_http_in_a_tunnel_asks_for_the_host_that_was_judged() {
 #[tokio::test]
 async fn with_during_setup_only_set_up_commands_get_out() {
     let site = Site::start();
-    let world = world_with(json!({ "allow_private": [site.address()], "during": "setup" })).await;
+    let world = World::with_network(json!({ "allow_private": [site.address()], "during": "setup" })).await;
     let asks = |path: &str| format!("curl -sS -m 5 http://{}{path}", site.address());
     // What set-up leaves in the background is cut off with it.
     let held = format!("nohup {} >/tmp/held 2>&1 & {}", asks("/held/long"), asks("/set-up"));

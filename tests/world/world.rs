@@ -4,7 +4,7 @@
 pub mod clusters; // a cluster as its engine
 mod containers; // what the engine holds of it
 pub mod cutting_proxy; // cuts streams on their way to the engine
-pub mod databases; // PostgreSQL as its store
+pub mod databases; // its store, in PostgreSQL too
 pub mod facts; // what stands in its journal
 pub mod journal_files; // the journal as it lies on the disk
 pub mod normalized; // texts without what differs from run to run
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::fake::github::GitHub;
+use crate::fake::github::{GitHub, Item};
 use crate::fake::gitlab::GitLab;
 use crate::fake::model::Model;
 use crate::fake::tls::{Front, Tls};
@@ -181,6 +181,13 @@ impl World {
         world
     }
 
+    /// Starts the same world with this configuration of the network of its containers.
+    pub async fn with_network(network: Value) -> Self {
+        let mut world = Self::start().await;
+        world.configure(|config| config["command_executor"]["network"] = network);
+        world
+    }
+
     /// Changes the configuration.
     pub fn configure(&mut self, change: impl FnOnce(&mut Value)) {
         change(&mut self.config);
@@ -233,6 +240,18 @@ impl World {
     /// Runs `coding-agent run` to its end.
     pub async fn run(&self) -> Ended {
         self.command(&["run"]).await
+    }
+
+    /// Lets the program look for work and do it, and does not expect a fault.
+    pub async fn runs_without_fault(&self) {
+        let ended = self.run().await;
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", self.story());
+    }
+
+    /// Runs the program in the same way, and expects the item to carry these labels then.
+    pub async fn runs_to(&self, issue: &Item, labels: [&str; 1]) {
+        self.runs_without_fault().await;
+        assert_eq!(issue.labels(), labels, "{}", self.story());
     }
 
     /// Runs the program with these arguments to its end.
@@ -330,6 +349,16 @@ impl World {
         };
         let came = tokio::time::timeout(PATIENCE, waiting).await;
         assert!(came.is_ok(), "waited in vain for {what}\n{}", self.story());
+    }
+
+    /// Returns the files of state and logs that hold a word.
+    pub fn files_with(&self, word: &str) -> String {
+        let found = std::process::Command::new("grep")
+            .args(["-rla", word])
+            .args([self.state_dir(), self.folder().join("logs")])
+            .output()
+            .unwrap();
+        String::from_utf8(found.stdout).unwrap()
     }
 
     /// Returns the lines of the journal.

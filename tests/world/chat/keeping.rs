@@ -1,26 +1,13 @@
 //! The checks before a message, and the record that is kept of a conversation.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::slack::Slack;
-use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
 /// A word in what somebody asks for, and nowhere else.
 const WORD: &str = "heffalump";
-
-/// Returns the files of state and logs that hold a word.
-pub(super) fn files_with(world: &World, term: &str) -> String {
-    let found = Command::new("grep")
-        .args(["-rla", term])
-        .args([world.state_dir(), world.folder().join("logs")])
-        .output()
-        .unwrap();
-    String::from_utf8(found.stdout).unwrap()
-}
 
 #[tokio::test]
 async fn a_conversation_is_forgotten_with_the_task_that_it_asked_for() {
@@ -40,11 +27,11 @@ async fn a_conversation_is_forgotten_with_the_task_that_it_asked_for() {
         .await;
     program.signal("TERM");
     assert_eq!(program.ended().await.code, Some(0));
-    assert!(files_with(&world, WORD).contains("coding-agent.db"));
+    assert!(world.files_with(WORD).contains("coding-agent.db"));
 
     let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(files_with(&world, WORD), "", "{}", world.story());
+    assert_eq!(world.files_with(WORD), "", "{}", world.story());
     world.finish().await;
 }
 
@@ -75,7 +62,7 @@ async fn the_secrets_of_a_command_are_neither_said_nor_kept_nor_sent_to_a_model(
         .until(&world, async { drop(slack.until_said("All is well.").await) })
         .await;
     assert!(slack.texts().iter().all(|text| !text.contains(secret)));
-    assert_eq!(files_with(&world, secret), "", "{}", world.story());
+    assert_eq!(world.files_with(secret), "", "{}", world.story());
     ends(program, world, &slack).await;
 }
 
@@ -103,7 +90,7 @@ async fn what_a_command_says_as_it_fails_is_remembered_without_secrets() {
     program
         .until(&world, async { drop(slack.until_said("It has no access.").await) })
         .await;
-    assert_eq!(files_with(&world, secret), "", "{}", world.story());
+    assert_eq!(world.files_with(secret), "", "{}", world.story());
     ends(program, world, &slack).await;
 }
 

@@ -24,16 +24,11 @@ async fn world(environment: &str) -> World {
     world
 }
 
-fn set_up_by(plan: Plan, command: &str) -> Plan {
-    let environment = json!({ "name": "python", "setup_commands": [command], "reasoning": "" });
-    plan.with("selected_environment", environment)
-}
-
 #[tokio::test]
 async fn what_set_up_and_checks_leave_behind_is_in_no_commit() {
     for environment in ["same", "fresh"] {
         let world = world(environment).await;
-        let plan = set_up_by(Plan::of(&["greet"]), SET_UP).verified_by(CHECK);
+        let plan = Plan::of(&["greet"]).set_up_by(&[SET_UP]).verified_by(CHECK);
         let script = executes(world.model.plans(plan), "git status --porcelain");
         // Some of it is committed by the model, some is not; one lies beside what the set-up made.
         let script = executes(
@@ -87,7 +82,9 @@ async fn files_of_the_set_up_are_in_no_commit_whatever_their_names_are() {
     let world = world("same").await;
     // Git puts all but the last in quotes where it lists them by lines.
     let set_up = r#"echo x > 'say "x".txt'; echo x > 'back\slash.txt'; echo x > "$(printf 'tab\there.txt')"; echo x > "$(printf 'line\nbreak.txt')"; echo x > 'space at the end ';"#;
-    let plan = set_up_by(Plan::of(&["greet"]), set_up).verified_by("test -f greeting.txt");
+    let plan = Plan::of(&["greet"])
+        .set_up_by(&[set_up])
+        .verified_by("test -f greeting.txt");
     let script = executes(
         world.model.plans(plan),
         "ls *slash.txt && git status --porcelain && echo mine > 'back\\slash.txt' && echo Hello > greeting.txt",
@@ -117,7 +114,7 @@ async fn files_of_the_set_up_are_in_no_commit_whatever_their_names_are() {
 async fn what_the_model_puts_there_itself_is_delivered() {
     for environment in ["same", "fresh"] {
         let world = world(environment).await;
-        let plan = set_up_by(Plan::of(&["greet"]), SET_UP).verified_by(CHECK);
+        let plan = Plan::of(&["greet"]).set_up_by(&[SET_UP]).verified_by(CHECK);
         let script = executes(world.model.plans(plan), "echo mine > own.txt").done("Done.");
         // A repair puts files where a check and the set-up had left some.
         executes(
@@ -201,7 +198,9 @@ async fn a_slow_set_up_is_not_repeated_and_people_are_told() {
         config["planning"]["verification"]["fresh_set_up_seconds"] = json!(0);
         config["command_executor"]["snapshots"] = json!({ "keep": 0 });
     });
-    let plan = set_up_by(Plan::of(&["greet"]), "echo x > /tmp/installed").verified_by("cat /tmp/installed");
+    let plan = Plan::of(&["greet"])
+        .set_up_by(&["echo x > /tmp/installed"])
+        .verified_by("cat /tmp/installed");
     executes(world.model.plans(plan), "echo Hello > greeting.txt").done("Greeted.");
     world.github.open_issue("Greet").label("coding agent");
 

@@ -16,11 +16,6 @@ async fn world() -> World {
     world
 }
 
-fn set_up_by(plan: Plan, command: &str) -> Plan {
-    let environment = json!({ "name": "python", "setup_commands": [command], "reasoning": "" });
-    plan.with("selected_environment", environment)
-}
-
 fn facts(world: &World, fact: &str) -> usize {
     let journal = world.journal();
     journal.iter().filter(|entry| entry["fact"] == fact).count()
@@ -110,7 +105,9 @@ async fn what_cannot_be_deleted_after_a_check_is_no_fault_of_the_work() {
 #[tokio::test]
 async fn the_model_is_told_which_files_set_up_changed_and_that_it_was_undone() {
     let world = world().await;
-    let plan = set_up_by(Plan::of(&["greet"]), "echo rewritten > README.md; echo x > new.txt").verified_by("true");
+    let plan = Plan::of(&["greet"])
+        .set_up_by(&["echo rewritten > README.md; echo x > new.txt"])
+        .verified_by("true");
     executes(world.model.plans(plan), "echo Hello > greeting.txt").done("Greeted.");
     world.github.open_issue("Greet").label("coding agent");
 
@@ -128,7 +125,9 @@ async fn the_limits_of_a_run_hold_for_set_up_in_the_container_for_checks() {
     let mut world = world().await;
     // The plan, a command and the end.
     world.configure(|config| config["max_llm_process_num"] = json!(3));
-    let plan = set_up_by(Plan::of(&["greet"]), "echo x > /tmp/installed").verified_by("cat /tmp/installed");
+    let plan = Plan::of(&["greet"])
+        .set_up_by(&["echo x > /tmp/installed"])
+        .verified_by("cat /tmp/installed");
     executes(world.model.plans(plan), "echo Hello > greeting.txt").done("Greeted.");
     let issue = world.github.open_issue("Greet").label("coding agent");
 

@@ -12,8 +12,7 @@ const LOOK: &str = "cat node_modules/x 2>/dev/null || echo none";
 
 /// Scripts one run that is set up by `command` on a branch, looks at the trace and writes `file`.
 fn script(model: &Model, command: &str, branch: Option<&str>, file: &str) {
-    let environment = json!({ "name": "python", "setup_commands": [command], "reasoning": "" });
-    let plan = Plan::of(&["write"]).with("selected_environment", environment);
+    let plan = Plan::of(&["write"]).set_up_by(&[command]);
     let plan = match branch {
         Some(branch) => plan.with("base_branch", branch.into()),
         None => plan,
@@ -42,11 +41,6 @@ fn sets_up(trace: &str) -> String {
     format!("mkdir -p node_modules\necho {trace} > node_modules/x\n")
 }
 
-async fn runs(world: &World) {
-    let ended = world.run().await;
-    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
-}
-
 #[tokio::test]
 async fn a_branch_that_the_plan_names_sets_up_no_run_of_the_default_branch() {
     let world = world(10).await;
@@ -56,7 +50,7 @@ async fn a_branch_that_the_plan_names_sets_up_no_run_of_the_default_branch() {
     for (file, branch) in [("a.txt", Some("other")), ("b.txt", None), ("c.txt", None)] {
         script(&world.model, "sh setup.sh", branch, file);
         widgets.open_issue(&format!("Write {file}")).label("coding agent");
-        runs(&world).await;
+        world.runs_without_fault().await;
     }
     assert_eq!(were_set_up(&world), [false, false, true], "{}", world.story());
     assert!(trace(&world).contains("clean"), "{}", trace(&world));
@@ -78,12 +72,12 @@ async fn a_change_request_sets_up_no_other_run() {
     widgets
         .open_pull("Write a.txt", "feature", &[(path, &text)])
         .label("coding agent");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(world.images().await, Vec::<String>::new());
 
     script(&world.model, "sh ./gradlew dependencies", None, "b.txt");
     widgets.open_issue("Write b.txt").label("coding agent");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(were_set_up(&world), [false, false], "{}", world.story());
     assert!(trace(&world).contains("clean"), "{}", trace(&world));
 
@@ -92,7 +86,7 @@ async fn a_change_request_sets_up_no_other_run() {
     widgets
         .open_pull("Write c.txt", "later", &[("later.txt", "x\n")])
         .label("coding agent");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(were_set_up(&world), [false; 3], "{}", world.story());
     world.finish().await;
 }
@@ -110,7 +104,7 @@ async fn a_set_up_that_grew_too_large_is_not_kept_and_the_journal_says_so() {
         "a.txt",
     );
     world.github.open_issue("Write a.txt").label("coding agent");
-    runs(&world).await;
+    world.runs_without_fault().await;
     assert_eq!(world.images().await, Vec::<String>::new());
     let journal = world.journal();
     let said: Vec<_> = journal

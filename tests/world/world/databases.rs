@@ -1,10 +1,12 @@
-//! PostgreSQL as the store of a world: a schema of its own on the server that a variable names, or
-//! on one that is started for a test.
+//! The store of a world: a file, or in PostgreSQL a schema of its own on the server that a variable
+//! names, or on one that is started for a test.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use uuid::Uuid;
 
 use crate::world::World;
@@ -143,6 +145,12 @@ impl World {
     /// Returns the address of the database on a server that is the store, if it is not a file.
     pub fn store_url(&self) -> Option<String> {
         self.config["store"]["url"].as_str().map(str::to_owned)
+    }
+
+    /// Opens the store that is a file.
+    pub async fn sqlite(&self) -> SqliteConnection {
+        let file = self.state_dir().join("coding-agent.db");
+        SqliteConnectOptions::new().filename(file).connect().await.unwrap()
     }
 
     /// Makes the program the one of another machine: with a state folder and logs of its own.

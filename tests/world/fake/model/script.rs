@@ -107,6 +107,12 @@ impl Plan {
         self.with("selected_environment", json!({ "name": name, "reasoning": "It fits." }))
     }
 
+    /// Chooses the environment `python`, and has these commands set it up.
+    pub fn set_up_by(self, commands: &[&str]) -> Self {
+        let environment = json!({ "name": "python", "setup_commands": commands, "reasoning": "" });
+        self.with("selected_environment", environment)
+    }
+
     /// Adds a verification command, which must succeed.
     pub fn verified_by(mut self, command: &str) -> Self {
         if let Some(list) = self.0["verification"].as_array_mut() {
