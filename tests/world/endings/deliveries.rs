@@ -15,8 +15,7 @@ const WRITES: [&str; 6] = [
     "POST /acme/widgets.git/git-receive-pack",
 ];
 
-/// Lets every write go wrong in one way and returns what is left on the issue and how many of each
-/// thing there are.
+/// Lets every write go wrong in one way, and expects that each has happened once in the end.
 async fn with_trouble(goes_wrong: impl Fn(&GitHub, &str)) {
     let world = World::start().await;
     greets(world.model.plans(plan().verified_by("true")));
