@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::cluster::Cluster;
 use super::failure;
-use super::names::{self, BRINGER, Holder, LABEL_PURPOSE, TRIAL, WORK};
+use super::names::{self, Holder, LABEL_PURPOSE, TRIAL, WORK};
 use super::pod::trial_limit;
 use super::standing::{self, Standing};
 use crate::environment::container::name::{LABEL_NETWORK, LABEL_RUN, LABEL_WARM, Purpose};
@@ -47,7 +47,7 @@ impl Cluster {
             let listed = self.ask(self.pods().list(&params)).await;
             let listed = listed.map_err(|failure| self.error_of("listing pods", failure))?;
             let is_wanted = |pod: &Pod| {
-                let standing = standing::judge_one(pod, BRINGER, WORK);
+                let standing = standing::judge_one(pod, WORK);
                 which == Listed::All || matches!(standing, Standing::Running | Standing::Away(_))
             };
             let pods = listed
@@ -89,7 +89,7 @@ impl Cluster {
                 self.error_of(what, failure)
             }
         })?;
-        match standing::judge(&patched, BRINGER) {
+        match standing::judge(&patched) {
             Standing::Running => Ok(patched),
             Standing::Ended(ending) => Err(lost(pod, &ending.words())),
             Standing::Away(node) => Err(lost(pod, &away(&node))),

@@ -20,7 +20,7 @@ pub(super) const MANAGER: &str = "coding-agent";
 /// Container of the executor, in which a run works.
 pub(super) const WORK: &str = "work";
 /// Container that brings the executor into the pod.
-pub(super) const BRINGER: &str = "executor";
+pub(super) const INIT_CONTAINER: &str = "executor";
 /// Prefix of the containers of services.
 const SERVICE: &str = "service-";
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::cluster::Cluster;
 use super::failure;
 use super::lives::{away, without_node};
-use super::names::{self, BRINGER};
+use super::names;
 use super::standing::{self, Standing};
 use super::stream::{self, BUFFER, Carried, Cut, STREAM_LIMIT};
 use crate::environment::error::EnvironmentError;
@@ -174,7 +174,7 @@ impl Processes for Cluster {
             Err(failure) if failure.is_absent() => return Ok(ContainerState::Ended("the pod was removed".to_owned())),
             Err(failure) => return Err(failure),
         };
-        Ok(match standing::judge_one(&pod, BRINGER, name) {
+        Ok(match standing::judge_one(&pod, name) {
             Standing::Running => ContainerState::Running,
             Standing::Away(node) => return Err(Failure::Silent(format!("the pod {}", away(&node)))),
             Standing::Ended(ending) => ContainerState::Ended(format!("the pod {}", ending.words())),

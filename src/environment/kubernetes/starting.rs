@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::cluster::Cluster;
 use super::failure;
 use super::lives::{REMOVAL_LIMIT, away, lost};
-use super::names::{self, BRINGER, Holder};
+use super::names::{self, Holder, INIT_CONTAINER};
 use super::pod::{self, Names, PodRequest};
 use super::standing::patience::Troubles;
 use super::standing::{self, PodEnd, Standing, Wait};
@@ -103,7 +103,7 @@ impl Cluster {
             if pod.metadata.deletion_timestamp.is_some() {
                 return Err(lost(name, "was removed before it ran"));
             }
-            let waits_for = match standing::judge(&pod, BRINGER) {
+            let waits_for = match standing::judge(&pod) {
                 Standing::Running => return Ok(pod),
                 Standing::Ended(ending) => {
                     if let Some(not_ready) = self.ended_service(&pod).await {
@@ -278,7 +278,7 @@ impl Cluster {
         let what = "sending the executor to a pod";
         let cut = |reason: String| self.error_of(what, Failure::Silent(reason));
         let params = AttachParams {
-            container: Some(BRINGER.to_owned()),
+            container: Some(INIT_CONTAINER.to_owned()),
             stdin: true,
             stdout: true,
             stderr: false,

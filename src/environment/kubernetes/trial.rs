@@ -374,7 +374,7 @@ mod tests {
     use tower::service_fn;
 
     use super::*;
-    use crate::environment::kubernetes::names::BRINGER;
+    use crate::environment::kubernetes::names::INIT_CONTAINER;
 
     /// Returns why a pod of a trial did not come up, of which the cluster says this.
     async fn not_brought_up(status: Value) -> EnvironmentError {
@@ -406,7 +406,7 @@ mod tests {
         };
         assert!(reason.contains("was older than a pod may become"), "{reason}");
         let waiting = json!({
-            "name": BRINGER, "image": "image:1", "imageID": "", "ready": false, "restartCount": 0,
+            "name": INIT_CONTAINER, "image": "image:1", "imageID": "", "ready": false, "restartCount": 0,
             "state": { "waiting": { "reason": "ErrImageNeverPull", "message": "it is not there" } },
         });
         let missing = not_brought_up(json!({ "phase": "Pending", "initContainerStatuses": [waiting] })).await;

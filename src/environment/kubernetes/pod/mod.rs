@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use quantities::{bytes, disk, resources, same, thousandths};
 
-use super::names::{self, BRINGER, Holder, WORK};
+use super::names::{self, Holder, INIT_CONTAINER, WORK};
 use crate::environment::config::engine_choice::{Kubernetes, numbers};
 use crate::environment::config::service::Service;
 use crate::environment::config::{Config, NetworkMode};
@@ -40,7 +40,7 @@ const BUNDLE: &str = "certificates.pem";
 const IN_IMAGE: &str = "/usr/local/bin/coding-agent-executor-static";
 
 /// The disk that bringing the executor takes.
-const BRINGERS_DISK: u64 = 128 * 1024 * 1024;
+const INIT_CONTAINER_DISK: u64 = 128 * 1024 * 1024;
 
 /// Time that a pod may be older than what the sweep removes. It ends those of an installation that
 /// nobody sweeps any more.
@@ -143,10 +143,10 @@ fn as_json(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
             "runAsGroup": cluster.group,
             "seccompProfile": { "type": "RuntimeDefault" },
         },
-        "initContainers": [bringer(config, cluster, request)?],
+        "initContainers": [init_container(config, cluster, request)?],
         "containers": containers,
         "volumes": [
-            { "name": "executor", "emptyDir": { "sizeLimit": BRINGERS_DISK.to_string() } },
+            { "name": "executor", "emptyDir": { "sizeLimit": INIT_CONTAINER_DISK.to_string() } },
             { "name": "workspace", "emptyDir": workspace_volume(config)? },
         ],
     });
@@ -305,7 +305,7 @@ fn of_service(config: &Config, cluster: &Kubernetes, name: &str, service: &Servi
 }
 
 /// Describes the container that brings the executor, before the others start.
-fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> Result<Value, EnvironmentError> {
+fn init_container(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> Result<Value, EnvironmentError> {
     let owner = if cluster.user == OWNER_OF_EXECUTOR {
         OWNER_OF_EXECUTOR + 1
     } else {
@@ -323,7 +323,7 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
             });
             // Alone it would be the limit of the whole pod, which is thrown out above it.
             if let Some(disk) = disk(config)? {
-                limits["ephemeral-storage"] = json!(disk.max(BRINGERS_DISK).to_string());
+                limits["ephemeral-storage"] = json!(disk.max(INIT_CONTAINER_DISK).to_string());
             }
             limits
         }
@@ -332,7 +332,7 @@ fn bringer(config: &Config, cluster: &Kubernetes, request: &PodRequest<'_>) -> R
     let gets = gets(cluster, request);
     let script = format!("umask 022; cd {BROUGHT} && {gets} && chmod 0711 part && mv part {FILE}");
     Ok(json!({
-        "name": BRINGER,
+        "name": INIT_CONTAINER,
         "image": cluster.executor_image.as_deref().unwrap_or(request.image),
         "imagePullPolicy": cluster.pull_policy,
         "command": ["/bin/sh", "-c", script],
@@ -371,7 +371,7 @@ fn gets(cluster: &Kubernetes, request: &PodRequest<'_>) -> String {
 fn of_trial(config: &Config) -> Result<Value, EnvironmentError> {
     let mut limits = json!({ "cpu": TRIAL_PROCESSORS, "memory": TRIAL_MEMORY });
     if disk(config)?.is_some() {
-        limits["ephemeral-storage"] = json!(BRINGERS_DISK.to_string());
+        limits["ephemeral-storage"] = json!(INIT_CONTAINER_DISK.to_string());
     }
     Ok(limits)
 }

@@ -4,6 +4,8 @@ pub(super) mod patience; // for how long it may have a trouble
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
+use super::names::INIT_CONTAINER;
+
 /// How a pod stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -95,8 +97,8 @@ const NOT_STARTED: [&str; 5] = [
     "PostStartHookError",
 ];
 
-/// Judges a pod; `bringer` is the container that brings the executor.
-pub(super) fn judge(pod: &Pod, bringer: &str) -> Standing {
+/// Judges a pod.
+pub(super) fn judge(pod: &Pod) -> Standing {
     let Some(status) = &pod.status else {
         return Standing::Waiting(Wait::Usual("the cluster has not looked at it yet".to_owned()));
     };
@@ -110,7 +112,7 @@ pub(super) fn judge(pod: &Pod, bringer: &str) -> Standing {
             .chain(&status.container_statuses)
             .flatten()
     };
-    if let Some(ended) = containers().find_map(|container| ended(container, status, bringer)) {
+    if let Some(ended) = containers().find_map(|container| ended(container, status)) {
         return Standing::Ended(ended);
     }
     if let Some("Failed" | "Succeeded") = status.phase.as_deref() {
@@ -124,7 +126,7 @@ pub(super) fn judge(pod: &Pod, bringer: &str) -> Standing {
     let brings = status.init_container_statuses.iter().flatten();
     if brings
         .clone()
-        .any(|container| container.name == bringer && is_running(container))
+        .any(|container| container.name == INIT_CONTAINER && is_running(container))
     {
         return Standing::Receiving;
     }
@@ -147,8 +149,8 @@ pub(super) fn judge(pod: &Pod, bringer: &str) -> Standing {
 
 /// Judges one container of a pod that has come up: another one that has ended, such as a service,
 /// does not end this one.
-pub(super) fn judge_one(pod: &Pod, bringer: &str, name: &str) -> Standing {
-    let standing = judge(pod, bringer);
+pub(super) fn judge_one(pod: &Pod, name: &str) -> Standing {
+    let standing = judge(pod);
     let Some(status) = pod
         .status
         .as_ref()
@@ -172,7 +174,7 @@ fn other(words: &str) -> Standing {
 }
 
 /// Returns how a container ended. An init container that did its work has not.
-fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Option<PodEnd> {
+fn ended(container: &ContainerStatus, status: &PodStatus) -> Option<PodEnd> {
     let ended = container.state.as_ref()?.terminated.as_ref()?;
     let is_init = status
         .init_container_statuses
@@ -202,12 +204,12 @@ fn ended(container: &ContainerStatus, status: &PodStatus, bringer: &str) -> Opti
     }
     let has_no_shell = CANNOT_RUN.contains(&ended.exit_code)
         || matches!(ended.reason.as_deref(), Some("StartError" | "ContainerCannotRun"));
-    Some(if container.name == bringer && has_no_shell {
+    Some(if container.name == INIT_CONTAINER && has_no_shell {
         PodEnd::Other(format!(
             "{words}; the image needs /bin/sh with head, tail, wc, cat, cp, mv and chmod, with which the executor is brought: use \
              another image, or name environment.kubernetes.executor_image"
         ))
-    } else if container.name == bringer {
+    } else if container.name == INIT_CONTAINER {
         PodEnd::NotBrought(words)
     } else {
         PodEnd::Other(words)

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::environment::kubernetes::names::BRINGER;
 
 /// Returns how a pod with this status and two containers, `work` and `service-db`, stands.
 fn standing(status: &Value) -> Standing {
@@ -18,7 +17,7 @@ fn standing(status: &Value) -> Standing {
         },
         "status": status,
     });
-    judge(&serde_json::from_value(pod).unwrap(), BRINGER)
+    judge(&serde_json::from_value(pod).unwrap())
 }
 
 fn container(name: &str, image: &str, state: &Value) -> Value {
@@ -35,8 +34,8 @@ fn database(state: &Value) -> Value {
     container("service-db", "postgres:17", state)
 }
 
-fn bringer(state: &Value) -> Value {
-    container(BRINGER, "python:3", state)
+fn init_container(state: &Value) -> Value {
+    container(INIT_CONTAINER, "python:3", state)
 }
 
 fn running() -> Value {
@@ -68,7 +67,7 @@ fn a_pod_comes_up_step_by_step() {
     let creating = json!({
         "phase": "Pending",
         "conditions": [condition("PodScheduled", "True", "")],
-        "initContainerStatuses": [bringer(&waiting("PodInitializing", ""))],
+        "initContainerStatuses": [init_container(&waiting("PodInitializing", ""))],
         "containerStatuses": [work(&waiting("PodInitializing", ""))],
     });
     assert_eq!(
@@ -77,14 +76,14 @@ fn a_pod_comes_up_step_by_step() {
     );
     let receiving = json!({
         "phase": "Pending",
-        "initContainerStatuses": [bringer(&running())],
+        "initContainerStatuses": [init_container(&running())],
         "containerStatuses": [work(&waiting("PodInitializing", ""))],
     });
     assert_eq!(standing(&receiving), Standing::Receiving);
     let brought = ended("Completed", 0);
     let one = json!({
         "phase": "Running",
-        "initContainerStatuses": [bringer(&brought)],
+        "initContainerStatuses": [init_container(&brought)],
         "containerStatuses": [work(&running()), database(&waiting("ContainerCreating", ""))],
     });
     assert_eq!(
@@ -94,7 +93,7 @@ fn a_pod_comes_up_step_by_step() {
     let all = json!({
         "phase": "Running",
         "conditions": [condition("Ready", "True", "")],
-        "initContainerStatuses": [bringer(&brought)],
+        "initContainerStatuses": [init_container(&brought)],
         "containerStatuses": [work(&running()), database(&running())],
     });
     assert_eq!(standing(&all), Standing::Running);
@@ -105,7 +104,7 @@ fn an_image_that_does_not_come_is_told_from_one_that_never_will() {
     let with = |reason: &str, message: &str| {
         standing(&json!({
             "phase": "Pending",
-            "initContainerStatuses": [bringer(&waiting(reason, message))],
+            "initContainerStatuses": [init_container(&waiting(reason, message))],
         }))
     };
     let image = || "python:3".to_owned();
@@ -190,7 +189,7 @@ fn why_a_pod_ended_is_said_by_whoever_knows_best() {
         standing(&service),
         other("has ended: its container service-db with exit code 1")
     );
-    let cut = json!({ "phase": "Failed", "initContainerStatuses": [bringer(&ended("Error", 1))] });
+    let cut = json!({ "phase": "Failed", "initContainerStatuses": [init_container(&ended("Error", 1))] });
     let words = "has ended: its container executor with exit code 1".to_owned();
     assert_eq!(standing(&cut), Standing::Ended(PodEnd::NotBrought(words)));
 }
@@ -206,10 +205,10 @@ fn a_service_that_has_ended_does_not_end_the_work() {
         serde_json::from_value(pod).unwrap()
     };
     let goes_on = pod(&work(&running()), "Running");
-    assert_eq!(judge_one(&goes_on, BRINGER, "work"), Standing::Running);
-    assert!(matches!(judge_one(&goes_on, BRINGER, "service-db"), Standing::Ended(_)));
+    assert_eq!(judge_one(&goes_on, "work"), Standing::Running);
+    assert!(matches!(judge_one(&goes_on, "service-db"), Standing::Ended(_)));
     let is_over = pod(&work(&ended("Error", 137)), "Failed");
-    assert!(matches!(judge_one(&is_over, BRINGER, "work"), Standing::Ended(_)));
+    assert!(matches!(judge_one(&is_over, "work"), Standing::Ended(_)));
 }
 
 #[test]
@@ -217,7 +216,7 @@ fn an_image_without_a_shell_is_no_stream_that_was_cut() {
     for (reason, exit_code) in [("StartError", 128), ("Error", 127), ("ContainerCannotRun", 127)] {
         let status = json!({
             "phase": "Pending",
-            "initContainerStatuses": [bringer(&ended(reason, exit_code))],
+            "initContainerStatuses": [init_container(&ended(reason, exit_code))],
         });
         let Standing::Ended(PodEnd::Other(words)) = standing(&status) else {
             panic!("{reason}");
@@ -253,5 +252,5 @@ fn a_pod_that_is_being_removed_has_ended() {
         "status": { "phase": "Running" },
     });
     let pod = serde_json::from_value(pod).unwrap();
-    assert_eq!(judge(&pod, BRINGER), other("is being removed"));
+    assert_eq!(judge(&pod), other("is being removed"));
 }

@@ -19,8 +19,8 @@ fn certificates_come_with_the_executor_and_programs_are_told_of_them() {
         executor_image: Some("registry.example.com/coding-agent:1".to_owned()),
         ..Kubernetes::default()
     };
-    let bringer = &sent(&config, &of_image)["spec"]["initContainers"][0];
-    assert_eq!(bringer["stdin"], true, "the certificates are sent alone");
+    let init_container = &sent(&config, &of_image)["spec"]["initContainers"][0];
+    assert_eq!(init_container["stdin"], true, "the certificates are sent alone");
 }
 
 #[test]

@@ -361,16 +361,16 @@ fn what_the_configuration_asks_for_is_in_the_pod() {
     ] {
         assert_eq!(spec[key], wanted, "{key}");
     }
-    let bringer = &spec["initContainers"][0];
-    for container in [bringer, &spec["containers"][0]] {
+    let init_container = &spec["initContainers"][0];
+    for container in [init_container, &spec["containers"][0]] {
         assert_eq!(container["imagePullPolicy"], "Always");
     }
-    assert_eq!(bringer["image"], "registry.example.com/coding-agent:1");
+    assert_eq!(init_container["image"], "registry.example.com/coding-agent:1");
     assert_eq!(
-        bringer["securityContext"]["runAsUser"], 65_533,
+        init_container["securityContext"]["runAsUser"], 65_533,
         "another user than the pod's owns the executor"
     );
-    assert_eq!(bringer["stdin"], false, "nothing is sent");
+    assert_eq!(init_container["stdin"], false, "nothing is sent");
 }
 
 #[test]
