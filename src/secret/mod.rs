@@ -95,17 +95,24 @@ impl Redactor {
 
     /// Returns `text` with every secret replaced by a mark.
     pub fn clean(&self, text: &str) -> Clean {
-        self.cleaned(text, false)
+        self.cleaned(text, |clean, found, _| self.mark.write(clean, found.kind))
     }
 
     /// Returns `text` like [`Self::clean`], with a mark on each line that a secret is on, so that
     /// all lines keep their numbers. Of a few lines of a text cleaned alone, the part of a key
     /// would be recognised by nobody.
     pub fn clean_in_lines(&self, text: &str) -> Clean {
-        self.cleaned(text, true)
+        self.cleaned(text, |clean, found, secret| {
+            self.mark.write(clean, found.kind);
+            for line_break in secret.matches('\n') {
+                clean.push_str(line_break);
+                self.mark.write(clean, found.kind);
+            }
+        })
     }
 
-    fn cleaned(&self, text: &str, keeps_lines: bool) -> Clean {
+    /// Has `write` put something else in the place of each secret.
+    fn cleaned(&self, text: &str, write: impl Fn(&mut String, &Found, &str)) -> Clean {
         let mut text = Cow::Borrowed(text);
         // A mark ends a word, and so may uncover a token that was not one before. Each round leaves
         // less unmarked text.
@@ -114,7 +121,7 @@ impl Redactor {
             if found.is_empty() {
                 return Clean(text.into_owned());
             }
-            text = Cow::Owned(self.replace(&text, &found, keeps_lines));
+            text = Cow::Owned(replaced(&text, &found, &write));
         }
     }
 
@@ -150,23 +157,18 @@ impl Redactor {
         });
         all
     }
+}
 
-    fn replace(&self, text: &str, all: &[Found], keeps_lines: bool) -> String {
-        let mut clean = String::with_capacity(text.len());
-        let mut end = 0;
-        for found in all {
-            clean.push_str(&text[end..found.range.start]);
-            self.mark.write(&mut clean, found.kind);
-            let breaks = text[found.range.clone()].matches('\n').filter(|_| keeps_lines);
-            for line_break in breaks {
-                clean.push_str(line_break);
-                self.mark.write(&mut clean, found.kind);
-            }
-            end = found.range.end;
-        }
-        clean.push_str(&text[end..]);
-        clean
+fn replaced(text: &str, all: &[Found], write: impl Fn(&mut String, &Found, &str)) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut end = 0;
+    for found in all {
+        clean.push_str(&text[end..found.range.start]);
+        write(&mut clean, found, &text[found.range.clone()]);
+        end = found.range.end;
     }
+    clean.push_str(&text[end..]);
+    clean
 }
 
 /// Returns an automaton that finds `words`. It is not the kind that searches fastest: building that

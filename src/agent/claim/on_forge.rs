@@ -61,6 +61,13 @@ enum Hold {
     Lost,
 }
 
+/// What a claim says of the work on the item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    UnderWay,
+    Over,
+}
+
 /// The answer to a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
@@ -147,7 +154,10 @@ impl ClaimOnForge {
         let mut from = known.map(|known| known.commit.clone());
         for _ in 0..MOST_TRIES {
             let until = now + LONGEST;
-            if let Some(commit) = claims.set(&self.name, from.as_ref(), &self.text(until, false)).await? {
+            if let Some(commit) = claims
+                .set(&self.name, from.as_ref(), &self.text(until, Work::UnderWay))
+                .await?
+            {
                 let written = WrittenClaim { commit, until };
                 *hold = Hold::Claim(written.clone());
                 return Ok(Taken::Claimed(written));
@@ -199,7 +209,7 @@ impl ClaimOnForge {
         };
         let claims = self.claims().await?;
         let until = self.forge.now(&self.asking.task).await? + LONGEST;
-        let text = self.text(until, false);
+        let text = self.text(until, Work::UnderWay);
         for _ in 0..MOST_TRIES {
             if let Some(commit) = claims.set(&self.name, Some(&from), &text).await? {
                 *hold = Hold::Claim(WrittenClaim { commit, until });
@@ -249,7 +259,7 @@ impl ClaimOnForge {
         let Hold::Claim(claimed) = &*hold else { return };
         let ended = async {
             let now = self.forge.now(&self.asking.task).await?;
-            let text = self.text(now, true);
+            let text = self.text(now, Work::Over);
             let claims = self.claims().await?;
             Ok::<_, ClaimError>(claims.set(&self.name, Some(&claimed.commit), &text).await?)
         };
@@ -272,7 +282,7 @@ impl ClaimOnForge {
             Hold::Lost => return Err(lost()),
         };
         let until = self.forge.now(&self.asking.task).await? + LONGEST;
-        let text = self.text(until, false);
+        let text = self.text(until, Work::UnderWay);
         let (pushable, commit) = pushable.fenced(&self.name, &from, &text).await?;
         Ok(Fenced {
             pushable,
@@ -291,14 +301,14 @@ impl ClaimOnForge {
         Ok(Claims::of(&settings.repository, &settings.state_dir, remote).await?)
     }
 
-    fn text(&self, until: DateTime<Utc>, is_over: bool) -> String {
+    fn text(&self, until: DateTime<Utc>, work: Work) -> String {
         let claim = ForgeClaim {
             installation: self.services.installation,
             worker: self.services.store.worker(),
             run: self.asking.run,
             asked_at: self.asking.asked_at,
             until,
-            is_over,
+            is_over: work == Work::Over,
         };
         claim.text()
     }

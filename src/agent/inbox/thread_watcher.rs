@@ -35,6 +35,13 @@ const REACTION_TIME: Duration = Duration::from_secs(10);
 /// with quick actions before it carries them out.
 const AT_ONCE: TimeDelta = TimeDelta::seconds(5);
 
+/// What one poll looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    ItemAndComments,
+    Comments,
+}
+
 /// Polls the item of one run for comments, and for signs that the run is no longer wanted.
 pub struct ThreadWatcher {
     services: Arc<Services>,
@@ -151,15 +158,15 @@ impl ThreadWatcher {
 
     /// Polls the item and its comments. An error of the forge is logged and ignored.
     pub async fn look_at_thread(&mut self) {
-        self.look_at(true).await;
+        self.look_at(Parts::ItemAndComments).await;
     }
 
     /// Polls only the comments, for callers that read the item themselves.
     pub async fn look_at_comments(&mut self) {
-        self.look_at(false).await;
+        self.look_at(Parts::Comments).await;
     }
 
-    async fn look_at(&mut self, with_item: bool) {
+    async fn look_at(&mut self, parts: Parts) {
         let ReportTarget::Item { forge, labels } = self.thread.clone() else {
             return;
         };
@@ -169,7 +176,7 @@ impl ThreadWatcher {
         self.looked_at = Some(Instant::now());
         self.forget_rights();
         let look = async {
-            if with_item && !self.is_wanted(forge.as_ref(), &labels).await? {
+            if parts == Parts::ItemAndComments && !self.is_wanted(forge.as_ref(), &labels).await? {
                 return Ok(());
             }
             let comments = forge.comments(&self.task).await?;
