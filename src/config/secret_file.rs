@@ -200,7 +200,7 @@ fn variables_of_programs(value: &Value) -> impl Iterator<Item = &Map<String, Val
 }
 
 /// Tells whether the name of a variable suggests that its value is a secret.
-pub(super) fn speaks_of_a_secret(name: &str) -> bool {
+fn speaks_of_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL", "AUTH"]
         .iter()

@@ -53,7 +53,7 @@ pub fn bytes_of_window(window: u64, percent: u64) -> usize {
 
 /// Returns how many bytes of text fit `percent` of a window of so many tokens, whatever its
 /// language: Chinese and Japanese have the fewest bytes in a token.
-pub fn bytes_that_fit(window: u64, percent: u64) -> usize {
+fn bytes_that_fit(window: u64, percent: u64) -> usize {
     usize::try_from(window * BYTES_OF_TOKEN * percent / 100).unwrap_or(usize::MAX)
 }
 

@@ -34,7 +34,7 @@ use crate::workspace::tools::redaction_guard::RedactionGuard;
 use described::described;
 
 /// Name of the environment whose image the project's rules name.
-pub(crate) const PROJECTS_OWN: &str = "project";
+const PROJECTS_OWN: &str = "project";
 
 /// Workspace and container state before the tools are added.
 struct Foundation {

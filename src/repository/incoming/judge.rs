@@ -71,7 +71,7 @@ fn kind(mode: &str) -> Result<PathKind, &'static str> {
 }
 
 /// Judges a path below the root of a repository.
-pub fn judge_path(path: &[u8]) -> Result<(), &'static str> {
+fn judge_path(path: &[u8]) -> Result<(), &'static str> {
     if path.len() > MAX_PATH {
         return Err("the path is too long");
     }

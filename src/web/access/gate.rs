@@ -172,7 +172,7 @@ fn is_page(request: &Request) -> bool {
     !path.starts_with("/api/") && path != "/metrics"
 }
 
-pub(in crate::web) fn too_often() -> Problem {
+fn too_often() -> Problem {
     let detail = "too many wrong tokens came from this address; wait a minute";
     Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
 }

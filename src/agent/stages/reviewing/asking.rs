@@ -228,7 +228,7 @@ pub(super) fn note_unready(claim: &mut Claim, judged: Judged, reason: &str, foll
     });
 }
 
-pub(super) fn loop_of(record: &mut Record, judged: Judged) -> &mut ReviewLoop {
+fn loop_of(record: &mut Record, judged: Judged) -> &mut ReviewLoop {
     match judged {
         Judged::Plan => &mut record.reviewed.plan,
         Judged::Result => &mut record.reviewed.result,
