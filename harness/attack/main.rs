@@ -9,15 +9,6 @@
 //!
 //! `make attack SHORT=1 ROUNDS=3 ONLY="commit item:mention"` plays the short form of one
 //! class, and one attack of another, three times; `self` tries the rules only.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 
 mod attempt; // one attack: what is prepared, what the model does, what must come of it
 mod class; // the sorts of attack

@@ -7,15 +7,6 @@
 //! that cannot be made fails the bench; a slow one never does.
 //!
 //! `make bench ONLY="idle turns"` makes only the measurements with these names.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 
 mod figure; // one measured thing, with its target
 mod scale; // how much is measured

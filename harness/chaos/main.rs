@@ -11,15 +11,6 @@
 //! third jump of the clock; `SOAK=100` works on a hundred tasks in one long-running program
 //! instead, with `KILLS=0` in one process, and `CLUSTER=3` on as many tasks as ROUNDS on three
 //! machines with one store.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 
 mod model; // what the model does with a task
 mod proxy; // a Docker socket that can go away

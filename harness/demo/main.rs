@@ -7,10 +7,6 @@
 //! is left behind: no file, no container, no process, however the demo ends.
 //!
 //! With `REVIEW=1` plan and result are judged by a reviewer, which sends the first plan back.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the environment says which model is to be used"
-)]
 
 mod handbook; // an MCP server, as a team would bring its own
 mod model; // whose model it is
@@ -62,7 +58,6 @@ fn main() -> ExitCode {
     shown.unwrap_or_else(|error| give_up(&error))
 }
 
-#[expect(clippy::print_stderr, reason = "nothing else would say it")]
 fn give_up(error: &anyhow::Error) -> ExitCode {
     eprintln!("demo: {error:#}");
     ExitCode::FAILURE

@@ -6,15 +6,6 @@
 //! links, files of LFS and gigabytes of packs. So the real program, with a real container and the
 //! fake forge of the tests, fetches each one, hands it to a container, has one file written there
 //! and delivers it; the judge looks at the result with the real git.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 
 mod case; // one repository, from the label to the pull request
 

@@ -5,15 +5,6 @@
 //! the place of the first of them. Nothing of it needs a model, so that two runs give the same
 //! figures. Beside them, and where they are not there, functions of installed packages are looked
 //! for by their own documentation.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 
 mod cases; // issues, and the repositories they are of
 mod opened; // the index of a repository that lies elsewhere

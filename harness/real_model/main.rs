@@ -10,15 +10,6 @@
 //! long and too slow are noticed, and each task has an honest end.
 //!
 //! `make test-model ONLY="task window"` plays only these.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 
 mod server; // the servers with a model
 mod relay; // what passes between program and server

@@ -8,15 +8,6 @@
 //! or changed. It fails for a refusal, for a difference that it can give no reason for, for a step
 //! that never came and for a recording that could not be played. With `EDITS_AS_TOOLS=1`, edits
 //! that were made by the shell are made with the file tools.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test stops where something is wrong"))]
 
 mod action; // a recorded command as a call of ours

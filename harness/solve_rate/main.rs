@@ -5,15 +5,6 @@
 //! Each task has hidden tests, which alone decide. What was measured is kept by model and setting,
 //! so that a measurement that was broken off goes on, and a round can be held against the one
 //! before.
-#![allow(
-    clippy::allow_attributes,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    unreachable_pub,
-    reason = "make tells it by variables what to do, it talks to the terminal and exports \
-              nothing"
-)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test stops where something is wrong"))]
 
 mod setting; // the conditions of a measurement

@@ -168,7 +168,6 @@ impl Installation {
 }
 
 /// Returns the section `environment` for the cluster of the tests, if there is one.
-#[expect(clippy::disallowed_methods, reason = "a cluster is told by variables")]
 fn cluster() -> Option<Value> {
     let namespace = std::env::var("CODING_AGENT_TEST_KUBERNETES_NAMESPACE").ok()?;
     let kubeconfig = std::env::var("KUBECONFIG").ok()?;
@@ -179,10 +178,6 @@ fn cluster() -> Option<Value> {
 }
 
 /// Returns a command whose environment is `HANDED_ON` alone.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what is handed on is read here and nowhere else"
-)]
 pub(crate) fn with_little_environment(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear();

@@ -46,7 +46,6 @@ pub fn run(program: &str, work: impl Future<Output = anyhow::Result<usize>>, sen
 
 /// Returns the exit code of a program that counts faults, and prints what it counted or why it
 /// broke off. `sentence` follows the number.
-#[expect(clippy::print_stderr, reason = "the programs are run by people")]
 pub fn exit_code(program: &str, counted: anyhow::Result<usize>, sentence: &str) -> ExitCode {
     match counted {
         Ok(0) => return ExitCode::SUCCESS,
