@@ -291,7 +291,8 @@ async fn a_new_project_is_tested_by_what_the_model_wrote() {
 async fn a_model_that_wrote_the_first_tests_and_cannot_install_a_runner_hears_how_they_are_run() {
     let world = World::start().await;
     let script = world.model.plans(Plan::of(&["test"]).in_environment("python"));
-    let tests = "import unittest\n\nclass Reader(unittest.TestCase):\n    def test_it(self):\n        open('README.md').close()\n";
+    let tests = "import unittest\n\nclass Reader(unittest.TestCase):\n    def test_it(self):\n        \
+                 open('README.md').close()\n";
     let script = writes(script, "test_reader.py", tests);
     let install =
         "pip install --retries 0 --disable-pip-version-check --index-url https://packages.example/simple pytest";
