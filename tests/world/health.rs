@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::fake::model::Model;
-use crate::world::facts::count;
 use crate::reviews::judged;
 use crate::world::World;
 use crate::world::databases::Database;
+use crate::world::facts::count;
 use crate::world::scripts::{greets, plan};
 
 /// The world with Ollama on this machine, whose health is watched in this way. The command writes a
