@@ -13,6 +13,7 @@ mod text; // edits of texts
 mod changes; // what a command changed in the project
 mod large_files; // contents in the place of pointers
 mod supervisor; // the process above a command
+mod blocking; // the thread for work that blocks
 mod command; // runs a command
 mod files; // the file tools
 mod tools; // names, descriptions and schemas of the tools
@@ -31,6 +32,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
+use blocking::Blocking;
 pub use files::{ShownLines, UNCHANGED};
 pub use large_files::{filter, receive, send};
 pub use multiplexer::{Channel, GREETING, ScriptEnding, multiplex};
@@ -41,6 +43,9 @@ pub use tunnel::tunnel;
 
 /// Longest request that is read: enough for the largest file, escaped.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+
+/// The words for an executor that cannot start its thread.
+const NO_THREAD: &str = "no thread can be started; the container's processes are used up";
 
 /// Settings of the executor.
 #[derive(Debug, Clone)]
@@ -65,25 +70,30 @@ pub struct Options {
 /// seconds to finish.
 pub async fn serve(options: Options) -> anyhow::Result<()> {
     let (reader, writer) = stdio_pipes();
-    serve_over(options, reader, writer).await
+    let blocking = Blocking::start().context(NO_THREAD)?;
+    serve_over(options, blocking, reader, writer).await
 }
 
 /// Like [`serve`], until `reader` ends.
 async fn serve_over(
     options: Options,
+    blocking: Blocking,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
     let root = options.root.display().to_string();
-    let workspace = Workspace::open(options).with_context(|| format!("the project folder {root} cannot be opened"))?;
+    let workspace = Workspace::open(options, blocking.clone())
+        .with_context(|| format!("the project folder {root} cannot be opened"))?;
     let transport =
         AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
     let service = serve_server(workspace, transport)
         .await
         .context("the handshake with the client failed")?;
     let served = service.waiting().await;
-    let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
+    let _ = blocking
+        .run(|| end_descendants(std::process::id(), supervisor::GRACE))
+        .await?;
     served.context("the server ended with an error")?;
     Ok(())
 }

@@ -21,8 +21,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 
+use super::blocking::Blocking;
 use super::session::{self, Door, Ended};
-use super::{Options, serve_over, supervisor, tunnel};
+use super::{NO_THREAD, Options, serve_over, supervisor, tunnel};
 use crate::link::session::SessionKey;
 use crate::process::adopt_orphans;
 use crate::process::ending::end_descendants;
@@ -76,6 +77,7 @@ pub struct ScriptEnding {
 /// processes that are left. `options` reads the arguments of [`Channel::Tools`].
 pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> anyhow::Result<()> {
     adopt_orphans().context("orphaned processes cannot be adopted")?;
+    let blocking = Blocking::start().context(NO_THREAD)?;
     let (mut reader, mut writer) = stdio_pipes();
     // Before the greeting: until then the worker starts nothing that could take the address.
     let door = Door::open().await;
@@ -85,7 +87,7 @@ pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> a
     let (near, far) = tokio::io::duplex(CARRIED_AT_ONCE);
     let keeping = session::keep(far, (Box::new(reader), Box::new(writer)), key, door);
     // In one task: what one has to say the other does not wait long for.
-    let (ended, mut served) = tokio::join!(keeping, serve_channels(near, options));
+    let (ended, mut served) = tokio::join!(keeping, serve_channels(near, options, &blocking));
     match ended {
         Ended::ByWorker => {
             let _ = timeout(ENDING, async { while served.join_next().await.is_some() {} }).await;
@@ -93,13 +95,19 @@ pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> a
         // Nobody hears what they answer.
         Ended::WithoutWorker { .. } => served.shutdown().await,
     }
-    let _ = tokio::task::spawn_blocking(|| end_descendants(std::process::id(), supervisor::GRACE)).await?;
+    let _ = blocking
+        .run(|| end_descendants(std::process::id(), supervisor::GRACE))
+        .await?;
     drop(ended);
     Ok(())
 }
 
 /// Serves channels until the link has ended; returns those that have not.
-async fn serve_channels(link: DuplexStream, options: fn(Vec<String>) -> anyhow::Result<Options>) -> JoinSet<()> {
+async fn serve_channels(
+    link: DuplexStream,
+    options: fn(Vec<String>) -> anyhow::Result<Options>,
+    blocking: &Blocking,
+) -> JoinSet<()> {
     let mut config = yamux::Config::default();
     config.set_max_num_streams(MOST_CHANNELS);
     config.set_max_connection_receive_window(Some(MOST_UNREAD));
@@ -109,7 +117,7 @@ async fn serve_channels(link: DuplexStream, options: fn(Vec<String>) -> anyhow::
         tokio::select! {
             next = poll_fn(|context| connection.poll_next_inbound(context)) => match next {
                 Some(Ok(stream)) => {
-                    served.spawn(serve(stream, options));
+                    served.spawn(serve(stream, options, blocking.clone()));
                 }
                 Some(Err(_)) | None => return served,
             },
@@ -120,8 +128,8 @@ async fn serve_channels(link: DuplexStream, options: fn(Vec<String>) -> anyhow::
 }
 
 /// Serves one channel. The worker sees that it ended; why is said on stderr, for people who look.
-async fn serve(stream: yamux::Stream, options: fn(Vec<String>) -> anyhow::Result<Options>) {
-    if let Err(error) = try_serve(stream, options).await {
+async fn serve(stream: yamux::Stream, options: fn(Vec<String>) -> anyhow::Result<Options>, blocking: Blocking) {
+    if let Err(error) = try_serve(stream, options, blocking).await {
         #[expect(
             clippy::print_stderr,
             reason = "stdout belongs to the protocol, and there is no log in a container"
@@ -132,13 +140,17 @@ async fn serve(stream: yamux::Stream, options: fn(Vec<String>) -> anyhow::Result
     }
 }
 
-async fn try_serve(stream: yamux::Stream, options: fn(Vec<String>) -> anyhow::Result<Options>) -> anyhow::Result<()> {
+async fn try_serve(
+    stream: yamux::Stream,
+    options: fn(Vec<String>) -> anyhow::Result<Options>,
+    blocking: Blocking,
+) -> anyhow::Result<()> {
     let (reader, writer) = tokio::io::split(stream.compat());
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line).await?;
     match serde_json::from_slice(&line).context("the channel does not say what it is")? {
-        Channel::Tools(arguments) => serve_over(options(arguments)?, reader, writer).await,
+        Channel::Tools(arguments) => serve_over(options(arguments)?, blocking, reader, writer).await,
         Channel::Tunnel => tunnel::serve(reader, writer).await,
         Channel::Script { command, environment } => run(&command, &environment, reader, writer).await,
     }

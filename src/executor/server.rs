@@ -20,7 +20,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use super::command;
+use super::blocking::Blocking;
+use super::command::Commands;
 use super::fault::Fault;
 use super::files::{Answer, Files};
 use super::tools::tools;
@@ -31,7 +32,9 @@ const CALLS_AT_ONCE: usize = 8;
 /// The server of one project folder.
 pub(super) struct Workspace {
     options: Options,
+    blocking: Blocking,
     files: Arc<Files>,
+    commands: Commands,
     calls: Semaphore,
 }
 
@@ -44,9 +47,11 @@ struct ExecuteCommand {
 }
 
 impl Workspace {
-    pub(super) fn open(options: Options) -> io::Result<Self> {
+    pub(super) fn open(options: Options, blocking: Blocking) -> io::Result<Self> {
         Ok(Self {
-            files: Arc::new(Files::open(&options)?),
+            files: Arc::new(Files::open(&options, blocking.clone())?),
+            commands: Commands::new(options.clone(), blocking.clone()),
+            blocking,
             options,
             calls: Semaphore::new(CALLS_AT_ONCE),
         })
@@ -105,7 +110,7 @@ impl Workspace {
             .map_or(self.options.default_timeout, Duration::from_secs);
         let timeout = timeout.clamp(Duration::from_secs(1), self.options.max_timeout);
         let before = self.files.look().await;
-        match command::run(&self.options, &wanted.command, &folder, timeout, cancelled).await {
+        match self.commands.run(&wanted.command, &folder, timeout, cancelled).await {
             Ok(outcome) => {
                 let mut text = outcome.text();
                 // The argument is described to no model: few commands need it.
@@ -137,7 +142,7 @@ impl Workspace {
             Err(reason) => return refusal(reason),
         };
         let files = Arc::clone(&self.files);
-        match tokio::task::spawn_blocking(move || work(&files, wanted)).await {
+        match self.blocking.run(move || work(&files, wanted)).await {
             Ok(Ok(answer)) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
                 result.structured_content = answer.size.map(|size| match answer.lines {
@@ -147,7 +152,7 @@ impl Workspace {
                 result
             }
             Ok(Err(fault)) => refusal(fault.to_string()),
-            Err(error) => refusal(format!("the tool failed: {error}")),
+            Err(error) => refusal(format!("the tool failed: {error:#}")),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(super) enum CommandEnd {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
+    /// The kernel gave no process or thread for it.
+    NoProcessLeft,
 }
 
 /// Runs `command` in a shell in `folder` and stays until everything it started has ended.
@@ -49,11 +51,15 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
     // the command.
     rustix::process::setsid()?;
     let executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let shell = match std::env::set_current_dir(folder).and_then(|()| start(command)) {
+    // Before the shell: what it starts would outlive its time-out if there were no thread left.
+    let started = end_with_the_executor(executor.try_clone()?)
+        .and_then(|()| std::env::set_current_dir(folder))
+        .and_then(|()| start(command));
+    let shell = match started {
         Ok(shell) => shell,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return say(&executor, &CommandEnd::NoProcessLeft),
         Err(error) => return say(&executor, &CommandEnd::NotStarted(error.to_string())),
     };
-    end_with_the_executor(executor.try_clone()?);
     while let Some((child, status)) = reap_any_child()? {
         if child == shell {
             // If the executor is gone, there is nobody to tell.
@@ -89,13 +95,14 @@ fn start(command: &OsStr) -> io::Result<u32> {
     clippy::disallowed_methods,
     reason = "the other threads of the supervisor wait for commands that are ended here"
 )]
-fn end_with_the_executor(mut executor: UnixStream) {
-    thread::spawn(move || {
+fn end_with_the_executor(mut executor: UnixStream) -> io::Result<()> {
+    let end = move || {
         // The executor never writes anything: whatever is read means that it is gone.
         let _ = executor.read(&mut [0]);
         let _ = end_descendants(std::process::id(), GRACE);
         std::process::exit(1);
-    });
+    };
+    thread::Builder::new().spawn(end).map(drop)
 }
 
 impl From<ExitStatus> for CommandEnd {
@@ -114,6 +121,7 @@ impl std::fmt::Display for CommandEnd {
             Self::Exited(code) => write!(formatter, "exited {code}"),
             Self::Signalled(signal) => write!(formatter, "signalled {signal}"),
             Self::NotStarted(reason) => write!(formatter, "not-started {}", reason.replace('\n', " ")),
+            Self::NoProcessLeft => formatter.write_str("no-process"),
         }
     }
 }
@@ -122,7 +130,11 @@ impl FromStr for CommandEnd {
     type Err = anyhow::Error;
 
     fn from_str(line: &str) -> anyhow::Result<Self> {
-        match line.trim_end().split_once(' ') {
+        let line = line.trim_end();
+        if line == "no-process" {
+            return Ok(Self::NoProcessLeft);
+        }
+        match line.split_once(' ') {
             Some(("exited", code)) => Ok(Self::Exited(code.parse()?)),
             Some(("signalled", signal)) => Ok(Self::Signalled(signal.parse()?)),
             Some(("not-started", reason)) => Ok(Self::NotStarted(reason.to_owned())),
@@ -142,6 +154,7 @@ mod tests {
             CommandEnd::Exited(255),
             CommandEnd::Signalled(9),
             CommandEnd::NotStarted("no such file".to_owned()),
+            CommandEnd::NoProcessLeft,
         ] {
             assert_eq!(format!("{ending}\n").parse::<CommandEnd>().unwrap(), ending);
         }

@@ -4,6 +4,7 @@
 mod prepared;
 mod images;
 mod registry;
+mod used_up;
 mod site;
 
 use std::collections::HashSet;

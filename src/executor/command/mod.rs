@@ -2,8 +2,10 @@
 //!
 //! A time-out or a cancellation ends the whole tree before the answer goes out. Background
 //! processes of a finished command go on (a server started with `&` is legitimate between two
-//! calls), are named in the answer, and end with the executor at the latest.
+//! calls), are named in the answer, and end with the executor at the latest; earlier where they
+//! leave no process for the next command.
 
+mod background; // what ended commands have left running
 mod capture; // output, its middle left out where it is long
 mod memory; // how often the kernel ended a process for want of memory
 mod outcome; // how a command ended, as text and as fields
@@ -23,9 +25,11 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Options;
+use crate::executor::blocking::Blocking;
 use crate::executor::supervisor::{CommandEnd, GRACE};
 use crate::process::descent::descendants;
 use crate::process::ending::end_descendants;
+use background::Background;
 use capture::Capture;
 use outcome::{How, Outcome};
 
@@ -42,37 +46,76 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
 
-/// Runs `command` in `folder` for at most `timeout`.
-pub(super) async fn run(
-    options: &Options,
-    command: &str,
-    folder: &Path,
-    timeout: Duration,
-    cancelled: &CancellationToken,
-) -> anyhow::Result<Outcome> {
-    let kills_before = memory::kills();
-    let start = Instant::now();
-    let mut running = Running::start(options, command, folder)?;
-    let mut capture = Capture::new(options.max_output_bytes);
-    let how = tokio::select! {
-        ending = running.ending(&mut capture) => ending?,
-        () = tokio::time::sleep(timeout) => How::TimedOut(timeout),
-        () = cancelled.cancelled() => How::Cancelled,
-    };
-    match how {
-        How::TimedOut(_) | How::Cancelled => running.end_everything(&mut capture).await?,
-        How::Exited(_) | How::Signalled(_) | How::NotStarted(_) => running.last_output(&mut capture).await,
+/// Runs the commands of one project.
+pub(super) struct Commands {
+    options: Options,
+    blocking: Blocking,
+    background: Background,
+}
+
+impl Commands {
+    pub(super) fn new(options: Options, blocking: Blocking) -> Self {
+        Self {
+            options,
+            blocking,
+            background: Background::default(),
+        }
     }
-    let duration = start.elapsed();
-    let (output, cut_bytes) = capture.into_text();
-    Ok(Outcome {
-        how,
-        duration,
-        output,
-        cut_bytes,
-        memory_ran_out: memory::kills() > kills_before,
-        in_background: running.into_background(),
-    })
+
+    /// Runs `command` in `folder` for at most `timeout`. Where no process is left for it, ends what
+    /// earlier commands have left in the background: nothing else could, as that takes a process.
+    pub(super) async fn run(
+        &self,
+        command: &str,
+        folder: &Path,
+        timeout: Duration,
+        cancelled: &CancellationToken,
+    ) -> anyhow::Result<Outcome> {
+        let kills_before = memory::kills();
+        let start = Instant::now();
+        let mut capture = Capture::new(self.options.max_output_bytes);
+        let (how, running) = match Running::start(&self.options, command, folder) {
+            Ok(mut running) => {
+                let how = tokio::select! {
+                    ending = running.ending(&mut capture) => ending?,
+                    () = tokio::time::sleep(timeout) => How::TimedOut(timeout),
+                    () = cancelled.cancelled() => How::Cancelled,
+                };
+                (how, Some(running))
+            }
+            Err(error) if is_for_want_of_a_process(&error) => (How::NoProcessLeft, None),
+            Err(error) => return Err(error),
+        };
+        let mut in_background = Vec::new();
+        if let Some(mut running) = running {
+            match how {
+                How::TimedOut(_) | How::Cancelled => running.end_everything(&self.blocking, &mut capture).await?,
+                How::Exited(_) | How::Signalled(_) | How::NotStarted(_) | How::NoProcessLeft => {
+                    running.last_output(&mut capture).await;
+                }
+            }
+            in_background = running.into_background(&self.background);
+        }
+        if how == How::NoProcessLeft {
+            self.background.end().await;
+        }
+        let duration = start.elapsed();
+        let (output, cut_bytes) = capture.into_text();
+        Ok(Outcome {
+            how,
+            duration,
+            output,
+            cut_bytes,
+            memory_ran_out: memory::kills() > kills_before,
+            in_background,
+        })
+    }
+}
+
+/// Returns true if the kernel has no process, or thread, left for this container.
+fn is_for_want_of_a_process(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 struct Running {
@@ -123,6 +166,7 @@ impl Running {
             CommandEnd::Exited(code) => How::Exited(code),
             CommandEnd::Signalled(signal) => How::Signalled(signal),
             CommandEnd::NotStarted(reason) => How::NotStarted(reason),
+            CommandEnd::NoProcessLeft => How::NoProcessLeft,
         })
     }
 
@@ -134,9 +178,9 @@ impl Running {
 
     /// Ends all processes of the command while it goes on reading: a process that blocks on a full
     /// pipe cannot end on TERM.
-    async fn end_everything(&mut self, capture: &mut Capture) -> anyhow::Result<()> {
+    async fn end_everything(&mut self, blocking: &Blocking, capture: &mut Capture) -> anyhow::Result<()> {
         let supervisor = self.supervisor_id;
-        let mut ended = tokio::task::spawn_blocking(move || end_descendants(supervisor, GRACE));
+        let mut ended = pin!(blocking.run(move || end_descendants(supervisor, GRACE)));
         tokio::select! {
             ended = &mut ended => { let _ = ended?; },
             () = read_into(capture, &mut self.output) => { let _ = ended.await?; },
@@ -145,19 +189,13 @@ impl Running {
         Ok(())
     }
 
-    /// Names the processes that still run; drains their output and reaps them until all have ended.
-    fn into_background(mut self) -> Vec<String> {
+    /// Names the processes that still run, and hands them over to `background`.
+    fn into_background(mut self, background: &Background) -> Vec<String> {
         if matches!(self.supervisor.try_wait(), Ok(Some(_))) {
             return Vec::new();
         }
         let living = descendants(self.supervisor_id);
-        tokio::spawn(async move {
-            // A server would block, or die of a closed pipe, if nobody read its output.
-            let _ = tokio::io::copy(&mut self.output, &mut tokio::io::sink()).await;
-            let _ = self.supervisor.wait().await;
-            // The socket stays open until here: the supervisor ends everything when it closes.
-            drop(self.line);
-        });
+        background.take(self);
         living
             .into_iter()
             .map(|process| format!("{} {}", process.id, process.name))

@@ -12,6 +12,8 @@ pub(in crate::executor) enum How {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
+    /// The kernel gave no process or thread for it.
+    NoProcessLeft,
     TimedOut(Duration),
     Cancelled,
 }
@@ -44,7 +46,7 @@ impl Outcome {
     fn reached_limit(&self) -> Option<u64> {
         match &self.how {
             How::TimedOut(limit) => Some(limit.as_secs()),
-            How::Exited(_) | How::Signalled(_) | How::NotStarted(_) | How::Cancelled => None,
+            How::Exited(_) | How::Signalled(_) | How::NotStarted(_) | How::NoProcessLeft | How::Cancelled => None,
         }
     }
 
@@ -76,7 +78,7 @@ impl Outcome {
         let (exit_code, signal) = match self.how {
             How::Exited(code) => (Some(code), None),
             How::Signalled(signal) => (Some(128 + signal), Some(signal)),
-            How::NotStarted(_) | How::TimedOut(_) | How::Cancelled => (None, None),
+            How::NotStarted(_) | How::NoProcessLeft | How::TimedOut(_) | How::Cancelled => (None, None),
         };
         json!({
             "exit_code": exit_code,
@@ -94,6 +96,10 @@ impl Outcome {
             How::Exited(code) => format!("exit code {code}"),
             How::Signalled(signal) => format!("killed by signal {signal}"),
             How::NotStarted(reason) => format!("not started: {reason}"),
+            How::NoProcessLeft => "not started: the container's processes are used up, and threads count as such; \
+                                   what earlier commands had left in the background was ended, so run it again, \
+                                   and start fewer at a time"
+                .to_owned(),
             How::TimedOut(limit) => format!(
                 "timed out after {}; the command and everything it started were ended",
                 in_words(*limit)
@@ -143,6 +149,11 @@ mod tests {
         no newline
         [timed out after 5.0 s; the command and everything it started were ended]
         ");
+        let refused = Outcome {
+            output: String::new(),
+            ..outcome(How::NoProcessLeft)
+        };
+        insta::assert_snapshot!(refused.text(), @"[not started: the container's processes are used up, and threads count as such; what earlier commands had left in the background was ended, so run it again, and start fewer at a time]");
         let long = Outcome {
             duration: Duration::from_millis(12_340),
             ..outcome(How::Exited(0))

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::executor::Options;
+use crate::executor::blocking::Blocking;
 use crate::executor::changes::Look;
 use crate::executor::fault::Fault;
 use crate::executor::text::{self, Replaced};
@@ -31,6 +32,7 @@ const MOST_ITEMS: usize = 10_000;
 /// The project's files, and the edits that can be undone.
 pub(super) struct Files {
     pub(super) root: Root,
+    blocking: Blocking,
     max_shown_bytes: usize,
     /// Held for a whole edit: of two concurrent edits of a file, the second one sees the result of
     /// the first.
@@ -137,8 +139,9 @@ impl Answer {
 }
 
 impl Files {
-    pub(super) fn open(options: &Options) -> std::io::Result<Self> {
+    pub(super) fn open(options: &Options, blocking: Blocking) -> std::io::Result<Self> {
         Ok(Self {
+            blocking,
             root: Root::open(&options.root, options.max_file_bytes, &options.allowed_extensions)?,
             max_shown_bytes: options.max_output_bytes,
             history: Mutex::default(),
@@ -166,8 +169,8 @@ impl Files {
             return None;
         }
         let files = Arc::clone(self);
-        let look = tokio::task::spawn_blocking(move || Look::take(&files.folder, before.as_deref()));
-        let look = look.await.ok().flatten().map(Arc::new);
+        let look = move || Look::take(&files.folder, before.as_deref());
+        let look = self.blocking.run(look).await.ok().flatten().map(Arc::new);
         self.has_too_many.store(look.is_none(), Ordering::Relaxed);
         self.last_look
             .lock()
