@@ -50,8 +50,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     let first = words.next().unwrap_or_default();
     if first == "supervise" {
-        let (folder, command) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        return executor::supervise(&folder, &command);
+        return executor::supervise();
     }
     let served = match first.to_str() {
         Some("init") => Err(stay(words.next().is_some_and(|word| word == "alone"))),

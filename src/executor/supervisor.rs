@@ -7,18 +7,22 @@
 //! when the executor goes. Marking processes through their environment failed at programs that
 //! clear it; walking the tree alone fails once a parent in the middle has died.
 //!
-//! It starts in a millisecond: no runtime, no options. Its stdin is a socket to the executor, used
-//! in both directions.
+//! It starts in a millisecond: no options, and no runtime that stays. Its stdin is a socket to the
+//! executor, used in both directions. Over that it is told the command: among its arguments, a
+//! `pkill -f` of the command's own would find it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::process::ending::end_descendants;
 use crate::process::{adopt_orphans, reap_any_child};
@@ -36,29 +40,41 @@ pub(super) enum CommandEnd {
     NoProcessLeft,
 }
 
-/// Runs `command` in a shell in `folder` and stays until everything it started has ended.
-pub fn supervise(folder: &OsStr, command: &OsStr) -> ExitCode {
-    match try_supervise(folder, command) {
+/// Returns what a supervisor is told to do: to run `command` in `folder`.
+pub(super) fn order(folder: &OsStr, command: &OsStr) -> Vec<u8> {
+    let mut order = Vec::new();
+    for part in [folder, command] {
+        order.extend((part.len() as u64).to_be_bytes());
+        order.extend(part.as_bytes());
+    }
+    order
+}
+
+/// Runs the command that it is told in a shell, and stays until everything it started has ended.
+pub fn supervise() -> ExitCode {
+    match try_supervise() {
         Ok(()) => ExitCode::SUCCESS,
         // The executor sees a socket that closed without a report.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
+fn try_supervise() -> io::Result<()> {
     adopt_orphans()?;
+    withstand_signals()?;
     // In a session of its own it has no terminal, and signals to the executor's group do not reach
     // the command.
     rustix::process::setsid()?;
     let executor = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let (folder, command) = (read_part(&executor)?, read_part(&executor)?);
     // Before the shell: what it starts would outlive its time-out if there were no thread left.
     let started = end_with_the_executor(executor.try_clone()?)
-        .and_then(|()| std::env::set_current_dir(folder))
-        .and_then(|()| start(command));
+        .and_then(|()| std::env::set_current_dir(&folder))
+        .and_then(|()| start(&command));
     let shell = match started {
         Ok(shell) => shell,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return say(&executor, &CommandEnd::NoProcessLeft),
-        Err(error) => return say(&executor, &CommandEnd::NotStarted(error.to_string())),
+        Err(error) => return say(&executor, &CommandEnd::NotStarted(reason(&error))),
     };
     while let Some((child, status)) = reap_any_child()? {
         if child == shell {
@@ -67,6 +83,38 @@ fn try_supervise(folder: &OsStr, command: &OsStr) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Keeps signals that mean the command from ending this process. They are caught and not ignored:
+/// what it starts would ignore them, too.
+fn withstand_signals() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        // They stay caught when nobody listens any more.
+        drop(signal(kind)?);
+    }
+    Ok(())
+}
+
+/// Reads one part of an [`order`].
+fn read_part(mut executor: &UnixStream) -> io::Result<OsString> {
+    let mut length = [0; 8];
+    executor.read_exact(&mut length)?;
+    let length = u64::from_be_bytes(length);
+    let mut part = Vec::new();
+    executor.take(length).read_to_end(&mut part)?;
+    if part.len() as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(OsString::from_vec(part))
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => "a command as long as this belongs in a file".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Reports an ending in one write, so that the executor wakes once.
@@ -97,8 +145,8 @@ fn start(command: &OsStr) -> io::Result<u32> {
 )]
 fn end_with_the_executor(mut executor: UnixStream) -> io::Result<()> {
     let end = move || {
-        // The executor never writes anything: whatever is read means that it is gone.
-        let _ = executor.read(&mut [0]);
+        // The executor writes nothing more: whatever is read means that it is gone.
+        let _ = executor.read_exact(&mut [0]);
         let _ = end_descendants(std::process::id(), GRACE);
         std::process::exit(1);
     };
@@ -138,7 +186,7 @@ impl FromStr for CommandEnd {
             Some(("exited", code)) => Ok(Self::Exited(code.parse()?)),
             Some(("signalled", signal)) => Ok(Self::Signalled(signal.parse()?)),
             Some(("not-started", reason)) => Ok(Self::NotStarted(reason.to_owned())),
-            _ => anyhow::bail!("the command's supervisor ended without a report; it was probably killed"),
+            _ => anyhow::bail!("this is no report of a supervisor: {line}"),
         }
     }
 }
@@ -159,5 +207,17 @@ mod tests {
             assert_eq!(format!("{ending}\n").parse::<CommandEnd>().unwrap(), ending);
         }
         assert!("".parse::<CommandEnd>().is_err());
+    }
+
+    #[test]
+    fn an_order_is_read_as_it_was_written_and_half_of_one_is_none() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let order = order("/a folder".as_ref(), "echo 'a\nb'".as_ref());
+        ours.write_all(&order).unwrap();
+        assert_eq!(read_part(&theirs).unwrap(), "/a folder");
+        assert_eq!(read_part(&theirs).unwrap(), "echo 'a\nb'");
+        ours.write_all(&order[..12]).unwrap();
+        drop(ours);
+        assert_eq!(read_part(&theirs).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

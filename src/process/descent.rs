@@ -45,6 +45,13 @@ pub fn descendants(root: u32) -> Vec<Process> {
     found
 }
 
+/// Returns the processes of the session of `leader`, without itself and with zombies.
+pub fn session(leader: u32) -> Vec<(u32, Stat)> {
+    every_process()
+        .filter(|(id, stat)| stat.session == leader && *id != leader)
+        .collect()
+}
+
 fn every_process() -> impl Iterator<Item = (u32, Stat)> {
     let folder = fs::read_dir("/proc").into_iter().flatten().flatten();
     folder.filter_map(|entry| {

@@ -1,11 +1,11 @@
 //! Ends a whole tree of processes: with TERM first, then with KILL.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::descent::{Process, descendants};
+use super::descent::{Process, descendants, session};
 
 /// Interval between looks at `/proc`: no process is notified when a grandchild ends.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -58,6 +58,29 @@ pub fn kill_tree(root: u32) {
     let _ = kill_process(root_pid, Signal::STOP);
     let _ = kill_descendants(root);
     let _ = kill_process(root_pid, Signal::KILL);
+}
+
+/// Kills what a process that has ended left in its session, with the descendants of that, and reaps
+/// what has become a child of this process. Blocks for some five seconds at most.
+///
+/// A process that is in another session, and whose parents have ended, is not found any more.
+pub fn end_session(leader: u32) {
+    let deadline = Instant::now() + KILLED_WITHIN;
+    loop {
+        let left = session(leader);
+        for (id, stat) in &left {
+            if stat.is_alive {
+                kill_tree(*id);
+            } else if let Some(id) = i32::try_from(*id).ok().and_then(Pid::from_raw) {
+                // Another's child is that one's to reap.
+                let _ = waitpid(Some(id), WaitOptions::NOHANG);
+            }
+        }
+        if !left.iter().any(|(_, stat)| stat.is_alive) || Instant::now() >= deadline {
+            return;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
 }
 
 /// Kills the descendants of a process. Every process is stopped before the first one is killed,
@@ -148,6 +171,17 @@ mod tests {
             tree("(trap '' TERM; while :; do sleep 9 & sleep 0.01; done) & echo; wait"),
             Duration::from_millis(100),
         );
+    }
+
+    #[test]
+    fn what_an_ended_leader_has_left_is_killed() {
+        let mut leader = tree("exec setsid sh -c 'sleep 99 & (trap \"\" TERM; sleep 99) & echo; wait'");
+        leader.kill().unwrap();
+        leader.wait().unwrap();
+        let living = || session(leader.id()).iter().filter(|(_, stat)| stat.is_alive).count();
+        assert!(living() >= 2);
+        end_session(leader.id());
+        assert_eq!(living(), 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub struct Stat {
     /// False for a zombie, unless other threads of the process live.
     pub is_alive: bool,
     pub parent: u32,
+    pub session: u32,
     /// Clock ticks after boot.
     pub started: u64,
     /// Clock ticks for which the process, and the children that it has waited for, have computed.
@@ -31,6 +32,7 @@ fn parse(stat: &str) -> Option<Stat> {
     let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     let state = *fields.first()?;
     let parent = fields.get(1)?.parse().ok()?;
+    let session = fields.get(3)?.parse().ok()?;
     // Own time in programs and in the kernel, then that of the children.
     let times = fields.get(11..15)?.iter();
     let ticks = times
@@ -44,6 +46,7 @@ fn parse(stat: &str) -> Option<Stat> {
         name,
         is_alive,
         parent,
+        session,
         started,
         ticks,
     })
@@ -55,11 +58,12 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_and_spaces_is_read() {
-        let stat = "42 (a) (b c) S 7 42 42 0 -1 4194560 1 0 0 0 11 22 33 44 20 0 1 0 900 0 0";
+        let stat = "42 (a) (b c) S 7 42 41 0 -1 4194560 1 0 0 0 11 22 33 44 20 0 1 0 900 0 0";
         let expected = Stat {
             name: "a) (b c".to_owned(),
             is_alive: true,
             parent: 7,
+            session: 41,
             started: 900,
             ticks: 110,
         };

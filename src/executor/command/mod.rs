@@ -18,7 +18,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::executor::Options;
 use crate::executor::blocking::Blocking;
-use crate::executor::supervisor::{CommandEnd, GRACE};
+use crate::executor::supervisor::{CommandEnd, GRACE, order};
 use crate::process::descent::descendants;
-use crate::process::ending::end_descendants;
+use crate::process::ending::{end_descendants, end_session};
 use background::Background;
 use capture::Capture;
 use outcome::{How, Outcome};
@@ -74,10 +74,11 @@ impl Commands {
         let kills_before = memory::kills();
         let start = Instant::now();
         let mut capture = Capture::new(self.options.max_output_bytes);
-        let (how, running) = match Running::start(&self.options, command, folder) {
+        let order = order(folder.as_os_str(), command.as_ref());
+        let (how, running) = match Running::start(&self.options) {
             Ok(mut running) => {
                 let how = tokio::select! {
-                    ending = running.ending(&mut capture) => ending?,
+                    how = running.ending(&order, &mut capture) => how,
                     () = tokio::time::sleep(timeout) => How::TimedOut(timeout),
                     () = cancelled.cancelled() => How::Cancelled,
                 };
@@ -88,8 +89,19 @@ impl Commands {
         };
         let mut in_background = Vec::new();
         if let Some(mut running) = running {
+            let supervisor = running.supervisor_id;
             match how {
-                How::TimedOut(_) | How::Cancelled => running.end_everything(&self.blocking, &mut capture).await?,
+                How::TimedOut(_) | How::Cancelled => {
+                    let end = move || {
+                        let _ = end_descendants(supervisor, GRACE);
+                    };
+                    running.end_by(self.blocking.run(end), &mut capture).await?;
+                }
+                // What it watched over is no descendant of its any more.
+                How::SupervisorKilled => {
+                    let end = move || end_session(supervisor);
+                    running.end_by(self.blocking.run(end), &mut capture).await?;
+                }
                 How::Exited(_) | How::Signalled(_) | How::NotStarted(_) | How::NoProcessLeft => {
                     running.last_output(&mut capture).await;
                 }
@@ -126,23 +138,22 @@ struct Running {
 }
 
 impl Running {
-    fn start(options: &Options, command: &str, folder: &Path) -> anyhow::Result<Self> {
+    fn start(options: &Options) -> anyhow::Result<Self> {
         let (ours, theirs) = BlockingStream::pair().context("no socket for the command could be made")?;
         ours.set_nonblocking(true)?;
         // One pipe for both streams, so that their order is kept.
         let (output, stdout) = io::pipe().context("no pipe for the command's output could be made")?;
         let stderr = stdout.try_clone()?;
         let supervisor = Command::new(&options.supervisor)
-            .arg("supervise")
             // The supervisor changes to the folder itself: if it were set here, this process would
             // be copied for every command, its memory tables and all, only to be replaced at once.
-            .args([folder.as_os_str(), command.as_ref()])
+            .arg("supervise")
             .envs(ENVIRONMENT)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(stdout)
             .stderr(stderr)
             .spawn()
-            .context("the command cannot be started (a very long one belongs in a file)")?;
+            .context("the command cannot be started")?;
         Ok(Self {
             supervisor_id: supervisor.id().context("the command's supervisor has no process id")?,
             supervisor,
@@ -151,8 +162,10 @@ impl Running {
         })
     }
 
-    /// Reads output until the supervisor reports how the command ended.
-    async fn ending(&mut self, capture: &mut Capture) -> anyhow::Result<How> {
+    /// Has the supervisor run the command, and reads output until it reports how that ended.
+    async fn ending(&mut self, order: &[u8], capture: &mut Capture) -> How {
+        // One that was killed takes nothing, and reports nothing below.
+        let _ = self.line.get_mut().write_all(order).await;
         let mut line = String::new();
         // Pinned and not started again: a read that is dropped half-way loses what it has read.
         let mut reading = pin!(self.line.read_line(&mut line));
@@ -161,13 +174,13 @@ impl Running {
             // If the command has closed its streams, all output arrives before the line.
             () = read_into(capture, &mut self.output) => reading.await,
         };
-        said.context("the command's supervisor cannot be read from")?;
-        Ok(match line.parse::<CommandEnd>()? {
-            CommandEnd::Exited(code) => How::Exited(code),
-            CommandEnd::Signalled(signal) => How::Signalled(signal),
-            CommandEnd::NotStarted(reason) => How::NotStarted(reason),
-            CommandEnd::NoProcessLeft => How::NoProcessLeft,
-        })
+        match said.ok().and_then(|_| line.parse::<CommandEnd>().ok()) {
+            Some(CommandEnd::Exited(code)) => How::Exited(code),
+            Some(CommandEnd::Signalled(signal)) => How::Signalled(signal),
+            Some(CommandEnd::NotStarted(reason)) => How::NotStarted(reason),
+            Some(CommandEnd::NoProcessLeft) => How::NoProcessLeft,
+            None => How::SupervisorKilled,
+        }
     }
 
     /// Returns when all output was read, or when background processes hold the pipe open for too
@@ -176,14 +189,17 @@ impl Running {
         let _ = tokio::time::timeout(LAST_OUTPUT, read_into(capture, &mut self.output)).await;
     }
 
-    /// Ends all processes of the command while it goes on reading: a process that blocks on a full
+    /// Goes on reading while `ending` ends all processes of the command: one that blocks on a full
     /// pipe cannot end on TERM.
-    async fn end_everything(&mut self, blocking: &Blocking, capture: &mut Capture) -> anyhow::Result<()> {
-        let supervisor = self.supervisor_id;
-        let mut ended = pin!(blocking.run(move || end_descendants(supervisor, GRACE)));
+    async fn end_by(
+        &mut self,
+        ending: impl Future<Output = anyhow::Result<()>>,
+        capture: &mut Capture,
+    ) -> anyhow::Result<()> {
+        let mut ending = pin!(ending);
         tokio::select! {
-            ended = &mut ended => { let _ = ended?; },
-            () = read_into(capture, &mut self.output) => { let _ = ended.await?; },
+            ended = &mut ending => ended?,
+            () = read_into(capture, &mut self.output) => ending.await?,
         }
         self.last_output(capture).await;
         Ok(())

@@ -14,6 +14,8 @@ pub(in crate::executor) enum How {
     NotStarted(String),
     /// The kernel gave no process or thread for it.
     NoProcessLeft,
+    /// The process above it was killed, and with it the report.
+    SupervisorKilled,
     TimedOut(Duration),
     Cancelled,
 }
@@ -46,7 +48,12 @@ impl Outcome {
     fn reached_limit(&self) -> Option<u64> {
         match &self.how {
             How::TimedOut(limit) => Some(limit.as_secs()),
-            How::Exited(_) | How::Signalled(_) | How::NotStarted(_) | How::NoProcessLeft | How::Cancelled => None,
+            How::Exited(_)
+            | How::Signalled(_)
+            | How::NotStarted(_)
+            | How::NoProcessLeft
+            | How::SupervisorKilled
+            | How::Cancelled => None,
         }
     }
 
@@ -78,7 +85,9 @@ impl Outcome {
         let (exit_code, signal) = match self.how {
             How::Exited(code) => (Some(code), None),
             How::Signalled(signal) => (Some(128 + signal), Some(signal)),
-            How::NotStarted(_) | How::NoProcessLeft | How::TimedOut(_) | How::Cancelled => (None, None),
+            How::NotStarted(_) | How::NoProcessLeft | How::SupervisorKilled | How::TimedOut(_) | How::Cancelled => {
+                (None, None)
+            }
         };
         json!({
             "exit_code": exit_code,
@@ -99,6 +108,9 @@ impl Outcome {
             How::NoProcessLeft => "not started: the container's processes are used up, and threads count as such; \
                                    what earlier commands had left in the background was ended, so run it again, \
                                    and start fewer at a time"
+                .to_owned(),
+            How::SupervisorKilled => "ended, and nobody knows how: the process above it was killed, as by a kill or \
+                                      pkill that takes more than was meant; everything it started was ended"
                 .to_owned(),
             How::TimedOut(limit) => format!(
                 "timed out after {}; the command and everything it started were ended",

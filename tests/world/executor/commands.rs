@@ -119,6 +119,52 @@ async fn a_server_started_in_the_background_lives_until_the_end() {
 }
 
 #[tokio::test]
+async fn a_pkill_ends_what_it_means_and_no_supervisor() {
+    let workspace = Workspace::open();
+    let mark = mark();
+    let background = format!("sleep {mark} &");
+    workspace.run(&background).await;
+    // The shell has the pattern among its arguments, as everywhere.
+    let beside = json!({"command": format!("echo before; pkill -f 'sleep {mark}'; echo after")});
+    let text = workspace.fails("execute_command", beside).await;
+    assert!(text.starts_with("before\n[killed by signal 15]"), "{text}");
+    until(&mark, 0).await;
+
+    workspace.run(&background).await;
+    let alone = json!({"command": format!("pkill -f 'sleep {mark}'")});
+    let text = workspace.succeeds("execute_command", alone).await;
+    assert!(text.starts_with("[exit code 0]"), "{text}");
+    until(&mark, 0).await;
+    workspace.finish().await;
+}
+
+#[tokio::test]
+async fn a_supervisor_withstands_what_a_command_sends_it_and_hands_it_on_to_nobody() {
+    let workspace = Workspace::open();
+    let (said, fields) = workspace
+        .run("for signal in TERM INT HUP; do kill -$signal $PPID; done; echo after")
+        .await;
+    assert_eq!((said.as_str(), &fields["exit_code"]), ("after\n", &json!(0)));
+    for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        let (_, fields) = workspace.run(&format!("kill -{signal} $$")).await;
+        assert_eq!(fields["signal"], number, "{signal}");
+    }
+    workspace.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_killed_supervisor_leaves_is_ended_and_the_output_is_told() {
+    let workspace = Workspace::open();
+    let mark = mark();
+    let command = format!("echo before; sleep {mark} & kill -KILL $PPID; sleep {mark}");
+    let text = workspace.fails("execute_command", json!({"command": command})).await;
+    assert!(text.starts_with("before\n[ended, and nobody knows how: "), "{text}");
+    assert_eq!(with_mark(&mark), [0; 0]);
+    assert_eq!(workspace.run("echo next").await.0, "next\n");
+    workspace.finish().await;
+}
+
+#[tokio::test]
 async fn calls_run_side_by_side() {
     let workspace = Workspace::open();
     workspace.run("mkfifo pipe").await;
