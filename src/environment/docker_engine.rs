@@ -142,6 +142,7 @@ impl DockerEngine {
             id: found.id,
             user: user::of_image(&found.user),
             variables: found.variables,
+            volumes: found.volumes,
         })
     }
 

@@ -98,6 +98,9 @@ pub(crate) struct BaseImage {
     pub(crate) user: User,
     /// The image's environment variables, as `NAME=value`.
     pub(crate) variables: Vec<String>,
+    /// The folders that are volumes of their own in each container. An image that is made of the
+    /// container lacks what is in them.
+    pub(crate) volumes: Vec<String>,
 }
 
 /// A kept set-up.
@@ -110,13 +113,17 @@ pub(crate) struct KeptSetUp {
 }
 
 /// The result of keeping a set-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepResult {
     Kept,
     /// The container has no place, so its set-up is not kept.
     NoPlace,
     TooLarge {
         bytes: u64,
+    },
+    /// Its image declares these folders to be volumes, and what is in them cannot be kept.
+    HasVolumes {
+        volumes: Vec<String>,
     },
 }
 

@@ -249,8 +249,8 @@ impl Engine {
         self.driver.try_service(start, main).await
     }
 
-    /// Keeps `container` as the set-up `done` of its place, unless it grew too large, and removes
-    /// excess and old set-ups. The container is paused meanwhile.
+    /// Keeps `container` as the set-up `done` of its place, unless it grew too large or has
+    /// volumes, and removes excess and old set-ups. The container is paused meanwhile.
     pub async fn keep_set_up(&self, container: &Container, done: &str) -> Result<KeepResult, EnvironmentError> {
         self.driver.keep_set_up(container, done).await
     }

@@ -24,7 +24,8 @@ impl DockerEngine {
         let prepared = self.prepared_image(start.image, &base, start.executor).await?;
         let place = self.place(start, &prepared);
         let kept = match (&place, start.set_up) {
-            (Some(place), Some((_, wanted))) => self.kept(place, wanted).await?,
+            // One that an earlier version of the program kept lacks what is in the volumes.
+            (Some(place), Some((_, wanted))) if base.volumes.is_empty() => self.kept(place, wanted).await?,
             _ => None,
         };
         let local = LocalImages {
@@ -63,7 +64,10 @@ impl DockerEngine {
         };
         let (container, is_as_wanted) =
             Box::pin(self.bring_up(&container_name(start.run, start.purpose), recipe)).await?;
-        let container = container.with(services).of_image(base.digest);
+        let container = container
+            .with(services)
+            .of_image(base.digest)
+            .with_volumes(base.volumes);
         Ok(if is_as_wanted {
             container.of_place(place, kept.map(|kept| kept.done))
         } else {
@@ -106,6 +110,7 @@ impl DockerEngine {
         Ok(match &images.local {
             Some(local) => container
                 .of_image(local.base.digest.clone())
+                .with_volumes(local.base.volumes.clone())
                 .of_place(local.place.clone(), None),
             None => container,
         })

@@ -6,6 +6,7 @@ pub mod egress; // what programs in containers reach
 pub mod evaluation; // what other programs have evaluated
 pub mod picture; // what became of pictures of people
 pub mod reply; // what was wrong with a reply
+pub mod set_up; // why a set-up was not kept
 mod cleaning; // without secrets, and cut
 mod written; // times and states, as a line of the journal has them
 
@@ -109,11 +110,8 @@ pub enum Fact {
         container: String,
         milliseconds: u64,
     },
-    /// A set-up was not kept: its container had grown larger than `max_bytes`.
-    SetUpNotKept {
-        bytes: u64,
-        max_bytes: u64,
-    },
+    /// A set-up was not kept.
+    SetUpNotKept(set_up::NotKept),
     /// A new container got the result, and what was installed for it, to be checked there.
     CheckEnvironmentStarted {
         environment: String,

@@ -5,6 +5,7 @@ mod prepared;
 mod images;
 mod registry;
 mod used_up;
+mod volumes;
 mod site;
 
 use std::collections::HashSet;

@@ -19,6 +19,7 @@ use crate::agent::workspace::source;
 use crate::agent::workspace::submodules;
 use crate::environment::{Container, Environment, EnvironmentError, KeepResult, Purpose};
 use crate::journal::fact::Fact;
+use crate::journal::fact::set_up::NotKept;
 use crate::repository::mirror::Mirror;
 use crate::rules;
 use crate::task::state::{Judged, State};
@@ -305,10 +306,13 @@ pub(crate) async fn keep_set_up(run: &Run) {
     };
     match kept.await {
         Ok(KeepResult::Kept | KeepResult::NoPlace) => {}
-        Ok(KeepResult::TooLarge { bytes }) => run.claim.note(Fact::SetUpNotKept {
+        Ok(KeepResult::TooLarge { bytes }) => run.claim.note(Fact::SetUpNotKept(NotKept::TooLarge {
             bytes,
             max_bytes: run.claim.services.containers.config.snapshots.max_bytes,
-        }),
+        })),
+        Ok(KeepResult::HasVolumes { volumes }) => {
+            run.claim.note(Fact::SetUpNotKept(NotKept::HasVolumes { volumes }));
+        }
         Err(error) => tracing::warn!(task = %run.claim.lease.task, "the environment could not be kept: {error}"),
     }
 }

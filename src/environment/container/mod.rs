@@ -43,6 +43,8 @@ pub struct Container {
     set_up: Option<String>,
     /// The digest of its environment's image; empty if it was not looked up.
     digest: String,
+    /// The folders that the image declares to be volumes.
+    volumes: Vec<String>,
     /// The streams of the executor that was started with it, until somebody takes them.
     first: FirstProcess,
 }
@@ -81,6 +83,7 @@ impl Container {
             place: None,
             set_up: None,
             digest: String::new(),
+            volumes: Vec::new(),
             first: FirstProcess::default(),
         }
     }
@@ -111,6 +114,11 @@ impl Container {
         self
     }
 
+    pub(super) fn with_volumes(mut self, volumes: Vec<String>) -> Self {
+        self.volumes = volumes;
+        self
+    }
+
     pub(super) fn with(mut self, services: Vec<String>) -> Self {
         self.services = services;
         self
@@ -124,6 +132,11 @@ impl Container {
     /// Returns the place under which its set-up may be kept.
     pub(super) fn place(&self) -> Option<&str> {
         self.place.as_deref()
+    }
+
+    /// Returns the folders that its image declares to be volumes.
+    pub(super) fn volumes(&self) -> &[String] {
+        &self.volumes
     }
 
     /// Returns the name of the kept set-up that this container was started from, if any.

@@ -17,6 +17,8 @@ pub(crate) struct ImageInfo {
     pub(crate) user: String,
     /// Its environment variables, as `NAME=value`.
     pub(crate) variables: Vec<String>,
+    /// The folders that are volumes of their own in each of its containers.
+    pub(crate) volumes: Vec<String>,
     /// The architecture of its programs, such as `amd64`.
     pub(crate) architecture: String,
 }
@@ -33,11 +35,14 @@ impl Client {
     pub(crate) async fn image(&self, image: &str) -> Result<ImageInfo, Failure> {
         let inspected = self.ask(self.docker.inspect_image(image)).await?;
         let config = inspected.config.unwrap_or_default();
+        let mut volumes = config.volumes.unwrap_or_default();
+        volumes.sort();
         Ok(ImageInfo {
             id: inspected.id.unwrap_or_else(|| image.to_owned()),
             digests: inspected.repo_digests.unwrap_or_default(),
             user: config.user.unwrap_or_default(),
             variables: config.env.unwrap_or_default(),
+            volumes,
             architecture: inspected.architecture.unwrap_or_default(),
         })
     }

@@ -54,12 +54,16 @@ impl DockerEngine {
         Ok(found)
     }
 
-    /// Keeps `container` as the set-up `done` of its place, unless it grew too large, and removes
-    /// excess and old set-ups. The container is paused meanwhile.
+    /// Keeps `container` as the set-up `done` of its place, unless it grew too large or has
+    /// volumes, and removes excess and old set-ups. The container is paused meanwhile.
     pub(crate) async fn keep(&self, container: &Container, done: &str) -> Result<KeepResult, EnvironmentError> {
         let Some(place) = container.place() else {
             return Ok(KeepResult::NoPlace);
         };
+        if !container.volumes().is_empty() {
+            let volumes = container.volumes().to_vec();
+            return Ok(KeepResult::HasVolumes { volumes });
+        }
         let bytes = self.grown(container).await?;
         if bytes > self.config().snapshots.max_bytes {
             return Ok(KeepResult::TooLarge { bytes });
