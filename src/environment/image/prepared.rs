@@ -17,6 +17,7 @@ use crate::environment::docker_engine::DockerEngine;
 use crate::environment::driver::BaseImage;
 use crate::environment::error::EnvironmentError;
 use crate::environment::executor::{EXECUTOR_MODE, base_layer, first_file};
+use crate::environment::processes::{EXECUTOR, WORKSPACE};
 
 /// Label with the content of a prepared image: base image, user, executor and certificates.
 pub(super) const LABEL_CONTENT: &str = "coding-agent.furnished";
@@ -36,7 +37,8 @@ const CERTIFICATES_LIMIT: usize = 2 * 1024 * 1024;
 /// A prepared image.
 pub(crate) struct PreparedImage {
     /// The image's id. Two processes may make the same image concurrently; either may be found.
-    /// `None` if the engine refuses to make images, so that each container is prepared.
+    /// `None` if the engine refuses to make images, or they would lack what was copied in, so that
+    /// each container is prepared.
     pub(crate) id: Option<String>,
     /// Identifies the content: base image, user, executor and certificates.
     pub(crate) content: String,
@@ -55,6 +57,9 @@ impl DockerEngine {
         let mut content = format!("{}/{}/{executors:016x}/{EXECUTOR_MODE:o}", base.id, base.user.name);
         if let Some(certificates) = self.config().trust.fingerprint() {
             content = format!("{content}/{certificates}");
+        }
+        if base.volumes.iter().any(|volume| takes_what_is_copied(volume)) {
+            return Ok(PreparedImage { id: None, content });
         }
         // Held while the image is made, so that concurrent callers wait instead of making another.
         let mut known = self.prepared_images().lock().await;
@@ -211,9 +216,43 @@ impl DockerEngine {
     }
 }
 
+/// Returns true if something that is copied into containers comes to lie in this volume: an image
+/// that is made of one lacks it.
+fn takes_what_is_copied(volume: &str) -> bool {
+    let project = format!("{WORKSPACE}/project");
+    let copied = [project.as_str(), EXECUTOR, certificates::CERTIFICATES];
+    copied.iter().any(|path| Path::new(path).starts_with(volume))
+}
+
 fn unreadable(executor: &Path, error: &std::io::Error) -> EnvironmentError {
     EnvironmentError::Unexpected {
         what: format!("reading the executor {}", executor.display()),
         reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::takes_what_is_copied;
+
+    #[test]
+    fn a_volume_takes_what_lies_at_or_below_its_path() {
+        for volume in [
+            "/workspace",
+            "/workspace/",
+            "/workspace/project",
+            "/usr/local/bin",
+            "/usr",
+        ] {
+            assert!(takes_what_is_copied(volume), "{volume}");
+        }
+        for volume in [
+            "/work",
+            "/workspace/project/target",
+            "/home/gradle/.gradle",
+            "/usr/local/lib",
+        ] {
+            assert!(!takes_what_is_copied(volume), "{volume}");
+        }
     }
 }
