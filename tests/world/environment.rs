@@ -3,6 +3,7 @@
 
 mod prepared;
 mod images;
+mod links;
 mod registry;
 mod used_up;
 mod volumes;

@@ -61,16 +61,50 @@ fn header(kind: EntryType, path: &str, (size, mode): (u64, u32), owner: Owner) -
     Ok(header)
 }
 
-/// Returns the text of the first file of an archive; empty if there is none.
-pub(crate) fn first_file(archive: &[u8]) -> String {
+/// What stands first in an archive.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// The text of a file; empty if there is none.
+    Text(String),
+    /// A symbolic link to this path.
+    Link(String),
+}
+
+/// Returns what stands first in an archive.
+pub(crate) fn first(archive: &[u8]) -> First {
     let mut text = Vec::new();
     if let Ok(mut entries) = tar::Archive::new(archive).entries()
         && let Some(Ok(mut entry)) = entries.next()
     {
+        if entry.header().entry_type().is_symlink()
+            && let Ok(Some(target)) = entry.link_name()
+        {
+            return First::Link(target.to_string_lossy().into_owned());
+        }
         // A truncated file is used as far as it goes.
         let _ = entry.read_to_end(&mut text);
     }
-    String::from_utf8_lossy(&text).into_owned()
+    First::Text(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Returns the path that the symbolic link at `link` leads to, which is below `/` whatever
+/// `target` says.
+pub(crate) fn linked(link: &str, target: &str) -> String {
+    let folder = match link.rsplit_once('/') {
+        Some((folder, _)) if !target.starts_with('/') => folder,
+        _ => "",
+    };
+    let mut parts = Vec::new();
+    for part in folder.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 #[cfg(test)]
@@ -114,8 +148,32 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_broken_archive_there_is_no_text() {
-        assert_eq!(first_file(b"no archive"), "");
+        assert_eq!(first(b"no archive"), First::Text(String::new()));
         let archive = whole(b"", Owner { uid: 0, gid: 0 }, None).await;
-        assert_eq!(first_file(&archive), "", "a folder has no text");
+        assert_eq!(first(&archive), First::Text(String::new()), "a folder has no text");
+    }
+
+    #[test]
+    fn a_link_is_told_with_its_target_however_long() {
+        let target = format!("../{}/passwd", "long/".repeat(40));
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Symlink);
+        header.set_size(0);
+        archive.append_link(&mut header, "passwd", &target).unwrap();
+        assert_eq!(first(&archive.into_inner().unwrap()), First::Link(target));
+    }
+
+    #[test]
+    fn a_link_leads_to_a_path_below_the_root() {
+        for (link, target, path) in [
+            ("/etc/passwd", "/usr/lib/passwd", "/usr/lib/passwd"),
+            ("/etc/passwd", "passwd.real", "/etc/passwd.real"),
+            ("/etc/ssl/ca-bundle.pem", "../../var/lib/./ca.pem", "/var/lib/ca.pem"),
+            ("/etc/passwd", "../../../etc/shadow", "/etc/shadow"),
+            ("/passwd", "real", "/real"),
+        ] {
+            assert_eq!(linked(link, target), path, "{link} -> {target}");
+        }
     }
 }

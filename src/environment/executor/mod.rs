@@ -4,6 +4,6 @@ mod archive; // archives copied into and out of new containers
 mod file; // locates the executor's file
 mod fingerprint; // cached file hashes
 
-pub(super) use archive::{EXECUTOR_MODE, base_layer, first_file};
+pub(super) use archive::{EXECUTOR_MODE, First, base_layer, first, linked};
 pub use file::{Architecture, find_executor};
 pub(super) use fingerprint::Fingerprints;

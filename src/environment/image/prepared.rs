@@ -16,8 +16,8 @@ use crate::environment::docker::{ContainerNetwork, ContainerSpec, ImageSummary, 
 use crate::environment::docker_engine::DockerEngine;
 use crate::environment::driver::BaseImage;
 use crate::environment::error::EnvironmentError;
-use crate::environment::executor::{EXECUTOR_MODE, base_layer, first_file};
-use crate::environment::processes::{EXECUTOR, WORKSPACE};
+use crate::environment::executor::{EXECUTOR_MODE, First, base_layer, first, linked};
+use crate::environment::processes::{EXECUTOR, Failure, WORKSPACE};
 
 /// Label with the content of a prepared image: base image, user, executor and certificates.
 pub(super) const LABEL_CONTENT: &str = "coding-agent.furnished";
@@ -33,6 +33,9 @@ const PASSWD_LIMIT: usize = 1024 * 1024;
 /// Maximum bytes of each file with an image's certificates that are read: ten times what public
 /// authorities come to.
 const CERTIFICATES_LIMIT: usize = 2 * 1024 * 1024;
+
+/// Most links that are followed to a file; the kernel follows as many.
+const MOST_LINKS: usize = 40;
 
 /// A prepared image.
 pub(crate) struct PreparedImage {
@@ -192,27 +195,38 @@ impl DockerEngine {
         }
         let mut of_image = Vec::new();
         for path in certificates::OF_IMAGES {
-            let downloaded = self.client.download(id, path, CERTIFICATES_LIMIT).await;
+            let text = self.text_of(id, path, CERTIFICATES_LIMIT).await;
             let what = "looking for the image's certificates";
-            of_image.push(first_file(
-                &downloaded.map_err(|failure| self.client.error(what, failure))?,
-            ));
+            of_image.push(text.map_err(|failure| self.client.error(what, failure))?);
         }
         Ok(Some(certificates::file(trust, &of_image)))
+    }
+
+    /// Returns the text of a file in a container that does not run yet, through links: the engine
+    /// gives a link that is the last part of a path as what it is. Empty if there is none.
+    async fn text_of(&self, id: &str, path: &str, limit: usize) -> Result<String, Failure> {
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let archive = self.client.download(id, &path, limit).await?;
+            match first(&archive) {
+                First::Text(text) => return Ok(text),
+                First::Link(target) => path = linked(&path, &target),
+            }
+        }
+        Ok(String::new())
     }
 
     /// Reads uid and gid from the container's `/etc/passwd`: nothing runs in it yet that could be
     /// asked.
     async fn look_up(&self, id: &str, user: &User) -> Result<Owner, EnvironmentError> {
         let what = format!("looking for the image's user '{}'", user.name);
-        let downloaded = self.client.download(id, "/etc/passwd", PASSWD_LIMIT).await;
-        let archive = downloaded.map_err(|failure| self.client.error(&what, failure))?;
-        user.look_up(&first_file(&archive))
-            .ok_or_else(|| EnvironmentError::Unexpected {
-                what,
-                reason: "its /etc/passwd does not have it; name a user that exists, or a number, in the image's USER"
-                    .to_owned(),
-            })
+        let text = self.text_of(id, "/etc/passwd", PASSWD_LIMIT).await;
+        let text = text.map_err(|failure| self.client.error(&what, failure))?;
+        user.look_up(&text).ok_or_else(|| EnvironmentError::Unexpected {
+            what,
+            reason: "its /etc/passwd does not have it; name a user that exists, or a number, in the image's USER"
+                .to_owned(),
+        })
     }
 }
 
