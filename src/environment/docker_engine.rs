@@ -36,8 +36,8 @@ struct Shared {
     fingerprints: Fingerprints,
     info: EngineInfo,
     instance: String,
-    /// Limits that cannot be kept and were already logged.
-    told_unlimited: Mutex<HashSet<Limit>>,
+    /// Keys of the limits that cannot be kept and were already logged.
+    told_unlimited: Mutex<HashSet<String>>,
 }
 
 impl DockerEngine {
@@ -160,17 +160,26 @@ impl DockerEngine {
         image: &str,
         mut spec: ContainerSpec,
     ) -> Result<String, EnvironmentError> {
-        let created = self.create_within_limits(name, &mut spec).await;
+        let created = self
+            .create_within_limits(name, &mut spec, "resources.memory_limit")
+            .await;
         created.map_err(|failure| match failure {
             Failure::Refused { message, .. } if is_about_runtime(&message) => self.no_runtime(),
             failure => self.image_error("creating a container", image, failure),
         })
     }
 
-    /// Creates a container without the limits that the engine cannot keep.
-    pub(super) async fn create_within_limits(&self, name: &str, spec: &mut ContainerSpec) -> Result<String, Failure> {
+    /// Creates a container without the limits that the engine cannot keep; `memory` is the key of
+    /// its limit of memory below `command_executor`.
+    pub(super) async fn create_within_limits(
+        &self,
+        name: &str,
+        spec: &mut ContainerSpec,
+        memory: &str,
+    ) -> Result<String, Failure> {
         for limit in self.unlimited() {
-            self.tell_unlimited(limit, "it has no means for it").await;
+            self.tell_unlimited(&key_of(limit, memory), "it has no means for it")
+                .await;
         }
         loop {
             let failure = match self.client.create(name, spec).await {
@@ -182,7 +191,7 @@ impl DockerEngine {
             let Some(limit) = refused.filter(|limit| spec.limits.remove(*limit)) else {
                 return Err(failure);
             };
-            self.tell_unlimited(limit, &failure.reason()).await;
+            self.tell_unlimited(&key_of(limit, memory), &failure.reason()).await;
         }
     }
 
@@ -198,10 +207,9 @@ impl DockerEngine {
         self.unlimited().map(Limit::key).collect()
     }
 
-    async fn tell_unlimited(&self, limit: Limit, reason: &str) {
-        if self.shared.told_unlimited.lock().await.insert(limit) {
-            let key = limit.key();
-            tracing::warn!("command_executor.resources.{key} is ignored, the engine cannot keep it: {reason}");
+    async fn tell_unlimited(&self, key: &str, reason: &str) {
+        if self.shared.told_unlimited.lock().await.insert(key.to_owned()) {
+            tracing::warn!("command_executor.{key} is ignored, the engine cannot keep it: {reason}");
         }
     }
 
@@ -242,9 +250,30 @@ impl DockerEngine {
     }
 }
 
+/// Returns the key of a container's limit below `command_executor`. All have the same, but for the
+/// limit of `memory`, which each service has for itself.
+fn key_of(limit: Limit, memory: &str) -> String {
+    match limit {
+        Limit::Memory => memory.to_owned(),
+        Limit::Processors | Limit::Processes | Limit::Disk => format!("resources.{}", limit.key()),
+    }
+}
+
 /// Returns true if the engine reports an unknown runtime: `unknown or invalid runtime name: runsc`,
 /// `Unknown runtime specified runsc`.
 fn is_about_runtime(complaint: &str) -> bool {
     let complaint = complaint.to_ascii_lowercase();
     complaint.contains("unknown") && complaint.contains("runtime")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_a_service_is_named_by_its_own_key() {
+        let memory = "services.db.memory_limit";
+        assert_eq!(key_of(Limit::Memory, memory), memory);
+        assert_eq!(key_of(Limit::Processes, memory), "resources.pids_limit");
+    }
 }

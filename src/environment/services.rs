@@ -68,8 +68,14 @@ impl DockerEngine {
             specification::service_container(self.config(), self.info(), &request, main.id(), (name, service))?;
         let failed = |failure| self.client.error(&format!("starting the service {name}"), failure);
         let container_name = service_container_name(start.run, start.purpose, name);
+        let memory = if self.config().services.contains_key(name) {
+            format!("services.{name}.memory_limit")
+        } else {
+            // The trial's, which is in no configuration.
+            "resources.memory_limit".to_owned()
+        };
         let id = self
-            .create_within_limits(&container_name, &mut spec)
+            .create_within_limits(&container_name, &mut spec, &memory)
             .await
             .map_err(failed)?;
         self.client.start(&id).await.map_err(failed)?;

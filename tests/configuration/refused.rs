@@ -372,6 +372,14 @@ fn values_that_cannot_be_are_refused() {
             "command_executor: {services: {db: {image: x, memory_limit: much}}}",
             "services.db.memory_limit: 'much' is not a size",
         ),
+        (
+            "command_executor: {services: {db: {image: x, memory_limit: 5m}}}",
+            "services.db.memory_limit: '5m' is less than a container can start with; write at least 6m",
+        ),
+        (
+            "command_executor: {resources: {memory_limit: 1m}}",
+            "resources.memory_limit: '1m' is less than a container can start with; write at least 6m",
+        ),
         ("command_executor: {services: {db: {env: {}}}}", "image: is missing"),
         (
             "command_executor: {runtime: /usr/bin/runsc}",

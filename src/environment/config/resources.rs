@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::size::parse_size;
+use super::size::{fault_of_memory, parse_size};
 
 /// Limits of each container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,8 +35,6 @@ impl Default for Resources {
 impl Resources {
     /// Returns a sentence per fault, each beginning with its key.
     pub(crate) fn validate(&self) -> Vec<String> {
-        /// The engine's own minimum.
-        const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
         let mut faults = Vec::new();
         if !self.cpu_limit.is_finite() || self.cpu_limit < 0.01 {
             faults.push(format!(
@@ -44,13 +42,8 @@ impl Resources {
                 self.cpu_limit
             ));
         }
-        match parse_size(&self.memory_limit) {
-            Ok(bytes) if bytes < LEAST_MEMORY => faults.push(format!(
-                "resources.memory_limit: '{}' is less than a container can start with; write at least 6m",
-                self.memory_limit
-            )),
-            Ok(_) => {}
-            Err(reason) => faults.push(format!("resources.memory_limit: {reason}")),
+        if let Some(fault) = fault_of_memory(&self.memory_limit) {
+            faults.push(format!("resources.memory_limit: {fault}"));
         }
         if self.pids_limit < 8 {
             faults.push(format!(

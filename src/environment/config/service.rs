@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::image_name::fault_of_name;
-use super::size::parse_size;
+use super::size::fault_of_memory;
 
 /// Maximum length of a service's name, which is part of host and container names.
 const LONGEST_NAME: usize = 40;
@@ -108,8 +108,8 @@ impl Service {
                 key("ready_seconds")
             ));
         }
-        if let Err(reason) = parse_size(&self.memory_limit) {
-            faults.push(format!("{}: {reason}", key("memory_limit")));
+        if let Some(fault) = fault_of_memory(&self.memory_limit) {
+            faults.push(format!("{}: {fault}", key("memory_limit")));
         }
         for environment in &self.environments {
             if !environments(environment) {

@@ -22,6 +22,20 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is more than any machine has; write a smaller size"))
 }
 
+/// The engine's own minimum for the memory of a container.
+const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
+
+/// Returns a sentence about what is wrong with a limit of memory, if anything is.
+pub(super) fn fault_of_memory(text: &str) -> Option<String> {
+    match parse_size(text) {
+        Ok(bytes) if bytes < LEAST_MEMORY => Some(format!(
+            "'{text}' is less than a container can start with; write at least 6m"
+        )),
+        Ok(_) => None,
+        Err(reason) => Some(reason),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -98,6 +98,10 @@ impl Limit {
             ),
         ];
         let complaint = complaint.to_ascii_lowercase();
+        // This one could be kept, if more were written.
+        if complaint.contains("minimum memory limit") {
+            return None;
+        }
         let is_about = |words: &[&str]| words.iter().any(|word| complaint.contains(word));
         WORDS
             .into_iter()
@@ -202,6 +206,7 @@ mod tests {
                 "the requested cgroup controller `cpu` is not available",
                 Some(Limit::Processors),
             ),
+            ("Minimum memory limit allowed is 6MB", None),
             ("no such image", None),
         ] {
             assert_eq!(Limit::complained_of(complaint), limit, "{complaint}");
