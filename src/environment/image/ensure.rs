@@ -162,13 +162,25 @@ impl DockerEngine {
     }
 
     /// Returns why the image cannot be pulled, in the registry's or the engine's words. `None` if
-    /// its registry has it, or if it cannot be asked: it does not answer, or the engine has no way
-    /// to ask (podman).
+    /// its registry has it, or if it cannot be asked: it does not answer, the engine has no way to
+    /// ask (podman), or a proxy before the engine lets the question not through.
     pub(crate) async fn why_not_in_registry(&self, image: &str) -> Option<String> {
         match timeout(REGISTRY_LIMIT, self.client.ask_registry(image)).await {
-            Ok(Err(Failure::Refused { message, .. })) if !message.contains("is not supported") => Some(message),
+            Ok(Err(Failure::Refused { status, message })) if is_about_image(status, &message) => Some(message),
             Ok(Ok(()) | Err(_)) | Err(_) => None,
         }
+    }
+}
+
+/// Returns true if a refused question to a registry was refused because of the image, and not
+/// because nobody may ask.
+fn is_about_image(status: u16, message: &str) -> bool {
+    let text = message.to_lowercase();
+    match status {
+        // Of a registry, or of a proxy that takes other questions for the engine's socket.
+        403 | 405 => FINAL.iter().any(|word| text.contains(word)),
+        // Podman.
+        _ => !text.contains("is not supported"),
     }
 }
 
@@ -210,6 +222,24 @@ mod tests {
             told.contains("server misbehaving") && told.contains("`scripts/setup images go`"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_proxy_before_the_engine_says_nothing_of_an_image() {
+        let html = "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>";
+        assert!(!is_about_image(403, html));
+        assert!(!is_about_image(405, "Method Not Allowed"));
+        assert!(!is_about_image(404, "distribution is not supported"));
+        assert!(is_about_image(
+            403,
+            "errors:\ndenied: requested access to the resource is denied\nunauthorized: authentication required"
+        ));
+        assert!(is_about_image(401, "unauthorized: authentication required"));
+        assert!(is_about_image(404, "manifest for rust:none not found"));
+        assert!(is_about_image(
+            500,
+            "Get \"https://127.0.0.1:1/v2/\": dial tcp 127.0.0.1:1: connect: connection refused"
+        ));
     }
 
     #[test]

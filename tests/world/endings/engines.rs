@@ -167,6 +167,29 @@ async fn an_engine_that_is_stopped_in_the_middle_of_a_pull_keeps_the_task_until_
     is_worked_on_with_the_usual_engine(world, &issue).await;
 }
 
+#[tokio::test]
+async fn a_proxy_before_the_engine_that_asks_no_registry_makes_no_image_missing() {
+    let mut world = World::start().await;
+    let machine = Machine {
+        hides_registries: true,
+        ..Machine::default()
+    };
+    let engine = Engine::on(machine, USUAL).await;
+    world.sets("DOCKER_HOST", engine.address());
+    world.configure(|config| config["command_executor"]["environments"]["python"] = json!("127.0.0.1:9/missing:1"));
+
+    let doctor = world.command(&["doctor"]).await;
+
+    let told = doctor.stdout.lines().find(|line| line.contains("environment python"));
+    let expected = "127.0.0.1:9/missing:1 is not there; it will be pulled at the first need if a registry has it";
+    assert!(told.is_some_and(|told| told.contains(expected)), "{doctor:?}");
+    let asked = engine.asked();
+    let is_question = |asked: &String| asked.starts_with("GET /distribution/");
+    assert!(asked.iter().any(is_question), "{asked:?}");
+    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    world.finish().await;
+}
+
 /// The refusal of an engine on a machine that does not let it have the controller of processors: a
 /// rootless one under systemd's defaults, and many small servers for homes.
 const NO_PROCESSORS: (&str, &str) = (

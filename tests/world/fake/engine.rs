@@ -38,6 +38,9 @@ pub struct Machine {
     pub attaches_to_none: bool,
     /// Whether the engine is stopped whenever it has begun to pull an image.
     pub breaks_off_pulls: bool,
+    /// Whether a proxy before the engine's socket takes no question for a registry, as HAProxy does
+    /// under the rules of docker-socket-proxy.
+    pub hides_registries: bool,
     /// How much older the engine says that each container is.
     pub ages_by: Duration,
 }
@@ -139,6 +142,12 @@ async fn serve(mut client: TcpStream, version: Version, machine: Arc<Machine>, s
         return answer(&mut client, "500 Internal Server Error", &json!({ "message": BUSY })).await;
     }
 
+    if machine.hides_registries && path.starts_with("/distribution/") {
+        let body = "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>\n";
+        let head = "HTTP/1.1 403 Forbidden\r\ncache-control: no-cache\r\ncontent-type: text/html\r\nconnection: close";
+        let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        return client.write_all(answer.as_bytes()).await;
+    }
     if machine.breaks_off_pulls && method == "POST" && path == "/images/create" {
         // The end of the chunks never comes.
         let report = "{\"status\":\"Pulling from library/image\",\"id\":\"latest\"}\r\n";
