@@ -188,14 +188,17 @@ async fn a_word_alone_answers_the_only_question_and_a_sentence_that_begins_with_
     let mut world = world(&slack).await;
     world.configure(|config| config["approval"] = json!({ "plan": true }));
     let sure = json!({ "route": "CHAT", "confidence": 0.9, "reason": "r", "evidence": [] });
+    let chat = world.model.for_task("Good morning");
+    chat.says(&sure.to_string())
+        .says("Good morning, Alice.")
+        .says("So they should.");
     world.model.for_task("Denied requests").says(&sure.to_string());
-    // The conversation begins with the request, for the chat model as for the run.
-    let script = world.model.for_task("Greet the reader").plans(plan());
-    greets(script.says("So they should."));
+    greets(world.model.for_task("Greet the reader").plans(plan()));
     let mut program = serves(&world, &slack).await;
-    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    let thread = slack.mentions(ALICE, "Good morning");
     for (said, answer) in [
-        ("", "needs your approval"),
+        ("", "Good morning, Alice."),
+        ("/code Greet the reader", "needs your approval"),
         ("Denied requests should return 403.", "So they should."),
         ("Deny requests without a token", "Which question"),
     ] {
