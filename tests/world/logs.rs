@@ -56,7 +56,7 @@ async fn logs_and_status_tell_the_story_of_a_run() {
     insta::with_settings!({ filters => CHANGING }, {
         insta::assert_snapshot!(logs.stdout, @"
         [time]  admitted  title: Greet the reader
-        [time]  claimed
+        [time]  claimed  state: queued
         [time]  stage changed  from: queued  to: planning
         [time]  model called  cached: [n]  input: [n]  milliseconds: [n]  model: llm  output: [n]  role: planner  turn: 1
         [time]  planned  digest: [id]  environment: python  subtasks: 1

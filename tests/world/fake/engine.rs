@@ -38,7 +38,7 @@ pub struct Machine {
     pub attaches_to_none: bool,
     /// Whether the engine is stopped whenever it has begun to pull an image.
     pub breaks_off_pulls: bool,
-    /// Whether a proxy before the engine's socket takes no question for a registry, as HAProxy does
+    /// Whether a proxy before the engine's socket takes no question for a registry, as `HAProxy` does
     /// under the rules of docker-socket-proxy.
     pub hides_registries: bool,
     /// How much older the engine says that each container is.

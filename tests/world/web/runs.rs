@@ -193,7 +193,7 @@ async fn a_denial_counts_against_what_was_looked_at_and_nothing_else() {
         .await;
     assert_eq!(answer.status(), StatusCode::OK);
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
-    let facts = until_facts(&world, "approval_facts", 2).await;
+    let facts = until_facts(&world, "approval_denied", 2).await;
     assert!(facts[1]["digest"].as_str().unwrap().starts_with(&now), "{facts:?}");
     ends(program, &world).await;
     world.finish().await;
