@@ -292,7 +292,10 @@ impl Config {
         }
     }
 
+    /// Makes the paths absolute, since git and other programs are started in folders of their own.
     fn resolve_paths(&mut self, folder: &Path) {
+        // An empty folder, that of `config.yaml`, has no absolute path.
+        let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
         // `join` leaves absolute paths as they are; `components` drops the dot of `./state`.
         self.state_dir = folder.join(&self.state_dir).components().collect();
         self.logs.directory = folder.join(&self.logs.directory).components().collect();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use coding_agent::config::Config;
+use coding_agent::config::fault::ConfigSource;
 use coding_agent::llm::config::ProviderName;
 use coding_agent::llm::config::keep_alive::KeepAlive;
 use coding_agent::llm::config::model_config::OWN;
@@ -129,6 +130,27 @@ fn an_app_and_a_token_exclude_each_other_and_the_key_must_be_there() {
     let given = given.and("k.pem", "key");
     let app = given.loads().github.entries.remove(0).app.unwrap();
     assert_eq!(app.private_key_file, given.folder.path().join("k.pem"));
+}
+
+#[test]
+fn paths_are_absolute_wherever_the_file_is_named_from() {
+    let text = "task_sources: [github]\ngithub: {token: a-token, repositories: [a/b]}\n\
+                command_executor: {executor_path: ./bin/executor}\nlogs: {directory: ./logs/}\n";
+    let started_in = std::env::current_dir().unwrap();
+    for (folder, expected) in [
+        ("", started_in.clone()),
+        (".", started_in.clone()),
+        ("conf", started_in.join("conf")),
+        ("/etc/agent", "/etc/agent".into()),
+    ] {
+        let config = Config::parse(text, &ConfigSource::Environment, Path::new(folder), &|_| None).unwrap();
+        assert_eq!(config.state_dir.as_os_str(), expected.join("state").as_os_str());
+        assert_eq!(config.logs.directory.as_os_str(), expected.join("logs").as_os_str());
+        assert_eq!(
+            config.command_executor.executor_path,
+            Some(expected.join("bin/executor"))
+        );
+    }
 }
 
 #[test]
