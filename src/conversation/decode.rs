@@ -46,6 +46,8 @@ const RESULT_KEYS: [&str; 2] = ["output", "is_error"];
 const FORM: &str = "Reply with exactly one JSON object: \
     {\"comment\":\"why\",\"tool\":\"name\",\"args\":{}} to run a tool \
     (\"commands\":[{\"tool\":...,\"args\":...}] for several), or {\"comment\":\"why\",\"done\":true} when all is done.";
+/// The same for a model that is offered the tools natively.
+const NATIVE_FORM: &str = "Call a tool, or call `done` with a comment when the whole task is finished and checked.";
 
 /// The reason why a reply could not be read, in words for the model: the text is sent to it
 /// unchanged.
@@ -73,6 +75,21 @@ impl Unreadable {
 
 /// Returns the turn that a working reply holds, from native calls or from JSON in its text.
 pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
+    turn_of_reply(reply, FORM, without_json)
+}
+
+/// Like [`turn`], of a model that is offered its tools natively, and is told to call one of them
+/// where a reply cannot be read.
+pub fn turn_with_tools(reply: &Reply) -> Result<Turn, Unreadable> {
+    turn_of_reply(reply, NATIVE_FORM, without_calls)
+}
+
+/// Reads a reply; `missing` says what is wrong with one in which nothing was meant as a turn.
+fn turn_of_reply(
+    reply: &Reply,
+    form: &'static str,
+    missing: fn(&Reply, &search::Found) -> String,
+) -> Result<Turn, Unreadable> {
     if !reply.broken_calls.is_empty() {
         let cut = match (&reply.repetition, reply.cut) {
             (Some(_), _) => " The reply repeated itself over and over, and was ended there.",
@@ -85,7 +102,7 @@ pub fn turn(reply: &Reply) -> Result<Turn, Unreadable> {
         )));
     }
     if reply.calls.is_empty() {
-        return written_turn(reply).map_err(|what| Unreadable::with_form(what, FORM));
+        return written_turn(reply, missing).map_err(|what| Unreadable::with_form(what, form));
     }
     Ok(native_turn(reply))
 }
@@ -187,7 +204,7 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
         .then(|| "The reply ends inside its thinking, without an answer".to_owned())
 }
 
-fn written_turn(reply: &Reply) -> Result<Turn, String> {
+fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) -> Result<Turn, String> {
     let found = search::search(&reply.text);
     let mut answer: Option<(usize, Turn)> = None;
     // The position is turned into words only at the end: counting the lines up to each of thousands
@@ -234,14 +251,27 @@ fn written_turn(reply: &Reply) -> Result<Turn, String> {
     });
     Err(problem
         .or_else(|| fault_in(reply, &found))
-        .unwrap_or_else(|| match found.objects.first() {
-            Some((Range { start, .. }, _)) => format!(
-                "The JSON at {} has neither `tool` nor `done`",
-                position(&reply.text, *start)
-            ),
-            None if reply.text.trim().is_empty() => "The reply is empty".to_owned(),
-            None => "The reply holds no JSON object".to_owned(),
-        }))
+        .unwrap_or_else(|| missing(reply, &found)))
+}
+
+fn without_json(reply: &Reply, found: &search::Found) -> String {
+    match found.objects.first() {
+        Some((Range { start, .. }, _)) => format!(
+            "The JSON at {} has neither `tool` nor `done`",
+            position(&reply.text, *start)
+        ),
+        None if reply.text.trim().is_empty() => "The reply is empty".to_owned(),
+        None => "The reply holds no JSON object".to_owned(),
+    }
+}
+
+fn without_calls(reply: &Reply, _: &search::Found) -> String {
+    let what = if reply.text.trim().is_empty() {
+        "The reply is empty"
+    } else {
+        "The reply calls no tool"
+    };
+    what.to_owned()
 }
 
 fn is_example(turn: &Turn) -> bool {

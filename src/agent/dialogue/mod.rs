@@ -56,8 +56,10 @@ pub(crate) fn is_begun(chat: &Chat) -> bool {
 /// How the worker's replies are written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyForm {
-    /// Native calls, or one JSON object.
-    Calls,
+    /// Native calls.
+    Native,
+    /// One JSON object.
+    Json,
     /// Whole files as text, see [`decode::files`]; the work ends with them.
     Files,
 }
@@ -68,10 +70,10 @@ impl ReplyForm {
     /// breaks a file that it has to write as a string in JSON.
     pub(crate) fn of(claim: &Claim) -> Self {
         let is_whole = claim.services.settings.edits == Edits::Whole || claim.record.worked.whole_files;
-        if is_whole && claim.record.worked.native == Some(false) {
-            Self::Files
-        } else {
-            Self::Calls
+        match claim.record.worked.native {
+            Some(true) => Self::Native,
+            Some(false) if is_whole => Self::Files,
+            Some(false) | None => Self::Json,
         }
     }
 
@@ -81,7 +83,8 @@ impl ReplyForm {
     /// If it cannot be read, in words for the model.
     pub(crate) fn turn(self, reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
         match self {
-            Self::Calls => decode::turn(reply),
+            Self::Native => decode::turn_with_tools(reply),
+            Self::Json => decode::turn(reply),
             Self::Files => decode::files::turn(reply, shown),
         }
     }

@@ -269,7 +269,7 @@ async fn reminds_of_the_rules(run: &mut Run, chat: &mut Chat) -> Result<bool, In
 pub(crate) async fn send_back(run: &mut Run, text: &str, note: impl FnOnce(&mut Record)) -> Result<(), Interruption> {
     let mut chat = open_chat(run).await?;
     let text = match ReplyForm::of(&run.claim) {
-        ReplyForm::Calls => text.to_owned(),
+        ReplyForm::Native | ReplyForm::Json => text.to_owned(),
         ReplyForm::Files => format!("{text}\n{}", files::FORM),
     };
     chat.send_user_message(&run.claim.services.redactor.clean(&text));
@@ -302,7 +302,7 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         .chat(Arc::clone(&specs), native, run.claim.stop.asked.clone());
     let reply_form = ReplyForm::of(&run.claim);
     match reply_form {
-        ReplyForm::Calls => chat.hold_to(Some(form::turn(&specs))),
+        ReplyForm::Native | ReplyForm::Json => chat.hold_to(Some(form::turn(&specs))),
         ReplyForm::Files => chat.write_results_plainly(),
     }
     let failed = run.claim.record.worked.tries.failed();

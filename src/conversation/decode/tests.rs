@@ -208,6 +208,33 @@ fn native_calls_and_the_pseudo_tool_done_make_a_turn() {
 }
 
 #[test]
+fn a_model_that_is_offered_tools_is_told_to_call_one() {
+    let told = |text: &str, cut: bool| {
+        let reply = Reply {
+            text: text.to_owned(),
+            cut,
+            ..Reply::default()
+        };
+        turn_with_tools(&reply).unwrap_err().to_string()
+    };
+    assert_eq!(told("", false), format!("The reply is empty. {NATIVE_FORM}"));
+    for text in ["I will do it.", r#"The answer is {"answer": 42}."#] {
+        assert_eq!(told(text, false), format!("The reply calls no tool. {NATIVE_FORM}"));
+    }
+    let cut = told("I will", true);
+    assert!(
+        cut.starts_with("The reply was cut at the length limit before its end"),
+        "{cut}"
+    );
+    assert!(cut.ends_with(NATIVE_FORM), "{cut}");
+    let written = Reply {
+        text: r#"{"comment": "All good", "done": true}"#.to_owned(),
+        ..Reply::default()
+    };
+    assert!(turn_with_tools(&written).unwrap().done);
+}
+
+#[test]
 fn a_reply_of_thoughts_alone_is_told_from_an_empty_one() {
     let thought = |cut: bool| Reply {
         cut,

@@ -284,3 +284,25 @@ async fn a_reply_that_was_cut_at_its_limit_is_asked_for_again() {
     "#);
     world.finish().await;
 }
+
+#[tokio::test]
+async fn a_model_with_native_calls_that_calls_none_is_told_to_call_one() {
+    let mut world = World::start().await;
+    world.configure(|config| config["llm"]["function_calling"] = json!(true));
+    let script = world.model.plans(plan());
+    greets(script.says("I have greeted the reader.").says("Now I will").cut());
+    greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{}", world.story());
+    let requests = world.model.requests();
+    let told: Vec<_> = requests[2..4].iter().map(Request::last_user_message).collect();
+    assert_snapshot!(told.join("\n"), @"
+    Your reply could not be used: The reply calls no tool. Call a tool, or call `done` with a comment when the whole task is finished and checked.
+    Reply again.
+    Your reply could not be used: The reply was cut at the length limit before its end; send a shorter one, large files in several calls. Call a tool, or call `done` with a comment when the whole task is finished and checked.
+    Reply again.
+    ");
+    world.finish().await;
+}

@@ -15,7 +15,7 @@ use crate::conversation::decode::files;
 pub(super) fn last_line(record: &Record, form: ReplyForm) -> String {
     let branch = record.head_branch();
     match form {
-        ReplyForm::Calls => format!("The branch `{branch}` is checked out. Begin."),
+        ReplyForm::Native | ReplyForm::Json => format!("The branch `{branch}` is checked out. Begin."),
         ReplyForm::Files => files::FORM.to_owned(),
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn go_on(run: &mut Run, chat: &mut Chat) -> Result<(), Interrup
     }
     run.claim.record.worked.is_switched = true;
     let words = match ReplyForm::of(&run.claim) {
-        ReplyForm::Calls => NO_CALLS.to_owned(),
+        ReplyForm::Native | ReplyForm::Json => NO_CALLS.to_owned(),
         ReplyForm::Files => format!("{NO_CALLS}\n{}", files::FORM),
     };
     dialogue::tell(&run.claim, chat, &words);
