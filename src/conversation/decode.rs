@@ -3,8 +3,9 @@
 //! A working reply is one JSON object, `{"comment", "tool", "args"}`, `{"comment", "command":
 //! {"tool", "args"}}` or `{"comment", "done": true}`, or native calls. Models that were trained on
 //! it may write the form of Hermes: `{"thought", "tool_calls": [{"name", "parameters"}],
-//! "final_answer"}`. What is returned was said by the model, and is no echo of a prompt's example,
-//! which names its tool `name` or `server/tool` and comments `why`.
+//! "final_answer"}`; or end with native calls that its server did not read, each `{"name",
+//! "arguments"}` in a tag `<tool_call>`. What is returned was said by the model, and is no echo of
+//! a prompt's example, which names its tool `name` or `server/tool` and comments `why`.
 //!
 //! Two *different* answers in one reply are refused, not chosen from. The last one would be wrong
 //! where a small model plays both sides (it writes a command, invents the output and calls itself
@@ -26,7 +27,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::{Reply, ToolCall, Turn};
-use turns::{hermes_turn_of, joined, text_of, turn_of};
+use turns::{hermes_turn_of, joined, tagged_calls_of, text_of, turn_of};
 
 /// The pseudo tool by which a model with native calls says that it is done.
 pub const DONE: &str = "done";
@@ -35,6 +36,8 @@ pub const DONE: &str = "done";
 const EXAMPLE_TOOLS: [&str; 2] = ["name", "server/tool"];
 /// The comments of the prompts' examples.
 const EXAMPLE_COMMENTS: [&str; 2] = ["why", "what was done, for the people who asked"];
+/// What is wrong with an echo of one.
+const EXAMPLE_REPEATED: &str = "The reply repeats the example of the prompt";
 
 /// Keys of which one tells a working reply from other objects.
 const OWN_KEYS: [&str; 4] = ["tool", "command", "commands", "done"];
@@ -226,7 +229,7 @@ fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) ->
         };
         match turn {
             Ok(turn) if is_example(&turn) => {
-                problem = Some((None, "The reply repeats the example of the prompt".to_owned()));
+                problem = Some((None, EXAMPLE_REPEATED.to_owned()));
             }
             Ok(turn) => match &answer {
                 Some((_, earlier)) if *earlier == turn => {}
@@ -245,6 +248,11 @@ fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) ->
     if let Some((_, turn)) = answer {
         return Ok(turn);
     }
+    if problem.is_none()
+        && let Some(turn) = tagged_turn(&found)
+    {
+        return turn;
+    }
     let problem = problem.map(|(start, what)| match start {
         Some(start) => format!("In the JSON at {}: {what}", position(&reply.text, start)),
         None => what,
@@ -252,6 +260,23 @@ fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) ->
     Err(problem
         .or_else(|| fault_in(reply, &found))
         .unwrap_or_else(|| missing(reply, &found)))
+}
+
+/// Returns the turn of a reply that ends with tagged calls and holds no other object.
+fn tagged_turn(found: &search::Found) -> Option<Result<Turn, String>> {
+    let (comment, calls) = match tagged_calls_of(&found.said)? {
+        Ok(read) => read,
+        Err(what) => return Some(Err(format!("In a <tool_call>: {what}"))),
+    };
+    if calls.len() != found.objects.len() {
+        return None;
+    }
+    let turn = turn_of_calls(comment, calls);
+    Some(if is_example(&turn) {
+        Err(EXAMPLE_REPEATED.to_owned())
+    } else {
+        Ok(turn)
+    })
 }
 
 fn without_json(reply: &Reply, found: &search::Found) -> String {
@@ -287,7 +312,6 @@ fn is_result(object: &Map<String, Value>) -> bool {
 }
 
 fn native_turn(reply: &Reply) -> Turn {
-    let (done, calls): (Vec<_>, Vec<_>) = reply.calls.iter().cloned().partition(|call| call.tool == DONE);
     let found = search::search(&reply.text);
     // A model that was shown the JSON form may write it besides its native calls; the calls count,
     // the comment is kept.
@@ -295,7 +319,14 @@ fn native_turn(reply: &Reply) -> Turn {
         .objects
         .iter()
         .find_map(|(_, object)| object.get("comment")?.as_str().map(str::to_owned));
-    let mut comments = vec![written.unwrap_or_else(|| found.said.trim().to_owned())];
+    let comment = written.unwrap_or_else(|| found.said.trim().to_owned());
+    turn_of_calls(comment, reply.calls.clone())
+}
+
+/// Returns the turn of `calls`, of which the pseudo tool [`DONE`] ends the work.
+fn turn_of_calls(comment: String, calls: Vec<ToolCall>) -> Turn {
+    let (done, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.tool == DONE);
+    let mut comments = vec![comment];
     comments.extend(
         done.iter()
             .map(|call| text_of(&call.args, "comment").unwrap_or_default()),

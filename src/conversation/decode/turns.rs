@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::lenient;
 use crate::conversation::{ToolCall, Turn};
+
+/// What stands around a call in a text.
+const CALL_TAGS: (&str, &str) = ("<tool_call>", "</tool_call>");
 
 /// Keys beside a call's tool that are no arguments.
 const BESIDE_ARGUMENTS: [&str; 4] = ["tool", "args", "comment", "done"];
@@ -66,12 +70,7 @@ pub(super) fn hermes_turn_of(object: &Map<String, Value>) -> Result<Turn, String
                 kind(call)
             ));
         };
-        let parameters = if call.contains_key("arguments") {
-            "arguments"
-        } else {
-            "parameters"
-        };
-        calls.push(named_call(call, "name", parameters)?);
+        calls.push(hermes_call_of(call)?);
     }
     let answer = text_of(object, "final_answer")?;
     let done = !answer.is_empty();
@@ -83,6 +82,39 @@ pub(super) fn hermes_turn_of(object: &Map<String, Value>) -> Result<Turn, String
         calls,
         done,
     })
+}
+
+/// Reads the calls that a reply ends with, each between `<tool_call>` and `</tool_call>`, as Qwen
+/// and Hermes write them and a server without a parser leaves them in the text; returns them with
+/// what was said before. `None` if the reply does not end with such calls.
+pub(super) fn tagged_calls_of(said: &str) -> Option<Result<(String, Vec<ToolCall>), String>> {
+    let (opening, closing) = CALL_TAGS;
+    let (comment, mut rest) = said.split_once(opening)?;
+    let mut calls = Vec::new();
+    loop {
+        let written = rest.trim_start();
+        if !written.starts_with('{') {
+            return None;
+        }
+        let object = lenient::object(written, 0).ok()?;
+        calls.push(hermes_call_of(&object.content));
+        let behind = written[object.end..].trim();
+        if behind.is_empty() || behind == closing {
+            break;
+        }
+        rest = behind.strip_prefix(closing)?.trim_start().strip_prefix(opening)?;
+    }
+    let calls: Result<Vec<ToolCall>, String> = calls.into_iter().collect();
+    Some(calls.map(|calls| (comment.trim().to_owned(), calls)))
+}
+
+fn hermes_call_of(call: &Map<String, Value>) -> Result<ToolCall, String> {
+    let parameters = if call.contains_key("arguments") {
+        "arguments"
+    } else {
+        "parameters"
+    };
+    named_call(call, "name", parameters)
 }
 
 fn call_of(command: &Map<String, Value>) -> Result<ToolCall, String> {
@@ -151,5 +183,94 @@ fn kind(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::conversation::{Reply, decode};
+
+    fn read(text: &str) -> Result<Turn, String> {
+        let reply = Reply {
+            text: text.to_owned(),
+            ..Reply::default()
+        };
+        decode::turn(&reply).map_err(|unreadable| unreadable.what)
+    }
+
+    fn bash(command: &str) -> ToolCall {
+        ToolCall {
+            id: String::new(),
+            tool: "bash".to_owned(),
+            args: json!({ "command": command }).as_object().cloned().unwrap(),
+        }
+    }
+
+    #[test]
+    fn native_calls_that_the_server_left_in_the_text_are_read() {
+        for (text, comment, calls, done) in [
+            (
+                "<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n</tool_call>",
+                "",
+                vec![bash("ls")],
+                false,
+            ),
+            (
+                "<think>{\"a\": 1}</think>I look.\n\n\
+                 <tool_call>{\"name\": \"bash\", \"parameters\": {\"command\": \"ls\"}}",
+                "I look.",
+                vec![bash("ls")],
+                false,
+            ),
+            (
+                "<tool_call>{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}</tool_call>\n\
+                 <tool_call>{\"name\": \"done\", \"arguments\": {\"comment\": \"Made.\"}}</tool_call>\n",
+                "Made.",
+                vec![bash("ls")],
+                true,
+            ),
+            (
+                "<tool_call>{\"name\": \"bash\", \"arguments\": {\"command\": \"echo '</tool_call>'\"}}</tool_call>",
+                "",
+                vec![bash("echo '</tool_call>'")],
+                false,
+            ),
+        ] {
+            let expected = Turn {
+                comment: comment.to_owned(),
+                calls,
+                done,
+            };
+            assert_eq!(read(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn tagged_calls_that_do_not_stand_alone_are_not_run() {
+        let tagged = r#"<tool_call>{"name": "bash", "arguments": {"command": "ls"}}</tool_call>"#;
+        for (text, what) in [
+            // What follows was built on an invented result.
+            (
+                format!("{tagged}\n<tool_response>README.md</tool_response>"),
+                "The JSON at line 1, column 12 has neither `tool` nor `done`",
+            ),
+            (
+                format!("{{\"answer\": 1}} {tagged}"),
+                "The JSON at line 1, column 1 has neither `tool` nor `done`",
+            ),
+            (
+                r#"<tool_call>{"name": "bash", "arguments": "ls"}</tool_call>"#.to_owned(),
+                "In a <tool_call>: `arguments` of bash must be an object, not a string",
+            ),
+            (
+                r#"<tool_call>{"name": "name", "arguments": {}}</tool_call>"#.to_owned(),
+                "The reply repeats the example of the prompt",
+            ),
+        ] {
+            assert_eq!(read(&text), Err(what.to_owned()), "{text}");
+        }
     }
 }
