@@ -43,7 +43,7 @@ impl std::fmt::Display for Visited {
                 let shown = shown.format("%Y-%m-%d %H:%M UTC");
                 write!(formatter, "it has ended already, which is shown on the item at {shown}")
             }
-            Self::Ended(ending) => write!(formatter, "{ending}"),
+            Self::Ended(ending) => formatter.write_str(&ending.with_reason()),
         }
     }
 }

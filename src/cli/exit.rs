@@ -33,7 +33,7 @@ pub fn of(ending: &RunOutcome) -> u8 {
         RunOutcome::Done { is_verified: false }
         | RunOutcome::Failed(FailureKind::Task)
         | RunOutcome::Paused { by_limit: true }
-        | RunOutcome::Postponed(_)
+        | RunOutcome::Postponed { .. }
         | RunOutcome::Unsaved => FAILED,
         RunOutcome::Failed(FailureKind::Policy) => REFUSED,
         RunOutcome::Failed(FailureKind::Unreadable) => UNREADABLE,

@@ -36,8 +36,8 @@ pub struct Outcome {
 impl std::fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.task {
-            Some(task) => write!(formatter, "{task}: {}", self.ending),
-            None => write!(formatter, "the next run: {}", self.ending),
+            Some(task) => write!(formatter, "{task}: {}", self.ending.with_reason()),
+            None => write!(formatter, "the next run: {}", self.ending.with_reason()),
         }
     }
 }
@@ -115,7 +115,8 @@ impl Service {
             let until = Utc::now() + TimeDelta::hours(1);
             tracing::error!(task = %stored.task, "its forge is not among task_sources any more; the run waits");
             self.services.release(&lease, Some(until)).await;
-            let ending = RunOutcome::Postponed(until);
+            let reason = "its forge is not among task_sources any more".to_owned();
+            let ending = RunOutcome::Postponed { until, reason };
             return Some(Outcome { task, ending });
         };
         let ending = self.work_on(lease, stored, thread).await;
@@ -168,7 +169,8 @@ impl Service {
                 let until = Utc::now() + TimeDelta::minutes(10);
                 tracing::error!(task = %lease.task, "and it could not be ended: {panic}");
                 self.services.release(lease, Some(until)).await;
-                RunOutcome::Postponed(until)
+                let reason = "a fault of this program broke it off, which the log has".to_owned();
+                RunOutcome::Postponed { until, reason }
             }
         }
     }

@@ -3,6 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use crate::agent::record::FailureKind;
+use crate::plain::one_line;
+
+/// Why a run waits whose end was decided, and is not on its item yet.
+pub const UNSHOWN: &str = "its end could not be shown on the item yet";
 
 /// Outcome of the work on a run; it determines the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +25,11 @@ pub enum RunOutcome {
     /// The run waits for a person's answer or approval.
     Waiting,
     Failed(FailureKind),
-    /// Unfinished; the run waits until the given time.
-    Postponed(DateTime<Utc>),
+    /// Unfinished; the run waits until the given time, for this reason.
+    Postponed {
+        until: DateTime<Utc>,
+        reason: String,
+    },
     /// The run was saved for the next process.
     Interrupted,
     /// Another worker holds the lease.
@@ -31,6 +38,17 @@ pub enum RunOutcome {
     Unsaved,
 }
 
+impl RunOutcome {
+    /// Returns the outcome on one line, with the reason where the run waits for a time.
+    pub fn with_reason(&self) -> String {
+        if let Self::Postponed { reason, .. } = self {
+            return format!("{self}: {}", one_line(reason));
+        }
+        self.to_string()
+    }
+}
+
+/// Writes the outcome without a reason.
 impl std::fmt::Display for RunOutcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -43,7 +61,9 @@ impl std::fmt::Display for RunOutcome {
             Self::Failed(FailureKind::Task) => formatter.write_str("failed"),
             Self::Failed(FailureKind::Policy) => formatter.write_str("failed: refused by a policy"),
             Self::Failed(FailureKind::Unreadable) => formatter.write_str("failed: unreadable replies"),
-            Self::Postponed(until) => write!(formatter, "put back until {}", until.format("%Y-%m-%d %H:%M UTC")),
+            Self::Postponed { until, .. } => {
+                write!(formatter, "put back until {}", until.format("%Y-%m-%d %H:%M UTC"))
+            }
             Self::Interrupted => formatter.write_str("interrupted"),
             Self::Disowned => formatter.write_str("given up to another worker"),
             Self::Unsaved => formatter.write_str("put down, because the store cannot be written or read"),

@@ -78,7 +78,7 @@ async fn act_on(mut run: Run, interruption: Interruption) -> RunOutcome {
     run.claim.end_item().await;
     leave(&mut run, &ending).await;
     let until = match &ending {
-        RunOutcome::Postponed(until) => Some(*until),
+        RunOutcome::Postponed { until, .. } => Some(*until),
         RunOutcome::Unsaved => Some(Utc::now() + TimeDelta::minutes(UNSAVED_WAIT_MINUTES)),
         _ => None,
     };
@@ -299,11 +299,12 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
 async fn give_way(run: &mut Run, until: DateTime<Utc>) -> RunOutcome {
     save_or_log(run).await;
     rescue::keep_work(run).await;
+    let reason = "another installation has claimed the item on the forge".to_owned();
     run.claim.note(Fact::Postponed {
         until,
-        reason: "another installation has claimed the item on the forge".to_owned(),
+        reason: reason.clone(),
     });
-    RunOutcome::Postponed(until)
+    RunOutcome::Postponed { until, reason }
 }
 
 /// Ends a run whose item another installation finished. Nothing is pushed and no label is touched.

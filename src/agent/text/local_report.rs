@@ -99,7 +99,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
         RunOutcome::Stopped
         | RunOutcome::Paused { .. }
         | RunOutcome::Waiting
-        | RunOutcome::Postponed(_)
+        | RunOutcome::Postponed { .. }
         | RunOutcome::Disowned
         | RunOutcome::Unsaved => {
             format!("This was {ending}; {folder} is as it was.\n")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{executes, greeting, greets, left_on, plan, steady, told, writes};
 use crate::fake::fault::{Disturbance, Fault};
@@ -45,6 +45,22 @@ async fn runs_at_work_and_in_the_queue_wait_for_a_good_token() {
 
     let put_back = ended.stdout.matches("put back until").count();
     assert_eq!((ended.code, put_back), (Some(1), 2), "{ended:?}\n{}", world.story());
+    let lines = ended.stdout.lines().filter_map(|line| line.split_once(" UTC: "));
+    let reasons: Vec<&str> = lines.map(|(_, reason)| reason).collect();
+    assert_eq!(reasons.len(), 2, "{ended:?}");
+    let status = world.command(&["status"]).await.stdout;
+    for reason in &reasons {
+        assert!(
+            status.contains(&format!("\n            put back: {reason}\n")),
+            "{status}"
+        );
+    }
+    let status = world.command(&["status", "--json"]).await.stdout;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    for run in status["runs"].as_array().unwrap() {
+        let told = run["postponed_because"].as_str().unwrap_or_default();
+        assert!(reasons.contains(&told), "{run:#}");
+    }
     world.github.takes_the_token_again();
     world.make_everything_due().await;
     let ended = world.run().await;
@@ -66,6 +82,8 @@ async fn the_end_of_a_run_waits_for_a_good_token() {
     world.model.release();
     let ended = running.ended().await;
     assert!(ended.stdout.contains("put back until"), "{ended:?}\n{}", world.story());
+    let status = world.command(&["status"]).await.stdout;
+    assert!(status.contains("\n            put back: "), "{status}");
 
     world.github.takes_the_token_again();
     world.make_everything_due().await;

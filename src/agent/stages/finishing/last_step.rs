@@ -6,7 +6,7 @@ use crate::agent::commands;
 use crate::agent::dialogue;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::message::Order;
-use crate::agent::record::outcome::RunOutcome;
+use crate::agent::record::outcome::{RunOutcome, UNSHOWN};
 use crate::agent::record::{EndWithoutFailure, Parked, SavedWork};
 use crate::agent::reporter::Carried;
 use crate::agent::run::Run;
@@ -89,8 +89,11 @@ pub(super) async fn park_unseen(run: &mut Run, wait: Parked) -> RunOutcome {
     let Parked { until, reason } = wait.clone();
     run.claim.record.waiting.parked = Some(wait);
     save_or_log(run).await;
-    run.claim.note(Fact::Postponed { until, reason });
-    RunOutcome::Postponed(until)
+    run.claim.note(Fact::Postponed {
+        until,
+        reason: reason.clone(),
+    });
+    RunOutcome::Postponed { until, reason }
 }
 
 /// Returns the branch that the work of a waiting run was pushed to: nobody has worked on it since.
@@ -149,7 +152,13 @@ pub(super) async fn until_shown(run: &mut Run, interruption: &Interruption) -> O
         tracing::error!(task = %run.claim.lease.task, "the run ends without that its end is shown on the item");
         return None;
     }
-    let next = waiting.end_later(now, until);
+    let until = waiting.end_later(now, until);
     save_or_log(run).await;
-    Some(RunOutcome::Postponed(next))
+    let reason = match interruption {
+        Interruption::Postponed { reason, .. } => format!("{UNSHOWN}: {reason}"),
+        Interruption::Failed(failure) => format!("{UNSHOWN}: {}", failure.in_words()),
+        _ => UNSHOWN.to_owned(),
+    };
+    let reason = run.claim.services.redactor.clean(&reason).into_string();
+    Some(RunOutcome::Postponed { until, reason })
 }

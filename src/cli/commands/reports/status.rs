@@ -7,6 +7,8 @@ use chrono::Utc;
 use serde_json::json;
 
 use crate::agent::record::Record;
+use crate::agent::record::interruption::Interruption;
+use crate::agent::record::outcome::UNSHOWN;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::text::reviews;
@@ -16,6 +18,7 @@ use crate::cli::arguments::Status;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::config::Config;
+use crate::plain::one_line;
 use crate::review::rounds::ReviewLoop;
 use crate::review::score::Score;
 use crate::store::{Run, Store, StoreError};
@@ -66,6 +69,16 @@ struct Listed {
     record: Result<Record, Unreadable>,
 }
 
+impl Listed {
+    /// Returns why the run is put back until a time, on one line, where that can be read.
+    fn put_back_for(&self) -> Option<String> {
+        self.run.not_before?;
+        let record = self.record.as_ref().ok()?;
+        let parked = record.waiting.parked.as_ref().map(|parked| one_line(&parked.reason));
+        parked.or_else(|| Interruption::of_decided_end(record).map(|_| UNSHOWN.to_owned()))
+    }
+}
+
 async fn read(config: &Config) -> Result<Found, StoreError> {
     let store = Store::open(config.store()).await?;
     let runs = store.runs(None, MOST_RUNS).await?;
@@ -97,6 +110,7 @@ impl Found {
                     "created_at": run.created_at,
                     "updated_at": run.updated_at,
                     "not_before": run.not_before,
+                    "postponed_because": listed.put_back_for(),
                     "unreadable": listed.record.as_ref().err().map(ToString::to_string),
                     "usage": record.map(|record| &record.worked.by_model),
                     "reviews": record.map(reviews_as_json),
@@ -132,6 +146,8 @@ impl Found {
             let run = &listed.run;
             lines.push(line_of(run));
             lines.extend(self.wait(listed).map(|wait| line_of_wait(run, &wait)));
+            let put_back_for = listed.put_back_for();
+            lines.extend(put_back_for.map(|reason| format!("            put back: {reason}")));
             match &listed.record {
                 Ok(record) => {
                     lines.extend(lines_of_reviews(record));
