@@ -142,7 +142,10 @@ async fn the_command_line_approves_with_and_without_the_digest() {
 
     let task = "github:acme/widgets#1";
     let wrong = world.command(&["approve", task, "0123456789abcdef"]).await;
-    assert_eq!(wrong.stdout, "github:acme/widgets#1: it waits\n", "{wrong:?}");
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(1), ""), "{wrong:?}");
+    let refusal =
+        "#1: nothing was approved: that digest is not the one of what waits for approval; `coding-agent status`";
+    assert!(wrong.stderr.contains(refusal), "{wrong:?}");
     let unusable = world.command(&["approve", task, "now"]).await;
     assert_eq!(unusable.code, Some(64), "{unusable:?}");
     let digest = facts(&world, "approval_requested")[0]["digest"]
@@ -170,7 +173,10 @@ async fn a_denial_that_names_another_result_ends_no_run() {
 
     let task = "github:acme/widgets#1";
     let wrong = world.command(&["deny", task, "0123456789abcdef Not like this."]).await;
-    assert_eq!(wrong.stdout, "github:acme/widgets#1: it waits\n", "{wrong:?}");
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(1), ""), "{wrong:?}");
+    let refusal =
+        "#1: nothing was denied: that digest is not the one of what waits for approval; `coding-agent status`";
+    assert!(wrong.stderr.contains(refusal), "{wrong:?}");
     assert_eq!(issue.labels(), WAITS, "{}", world.story());
     let digest = facts(&world, "approval_requested")[0]["digest"]
         .as_str()

@@ -253,7 +253,11 @@ async fn a_denial_without_a_reason_ends_the_run_and_the_command_line_decides_as_
     let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
     assert_eq!(status["runs"][0]["waits_for"]["digest"], digest, "{status}");
     let wrong = world.command(&["approve", TASK, "0123456789abcdef"]).await;
-    assert_eq!(wrong.stdout, "github:acme/widgets#1: it waits\n", "{wrong:?}");
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(1), ""), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("#1: nothing was approved: that digest is not"),
+        "{wrong:?}"
+    );
     let denied = world.command(&["deny", TASK]).await;
     assert_eq!(denied.stdout, "github:acme/widgets#1: stopped\n", "{denied:?}");
     assert_eq!(issue.labels(), STOPPED);
