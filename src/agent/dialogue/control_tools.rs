@@ -35,6 +35,8 @@ const WISHES: [(&str, &str); 4] = [
 
 /// Maximum length of a question, reason or command, in characters.
 const LONGEST: usize = 2_000;
+/// The same of an id that is quoted.
+const LONGEST_ID: usize = 100;
 
 /// Requests that the model made in one reply.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -58,6 +60,8 @@ impl ControlRequests {
 /// Server of the control tools.
 pub(crate) struct ControlTools {
     requested: Mutex<ControlRequests>,
+    /// The ids of the plan's subtasks.
+    subtasks: Mutex<Vec<String>>,
     /// The wishes that this run may have.
     open: Vec<&'static str>,
 }
@@ -109,6 +113,7 @@ impl ControlTools {
         };
         Self {
             requested: Mutex::default(),
+            subtasks: Mutex::default(),
             open: WISHES.iter().map(|(wish, _)| *wish).filter(is_open).collect(),
         }
     }
@@ -116,6 +121,11 @@ impl ControlTools {
     /// Takes the requests made since the last call.
     pub(crate) fn take(&self) -> ControlRequests {
         std::mem::take(&mut *self.requested.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets the ids of the subtasks that can be finished; a revision of the plan changes them.
+    pub(crate) fn know_subtasks(&self, ids: Vec<String>) {
+        *self.subtasks.lock().unwrap_or_else(PoisonError::into_inner) = ids;
     }
 
     fn wish(&self, add: impl FnOnce(&mut ControlRequests)) {
@@ -126,8 +136,9 @@ impl ControlTools {
     fn take_down(&self, wish: &str, words: &str) -> Result<&'static str, ToolError> {
         Ok(match wish {
             FINISH_SUBTASK => {
+                let id = self.known_subtask(words.trim())?;
                 self.wish(|requested| {
-                    requested.finished.insert(words.trim().to_owned());
+                    requested.finished.insert(id);
                 });
                 "Ticked."
             }
@@ -148,6 +159,18 @@ impl ControlTools {
             }
             _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{wish}"))),
         })
+    }
+
+    fn known_subtask(&self, id: &str) -> Result<String, ToolError> {
+        let subtasks = self.subtasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if subtasks.iter().any(|known| known == id) {
+            return Ok(id.to_owned());
+        }
+        let known = subtasks.join(", ");
+        let id: String = id.chars().take(LONGEST_ID).collect();
+        Err(ToolError::TellModel(format!(
+            "there is no subtask {id}; there are {known}"
+        )))
     }
 
     /// Records several wishes of one call. Small models fill what they do not need with nothing.
@@ -260,7 +283,9 @@ mod tests {
     use super::*;
 
     fn tools(may_ask: bool, has_plan: bool, rules: &Tools) -> ControlTools {
-        ControlTools::new(may_ask, has_plan, rules)
+        let tools = ControlTools::new(may_ask, has_plan, rules);
+        tools.know_subtasks(vec!["1".to_owned(), "2".to_owned()]);
+        tools
     }
 
     async fn told(tools: &ControlTools, words: &Value) -> Result<String, String> {
@@ -283,6 +308,20 @@ mod tests {
             ..ControlRequests::default()
         };
         assert_eq!(tools.take(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_subtask_that_does_not_exist_is_not_ticked() {
+        let tools = tools(true, true, &Tools::default());
+        let words = json!({ "finish_subtask": "task-1", "add_set_up": "make deps" });
+        assert_eq!(
+            told(&tools, &words).await.unwrap_err(),
+            "there is no subtask task-1; there are 1, 2"
+        );
+        assert_eq!(tools.take(), ControlRequests::default());
+        let alone = json!({ "id": " 2 " });
+        tools.call(FINISH_SUBTASK, alone.as_object().unwrap()).await.unwrap();
+        assert_eq!(tools.take().finished, BTreeSet::from(["2".to_owned()]));
     }
 
     #[tokio::test]

@@ -214,6 +214,7 @@ async fn carry_out(
 ) -> Result<(Called, ControlRequests), Interruption> {
     snapshots::finish_snapshot(run).await;
     note_outside_tools(&mut run.claim, toolbox, &calls).await?;
+    wishes::name_subtasks(run);
     let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, toolbox, calls).await?;
     network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
     wishes::note_installed(&mut run.claim, &called.results);

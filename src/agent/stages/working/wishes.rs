@@ -19,6 +19,14 @@ pub(super) fn note_installed(claim: &mut Claim, results: &[ToolResult]) {
     }
 }
 
+/// Tells the tools which subtasks the plan has now.
+pub(super) fn name_subtasks(run: &Run) {
+    if let (Some(opened), Some(plan)) = (&run.workspace.open, &run.claim.record.planned.plan) {
+        let ids = plan.ordered().into_iter().map(|subtask| subtask.id.clone());
+        opened.control_tools.know_subtasks(ids.collect());
+    }
+}
+
 /// Takes the model's requests to the program, and marks subtasks as finished.
 pub(super) fn take(run: &mut Run) -> ControlRequests {
     let mut requested = run
