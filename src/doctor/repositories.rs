@@ -27,7 +27,12 @@ pub(super) async fn examine(config: &Config, remotes: Vec<GitRemote>) -> Vec<Fin
         };
         let looked = look(&config.git, &remote).await;
         findings.push(match looked {
-            Ok(()) => claims(config, subject, remote).await,
+            Ok(true) => claims(config, subject, remote).await,
+            Ok(false) => Finding::doubtful(
+                subject,
+                "can be fetched, but its default branch has no commit yet, so no run can begin",
+                "push a first commit (a README is enough), or choose a default branch that is there",
+            ),
             Err(error) => told_apart(
                 subject,
                 error,

@@ -12,15 +12,16 @@ use crate::repository::git::progress::Told;
 use crate::repository::mirror::Mirror;
 use crate::repository::{Config, RepositoryError};
 
-/// Asks a remote for its default branch, with the settings and the login that every fetch has.
-pub async fn look(config: &Config, remote: &Remote) -> Result<(), RepositoryError> {
+/// Asks a remote for its default branch, with the settings and the login that every fetch has;
+/// returns whether that has a commit.
+pub async fn look(config: &Config, remote: &Remote) -> Result<bool, RepositoryError> {
     let address = Address::read(&remote.url)?;
     let git = Git::new(config, format!("asking {}", address.url()));
     let git = address.reach(git, remote.login.as_ref())?;
     git.args(["ls-remote", "--quiet", "--", address.url(), "HEAD"])
         .bytes()
         .await
-        .map(drop)
+        .map(|told| !told.is_empty())
 }
 
 /// Returns the name of a remote's default branch, if it has one.

@@ -43,6 +43,24 @@ async fn git_and_labels_of_an_owner_are_tried_before_anything_is_labelled() {
 }
 
 #[tokio::test]
+async fn a_repository_without_a_commit_is_told_before_the_first_task() {
+    let mut world = World::start().await;
+    world.configure(|config| config["task_sources"] = json!(["github", "gitlab"]));
+    world.github.default_repository().empty();
+    world.gitlab.default_project().empty();
+    for forge in ["GitHub", "GitLab"] {
+        assert_eq!(
+            told_by_doctor(&world, &format!("{forge} git")).await,
+            format!(
+                "look {forge} git of acme/widgets can be fetched, but its default branch has no commit yet, so no run can begin\n\
+                 -> push a first commit (a README is enough), or choose a default branch that is there"
+            )
+        );
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_forge_whose_git_does_not_answer_is_found_out_before_the_first_task() {
     let world = of_acme().await;
     let refused = Fault::Fails(502);
