@@ -11,6 +11,7 @@ use crate::approval::Refusal;
 use crate::approval::digest::Digest;
 use crate::approval::extent::Extent;
 use crate::approval::proposal::Part;
+use crate::forge::item::{ISSUE_CLOSED, REQUEST_CLOSED, REQUEST_MERGED};
 use crate::markdown::compose::{Line, Page};
 use crate::plain::{agreeing, grouped, noun};
 use crate::task::command::Command;
@@ -321,8 +322,22 @@ pub fn withdrawn(reason: &str, state: State, saved: Option<&SavedWork>, record: 
     if unsaved.is_some() && before.is_some() && !state.is_set_aside() {
         page.own("What was done after it was pushed there is on no branch.");
     }
-    page.paragraph(new_run(trigger));
+    page.paragraph(match reason {
+        ISSUE_CLOSED | REQUEST_CLOSED => reopened(trigger),
+        REQUEST_MERGED => Line::filled(
+            "Further work needs a new issue with the label {}.",
+            [Line::code(trigger)],
+        ),
+        _ => new_run(trigger),
+    });
     page
+}
+
+fn reopened(trigger: &str) -> Line {
+    Line::filled(
+        "To start a new run, reopen this and set the label {} again.",
+        [Line::code(trigger)],
+    )
 }
 
 /// Returns what is said of the work that a run in this state has, where none of it was saved.

@@ -21,6 +21,13 @@ pub use comment::{Comment, CommentId, Place, Post, Reaction};
 pub use comment_key::{CommentKey, CommentKind};
 pub use event::{Edit, EditedPart, ItemEvent};
 
+/// Why an issue is not open.
+pub const ISSUE_CLOSED: &str = "this issue was closed";
+/// Why a pull/merge request is not open that can be opened again.
+pub const REQUEST_CLOSED: &str = "this request was closed";
+/// Why a pull/merge request is not open that cannot be opened again.
+pub const REQUEST_MERGED: &str = "this request was merged";
+
 /// The result of a search. A source that cannot be read does not hide the items of the others.
 #[derive(Debug, Default)]
 pub struct Search {
@@ -104,12 +111,13 @@ impl Item {
         }
     }
 
-    /// Returns why the item is not open, as a clause that says what kind of item it is.
+    /// Returns why the item is not open, as a clause that says what kind of item it is; one of
+    /// [`ISSUE_CLOSED`], [`REQUEST_CLOSED`] and [`REQUEST_MERGED`].
     pub fn why_closed(&self) -> &'static str {
         match (self.is_merged, &self.change) {
-            (true, _) => "this request was merged",
-            (false, Some(_)) => "this request was closed",
-            (false, None) => "this issue was closed",
+            (true, _) => REQUEST_MERGED,
+            (false, Some(_)) => REQUEST_CLOSED,
+            (false, None) => ISSUE_CLOSED,
         }
     }
 }

@@ -59,7 +59,7 @@ async fn an_item_that_was_closed_is_not_worked_on() {
 
     What of its work was not pushed by then is on no branch.
 
-    To start a new run, set the label `coding agent` again.
+    To start a new run, reopen this and set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");
@@ -275,7 +275,7 @@ async fn an_item_that_was_closed_before_the_run_began_is_not_planned() {
 
     The run was ended because this issue was closed.
 
-    To start a new run, set the label `coding agent` again.
+    To start a new run, reopen this and set the label `coding agent` again.
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -114,7 +114,7 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
 
     Nothing of its work was pushed.
 
-    To start a new run, set the label `coding agent` again.
+    Further work needs a new issue with the label `coding agent`.
     ");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     world.finish().await;
@@ -139,7 +139,7 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
 
     Nothing of its work was pushed.
 
-    To start a new run, set the label `coding agent` again.
+    To start a new run, reopen this and set the label `coding agent` again.
     ");
     world.finish().await;
 }
@@ -174,7 +174,7 @@ async fn a_paused_run_whose_merge_request_was_merged_ends() {
 
     The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
 
-    To start a new run, set the label `coding agent` again.
+    Further work needs a new issue with the label `coding agent`.
     ");
     world.model.release();
     world.finish().await;
