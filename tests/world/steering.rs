@@ -328,6 +328,8 @@ async fn unassigning_the_bot_stops_the_run() {
 
     To start a new run, set the label `coding agent` again.
 
+    <sub>2 model turns · TOKENS · TIME</sub>
+
     <!-- coding-agent:RUN:final -->
     ");
     world.finish().await;

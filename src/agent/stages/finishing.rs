@@ -20,6 +20,7 @@ use crate::agent::stages::rescue::RESCUE_TIME;
 use crate::agent::stages::rescue::attempts::Attempt;
 use crate::agent::text::comments;
 use crate::agent::text::replies;
+use crate::agent::text::usage::used;
 use crate::agent::workspace::open;
 use crate::journal::fact::Fact;
 use crate::task::state::{Signal, State};
@@ -284,7 +285,8 @@ async fn withdraw(run: &mut Run, reason: &str, item_exists: bool) -> RunOutcome 
     };
     if item_exists && let ReportTarget::Item { labels, .. } = &run.reporter.destination {
         let (state, record) = (run.claim.state, &run.claim.record);
-        let text = replies::withdrawn(reason, state, saved.as_ref(), record, &labels.trigger);
+        let mut text = replies::withdrawn(reason, state, saved.as_ref(), record, &labels.trigger);
+        used(&mut text, record, &run.claim.services.settings);
         if let Err(interruption) = show_end(run, State::Stopped, &text).await
             && let Some(ending) = until_shown(run, &interruption).await
         {

@@ -13,7 +13,7 @@ use crate::agent::services::Settings;
 use crate::agent::text::plans;
 use crate::agent::text::refused_hosts;
 use crate::agent::text::reviews;
-use crate::agent::text::usage::spent;
+use crate::agent::text::usage::{spent, used};
 use crate::agent::text::verification::{to_look_at, verification, what_is_wrong};
 use crate::markdown::compose::{Line, Page};
 use crate::markdown::visible;
@@ -268,9 +268,7 @@ pub fn failed(
     notes(&mut page, &record.thread.notes);
     refused_hosts::list(&mut page, &record.worked.refused);
     page.paragraph(new_run(trigger));
-    if record.worked.turns > 0 {
-        page.small(vec![Line::figures(&spent(record, settings))]);
-    }
+    used(&mut page, record, settings);
     page
 }
 

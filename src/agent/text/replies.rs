@@ -6,7 +6,7 @@ use crate::agent::services::Settings;
 use crate::agent::text::comments::{LONGEST_REASON, earlier_work, handed_over, new_run, sentence, work_so_far};
 use crate::agent::text::plan_question;
 use crate::agent::text::reviews;
-use crate::agent::text::usage::spent;
+use crate::agent::text::usage::{spent, used};
 use crate::approval::Refusal;
 use crate::approval::digest::Digest;
 use crate::approval::extent::Extent;
@@ -295,9 +295,7 @@ pub fn stopped(by: &str, saved: Option<&SavedWork>, record: &Record, settings: &
     work_so_far(&mut page, saved, "");
     earlier_work(&mut page, saved, record);
     page.paragraph(new_run(trigger));
-    if record.worked.turns > 0 {
-        page.small(vec![Line::figures(&spent(record, settings))]);
-    }
+    used(&mut page, record, settings);
     page
 }
 

@@ -8,7 +8,15 @@ use crate::agent::record::Record;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::services::Settings;
 use crate::llm::config::model_config::OWN;
+use crate::markdown::compose::{Line, Page};
 use crate::plain::{counted, grouped};
+
+/// Writes what a run has used below a page, unless it has asked no model.
+pub(crate) fn used(page: &mut Page, record: &Record, settings: &Settings) {
+    if record.worked.turns > 0 {
+        page.small(vec![Line::figures(&spent(record, settings))]);
+    }
+}
 
 /// Returns turns, tokens, cost and time in one line, and who used them if several models did.
 pub fn spent(record: &Record, settings: &Settings) -> String {

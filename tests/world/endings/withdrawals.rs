@@ -61,6 +61,8 @@ async fn an_item_that_was_closed_is_not_worked_on() {
 
     To start a new run, reopen this and set the label `coding agent` again.
 
+    <sub>3 model turns · <tokens> · <time></sub>
+
     <!-- coding-agent:<run>:final -->
     ");
     nothing_was_delivered(world).await;
@@ -105,6 +107,8 @@ async fn taking_the_processing_label_off_stops_the_run_and_keeps_its_work_on_a_b
     The work so far is on the branch `coding-agent/1-greet-the-reader`.
 
     To start a new run, set the label `coding agent` again.
+
+    <sub>3 model turns · <tokens> · <time></sub>
 
     <!-- coding-agent:<run>:final -->
     ");

@@ -115,6 +115,8 @@ async fn a_pull_request_that_is_merged_needs_no_more_work() {
     Nothing of its work was pushed.
 
     Further work needs a new issue with the label `coding agent`.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
     ");
     assert_eq!(world.run().await.stdout, "", "{}", world.story());
     world.finish().await;
@@ -140,6 +142,8 @@ async fn a_merge_request_that_is_closed_needs_no_more_work() {
     Nothing of its work was pushed.
 
     To start a new run, reopen this and set the label `coding agent` again.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
     ");
     world.finish().await;
 }
@@ -175,6 +179,8 @@ async fn a_paused_run_whose_merge_request_was_merged_ends() {
     The work so far is on the branch `coding-agent/1-paint-it-unfinished`.
 
     Further work needs a new issue with the label `coding agent`.
+
+    <sub>2 model turns · TOKENS · TIME</sub>
     ");
     world.model.release();
     world.finish().await;

@@ -156,6 +156,8 @@ async fn a_run_that_nobody_lets_go_on_is_closed() {
 
     To start a new run, set the label `coding agent` again.
 
+    <sub>2 model turns · TOKENS · TIME</sub>
+
     <!-- coding-agent:RUN:final -->
     ");
     world.finish().await;
