@@ -7,6 +7,7 @@ pub mod maintenance; // servers that take no writes for a while
 pub mod proxy; // the proxy on the way to a server
 
 use std::collections::HashMap;
+use std::convert::identity;
 use std::error::Error;
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
@@ -194,12 +195,6 @@ pub enum AttemptError<E> {
 }
 
 impl<E> AttemptError<E> {
-    fn into_error(self) -> E {
-        match self {
-            Self::Final(error) | Self::Transient { error, .. } => error,
-        }
-    }
-
     /// Returns the pause before the next attempt, at least as long as the server asked for; `None`
     /// to give up.
     fn pause(&self, planned: Option<Duration>) -> Option<Duration> {
@@ -219,6 +214,21 @@ where
     E: Display,
     F: Future<Output = Result<T, AttemptError<E>>>,
 {
+    retry_or(backoff, what, attempt, identity).await
+}
+
+/// Like [`retry`]; returns what `given_up` makes of the error of an attempt that another one might
+/// follow, and none does.
+pub async fn retry_or<T, E, F>(
+    backoff: Backoff,
+    what: &str,
+    attempt: impl FnMut() -> F,
+    given_up: impl FnOnce(E) -> E,
+) -> Result<T, E>
+where
+    E: Display,
+    F: Future<Output = Result<T, AttemptError<E>>>,
+{
     attempt
         .retry(backoff.pauses())
         .when(|failed| matches!(failed, AttemptError::Transient { .. }))
@@ -229,7 +239,10 @@ where
             }
         })
         .await
-        .map_err(AttemptError::into_error)
+        .map_err(|failed| match failed {
+            AttemptError::Final(error) => error,
+            AttemptError::Transient { error, .. } => given_up(error),
+        })
 }
 
 #[cfg(test)]

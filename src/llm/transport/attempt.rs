@@ -109,21 +109,31 @@ pub(super) fn after(
         NextStep::Final(error) => AttemptError::Final(error),
         NextStep::Slower { after } => AttemptError::Transient {
             error: LlmError::RateLimited {
-                until: Utc::now() + after.max(UNKNOWN_RESET),
+                until: Utc::now() + after,
             },
             wait: after,
         },
         NextStep::Again { after, reason } => AttemptError::Transient {
-            error: unreachable(info, tried_four_times(reason)),
+            error: unreachable(info, reason),
             wait: after,
         },
     }
 }
 
-/// Returns the reason for which four attempts failed.
-fn tried_four_times(reason: Reason) -> Reason {
-    let what = format!("{} (tried four times)", reason.what);
-    Reason { what, ..reason }
+/// Returns the error of a call of which four attempts failed with `last`: a rate limit postpones
+/// the run for a while.
+pub(super) fn given_up(last: LlmError) -> LlmError {
+    match last {
+        LlmError::Unreachable { address, reason } => {
+            let what = format!("{} (tried four times)", reason.what);
+            let reason = Reason { what, ..reason };
+            LlmError::Unreachable { address, reason }
+        }
+        LlmError::RateLimited { until } => LlmError::RateLimited {
+            until: until.max(Utc::now() + UNKNOWN_RESET),
+        },
+        error => error,
+    }
 }
 
 pub(super) fn not_local(info: &ServerInfo, network: &PrivateNetworkResolver, found: &PublicAddress) -> LlmError {
@@ -165,5 +175,70 @@ pub(super) fn unreachable(info: &ServerInfo, reason: impl Into<Reason>) -> LlmEr
     LlmError::Unreachable {
         address: info.address.clone(),
         reason: reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::StatusCode;
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn info() -> ServerInfo {
+        ServerInfo {
+            name: "openai",
+            section: "llm.openai".to_owned(),
+            model: "gpt".to_owned(),
+            address: "http://model.test".to_owned(),
+            window: 8_192,
+            longest_reply: 1_024,
+            headers: HeaderMap::new(),
+            key_hint: String::new(),
+            address_hint: String::new(),
+            start_hint: String::new(),
+            model_hint: String::new(),
+            window_hint: String::new(),
+        }
+    }
+
+    fn answered(status: StatusCode, retry_after: Option<u64>) -> AttemptFailure {
+        AttemptFailure::Answered(ErrorResponse {
+            status,
+            retry_after: retry_after.map(Duration::from_secs),
+            proxy: None,
+            body: "busy".to_owned(),
+        })
+    }
+
+    /// Returns the error that is told of an attempt that another one follows, and its pause.
+    fn repeated(failure: AttemptFailure) -> (LlmError, Duration) {
+        match after(failure, &info(), RequestSummary::default(), &AtomicBool::new(false)) {
+            AttemptError::Transient { error, wait } => (error, wait),
+            AttemptError::Final(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn four_attempts_are_told_of_when_they_were_made() {
+        let (first, _) = repeated(answered(StatusCode::BAD_GATEWAY, None));
+        let told = "the model at http://model.test cannot be reached: it answered 502 Bad Gateway: busy";
+        assert_eq!(first.to_string(), told);
+        assert_eq!(given_up(first).to_string(), format!("{told} (tried four times)"));
+    }
+
+    #[test]
+    fn a_rate_limit_is_told_with_the_time_that_the_server_named() {
+        let until = |error: &LlmError| match error {
+            LlmError::RateLimited { until } => *until - Utc::now(),
+            error => panic!("{error}"),
+        };
+        let (first, wait) = repeated(answered(StatusCode::TOO_MANY_REQUESTS, Some(2)));
+        assert_eq!(wait, Duration::from_secs(2));
+        let left = until(&first).num_milliseconds();
+        assert!((0..=2_000).contains(&left), "{left} ms");
+        // Who was refused four times is patient.
+        let left = until(&given_up(first)).num_seconds();
+        assert!((50..=60).contains(&left), "{left} s");
     }
 }

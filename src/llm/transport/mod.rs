@@ -36,10 +36,10 @@ use crate::certificates::Trust;
 use crate::http::page::is_page;
 use crate::http::proxy::Proxy;
 use crate::http::remedy::Reason;
-use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry, retry_after};
+use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry_after, retry_or};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
-use crate::llm::transport::attempt::{AttemptFailure, after, not_local, unreachable};
+use crate::llm::transport::attempt::{AttemptFailure, after, given_up, not_local, unreachable};
 use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
@@ -218,7 +218,7 @@ impl Transport {
             let reason = "it refused one field of the request after the other".to_owned();
             Err(AttemptError::Final(unreachable(info, reason)))
         };
-        retry(BACKOFF, "a call to the model", once).await
+        retry_or(BACKOFF, "a call to the model", once, given_up).await
     }
 
     /// Has all conversations wait for the end of a pause that the server asked one of them for.
