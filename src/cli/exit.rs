@@ -26,7 +26,7 @@ pub fn of(ending: &RunOutcome) -> u8 {
         RunOutcome::Done { is_verified: true }
         | RunOutcome::Stopped
         | RunOutcome::Paused { by_limit: false }
-        | RunOutcome::Waiting
+        | RunOutcome::Waiting { .. }
         | RunOutcome::Interrupted
         | RunOutcome::Disowned => SUCCESS,
         // A script must not mistake a draft that lists its own faults for a result.

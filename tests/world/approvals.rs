@@ -137,7 +137,8 @@ async fn the_command_line_approves_with_and_without_the_digest() {
     let world = World::start().await;
     works(&world, "echo rules > AGENTS.md");
     let issue = world.github.open_issue("Write rules").label("coding agent");
-    world.run().await;
+    let ended = world.run().await;
+    ended.prints("github:acme/widgets#1: waiting for approval of its result\n", &world);
     assert_eq!(issue.labels(), WAITS);
 
     let task = "github:acme/widgets#1";

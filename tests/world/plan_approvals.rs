@@ -37,6 +37,10 @@ async fn asked(world: &World, plan: Plan) -> Item {
     let issue = world.github.open_issue("Greet").label("coding agent");
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    assert!(
+        ended.stdout.ends_with(": waiting for approval of its plan\n"),
+        "{ended:?}"
+    );
     assert_eq!(issue.labels(), WAITS, "{}", world.story());
     issue
 }

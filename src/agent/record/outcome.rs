@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::agent::record::FailureKind;
 use crate::plain::one_line;
+use crate::task::state::{Judged, State};
 
 /// Why a run waits whose end was decided, and is not on its item yet.
 pub const UNSHOWN: &str = "its end could not be shown on the item yet";
@@ -22,8 +23,10 @@ pub enum RunOutcome {
     Paused {
         by_limit: bool,
     },
-    /// The run waits for a person's answer or approval.
-    Waiting,
+    /// The run waits for a person's answer, or for approval of this.
+    Waiting {
+        approval_of: Option<Judged>,
+    },
     Failed(FailureKind),
     /// Unfinished; the run waits until the given time, for this reason.
     Postponed {
@@ -39,6 +42,15 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
+    /// Returns the outcome of a run that was set aside in `state`.
+    pub fn waiting_in(state: State) -> Self {
+        let approval_of = match state {
+            State::AwaitingApproval(judged) => Some(judged),
+            _ => None,
+        };
+        Self::Waiting { approval_of }
+    }
+
     /// Returns the outcome on one line, with the reason where the run waits for a time.
     pub fn with_reason(&self) -> String {
         if let Self::Postponed { reason, .. } = self {
@@ -57,7 +69,13 @@ impl std::fmt::Display for RunOutcome {
             Self::Stopped => formatter.write_str("stopped"),
             Self::Paused { by_limit: false } => formatter.write_str("paused"),
             Self::Paused { by_limit: true } => formatter.write_str("paused: a limit is reached"),
-            Self::Waiting => formatter.write_str("waiting for an answer"),
+            Self::Waiting { approval_of: None } => formatter.write_str("waiting for an answer"),
+            Self::Waiting {
+                approval_of: Some(Judged::Plan),
+            } => formatter.write_str("waiting for approval of its plan"),
+            Self::Waiting {
+                approval_of: Some(Judged::Result),
+            } => formatter.write_str("waiting for approval of its result"),
             Self::Failed(FailureKind::Task) => formatter.write_str("failed"),
             Self::Failed(FailureKind::Policy) => formatter.write_str("failed: refused by a policy"),
             Self::Failed(FailureKind::Unreadable) => formatter.write_str("failed: unreadable replies"),

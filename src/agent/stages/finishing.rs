@@ -196,7 +196,7 @@ async fn stay_set_aside(run: &mut Run, order: Option<Box<Order>>) -> RunOutcome 
             tracing::warn!(task = %run.claim.lease.task, "the pause could not be saved: {interruption:?}");
         }
     }
-    RunOutcome::Waiting
+    RunOutcome::waiting_in(run.claim.state)
 }
 
 /// Suspends a run whose stage ended with a question to people.
@@ -208,7 +208,7 @@ pub(crate) async fn set_aside(mut run: Run) -> RunOutcome {
     show_set_aside(&mut run).await;
     closing::leave(&mut run).await;
     run.claim.services.release(&run.claim.lease, None).await;
-    RunOutcome::Waiting
+    RunOutcome::waiting_in(run.claim.state)
 }
 
 /// Shows people that the run waits, and for what. Idempotent.

@@ -98,7 +98,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
         }
         RunOutcome::Stopped
         | RunOutcome::Paused { .. }
-        | RunOutcome::Waiting
+        | RunOutcome::Waiting { .. }
         | RunOutcome::Postponed { .. }
         | RunOutcome::Disowned
         | RunOutcome::Unsaved => {
