@@ -166,7 +166,8 @@ impl ErrorResponse {
         matches!(self.status.as_u16(), 400 | 422 | 500) && tool_support::is_unread(&self.body.to_lowercase())
     }
 
-    /// Returns what the server said, in whichever form its protocol has, as one line.
+    /// Returns what the server said, in whichever form its protocol has, as one line that may stand
+    /// within a sentence: without a full stop at its end.
     pub(crate) fn message(&self) -> String {
         if is_page(self.body.as_bytes()) {
             return PAGE.to_owned();
@@ -194,6 +195,9 @@ impl ErrorResponse {
             None => Cow::Borrowed(said),
         };
         let mut line: String = one_line(&text).chars().take(300).collect();
+        if line.ends_with('.') && !line.ends_with("..") {
+            line.pop();
+        }
         if line.is_empty() {
             line.push_str("(nothing more)");
         }
@@ -417,7 +421,7 @@ mod tests {
                     false,
                 ),
                 format!(
-                    "{from} 400 Bad Request to a request for 'gpt': API key not valid. Please pass a valid API key.; check the key"
+                    "{from} 400 Bad Request to a request for 'gpt': API key not valid. Please pass a valid API key; check the key"
                 ),
             ),
             (
@@ -429,7 +433,7 @@ mod tests {
                 ),
                 format!(
                     "{from} 400 Bad Request to a request for 'gpt': Incorrect API key provided: sk***YA. You can obtain an API \
-                     key from https://console.x.ai.; check the key"
+                     key from https://console.x.ai; check the key"
                 ),
             ),
             (
@@ -439,7 +443,7 @@ mod tests {
                     r#"[{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}]"#,
                     false,
                 ),
-                "again after 0ns: it answered 503 Service Unavailable: The model is overloaded.".to_owned(),
+                "again after 0ns: it answered 503 Service Unavailable: The model is overloaded".to_owned(),
             ),
             (
                 (
@@ -449,12 +453,12 @@ mod tests {
                     true,
                 ),
                 "again after 0ns: it answered 400 Bad Request: Failed to load model \"qwen/qwen3-coder-30b\". Error: Operation \
-                 canceled."
+                 canceled"
                     .to_owned(),
             ),
             (
                 (400, None, r#"{"error":"Model is unloaded."}"#, true),
-                "again after 0ns: it answered 400 Bad Request: Model is unloaded.".to_owned(),
+                "again after 0ns: it answered 400 Bad Request: Model is unloaded".to_owned(),
             ),
             (
                 (
