@@ -371,7 +371,7 @@ mod tests {
         note_pause(RESULT_WAITS, &mut record, &order, &[]);
         assert!(!may_go_on(RESULT_WAITS, &record));
         let wait = wait_of(RESULT_WAITS, &record, 30).unwrap();
-        assert_eq!((wait.what, wait.digest), ("to be resumed", None));
+        assert_eq!((wait.what, wait.digest), ("the command to resume it", None));
         assert!(waits_since(RESULT_WAITS, &record).is_some_and(|since| since >= now));
         assert_eq!(WaitsOn::of(RESULT_WAITS, &record), WaitsOn::Decided);
         let_go_on(RESULT_WAITS, &mut record.waiting);

@@ -35,12 +35,12 @@ pub fn wait_of(state: State, record: &Record, expire_days: u32) -> Option<Wait> 
     let since = waits_since(state, record);
     let (what, whom) = match &paused.by {
         _ if since.is_none() => ("the end of the pause of all runs", OPERATOR),
-        _ if paused_since(state, record).is_some() => ("to be resumed", WRITERS),
+        _ if paused_since(state, record).is_some() => ("the command to resume it", WRITERS),
         PausedBy::Plan(_) => ("approval of its plan", WRITERS),
         PausedBy::Objections(_) => ("approval of its result", WRITERS),
         PausedBy::Question(_) => ("an answer", WRITERS),
         PausedBy::Limit(_) => ("a larger budget", WRITERS),
-        PausedBy::Person(_) => ("to be resumed", WRITERS),
+        PausedBy::Person(_) => ("the command to resume it", WRITERS),
         PausedBy::AllRuns => ("the end of the pause of all runs", OPERATOR),
     };
     let question = question_of(record).filter(|_| !is_decided(state, record));
