@@ -18,13 +18,18 @@ use crate::cli::arguments::Status;
 use crate::cli::exit;
 use crate::cli::session::{complain, configuration_or_defaults, print};
 use crate::config::Config;
-use crate::plain::one_line;
+use crate::plain::{one_line, printable};
 use crate::review::rounds::ReviewLoop;
 use crate::review::score::Score;
 use crate::store::{Run, Store, StoreError};
 
 /// Maximum number of runs that are listed.
 const MOST_RUNS: u32 = 30;
+
+/// Least widths of the columns with the state and the task of a run.
+const WIDTHS: [usize; 2] = [11, 32];
+/// Most characters of a title, so that a run takes one line.
+const LONGEST_TITLE: usize = 60;
 
 /// Prints the newest runs; with `--quiet` prints nothing, and the exit code tells whether a service
 /// is at work.
@@ -142,9 +147,10 @@ impl Found {
                 until.format("%Y-%m-%d %H:%M UTC")
             ));
         }
+        let widths = widths(self.runs.iter().map(|listed| &listed.run));
         for listed in &self.runs {
             let run = &listed.run;
-            lines.push(line_of(run));
+            lines.push(line_of(run, widths));
             lines.extend(self.wait(listed).map(|wait| line_of_wait(run, &wait)));
             let put_back_for = listed.put_back_for();
             lines.extend(put_back_for.map(|reason| format!("            put back: {reason}")));
@@ -186,16 +192,34 @@ fn reviews_as_json(record: &Record) -> serde_json::Value {
     serde_json::Value::Object(entries.collect())
 }
 
-fn line_of(run: &Run) -> String {
+/// Returns the widths of the columns with state and task: the widest run decides.
+fn widths<'a>(runs: impl Iterator<Item = &'a Run>) -> [usize; 2] {
+    let texts = runs.map(|run| [run.state.to_string(), run.task.to_string()]);
+    texts.fold(WIDTHS, |[state, task], texts| {
+        let [of_state, of_task] = texts.map(|text| text.chars().count());
+        [state.max(of_state), task.max(of_task)]
+    })
+}
+
+/// Returns a title on one line, cut to the room that it has there.
+fn short(title: &str) -> String {
+    let title = printable(&one_line(title));
+    match title.char_indices().nth(LONGEST_TITLE) {
+        Some((end, _)) => format!("{}…", title[..end].trim_end()),
+        None => title,
+    }
+}
+
+fn line_of(run: &Run, [state_width, task_width]: [usize; 2]) -> String {
     let minutes = (Utc::now() - run.updated_at).num_minutes().max(0);
     let wait = run
         .not_before
         .map_or_else(String::new, |until| format!(", again at {}", until.format("%H:%M UTC")));
     format!(
-        "{:<11} {:<32} {} ({minutes} min ago{wait})",
+        "{:<state_width$} {:<task_width$} {} ({minutes} min ago{wait})",
         run.state.to_string(),
         run.task.to_string(),
-        run.title
+        short(&run.title)
     )
 }
 
@@ -235,4 +259,45 @@ fn lines_of_usage(record: &Record) -> Vec<String> {
         format!("            {role} {model}: {input} tokens in, {output} out")
     });
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::id::RunId;
+    use crate::task::state::{Judged, Stage, State};
+
+    fn run(state: State, task: &str, title: &str) -> Run {
+        Run {
+            id: RunId::new(),
+            task: task.parse().unwrap(),
+            title: title.to_owned(),
+            state,
+            record: serde_json::Value::Null,
+            created_at: Utc::now(),
+            updated_at: Utc::now(),
+            not_before: None,
+        }
+    }
+
+    #[test]
+    fn the_columns_are_as_wide_as_the_widest_run_and_titles_fit_one_line() {
+        let runs = [
+            run(State::Paused(Stage::Working), "github:acme/widgets#1", "Greet"),
+            run(
+                State::AwaitingApproval(Judged::Plan),
+                "github:acme/a-repository-with-a-long-name#12",
+                &"word ".repeat(50),
+            ),
+            run(State::Done, "github:acme/widgets#2", "Two\nlines"),
+        ];
+        let widths = widths(runs.iter());
+        let lines: Vec<String> = runs.iter().map(|run| line_of(run, widths)).collect();
+        insta::assert_snapshot!(lines.join("\n"), @"
+        paused:working              github:acme/widgets#1                        Greet (0 min ago)
+        awaiting_approval:preparing github:acme/a-repository-with-a-long-name#12 word word word word word word word word word word word word… (0 min ago)
+        done                        github:acme/widgets#2                        Two lines (0 min ago)
+        ");
+        assert_eq!(super::widths(std::iter::empty()), WIDTHS);
+    }
 }
