@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
+use crate::agent::dialogue::ReplyForm;
 use crate::agent::dialogue::control_tools::ControlTools;
 use crate::agent::record::interruption::Interruption;
-use crate::conversation::ToolSpec;
+use crate::conversation::decode::DONE;
+use crate::conversation::{ToolSpec, tool_name};
 use crate::gateway::ledger::Ledger;
 use crate::repository::mirror::Mirror;
 use crate::tool::toolbox::Toolbox;
@@ -57,6 +59,14 @@ pub(crate) struct OpenWorkspace {
 }
 
 impl OpenWorkspace {
+    /// Has the toolbox show a model that replies in this form the tools that it is told of, where
+    /// it calls one that does not exist.
+    pub(crate) fn offer_tools(&self, form: ReplyForm) {
+        let names = self.specs.iter().map(|spec| tool_name::short(&spec.name));
+        let done = (form == ReplyForm::Native).then_some(DONE);
+        self.toolbox.offer(names.chain(done).map(str::to_owned).collect());
+    }
+
     /// Stops the tool servers and removes the container; returns its id.
     pub(crate) async fn clear(mut self) -> String {
         self.keeping.finish().await;

@@ -1,7 +1,7 @@
 //! All tools of one run behind one `call`, restricted by the project's rules.
 
 use futures_util::future::{join_all, try_join_all};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
 use super::catalogue::Catalogue;
@@ -19,6 +19,8 @@ pub struct Toolbox {
     most_bytes: usize,
     rules: Tools,
     catalogue: OnceCell<Catalogue>,
+    /// The names that the model is told of, if those are not all.
+    offered: Mutex<Option<Vec<String>>>,
 }
 
 impl Toolbox {
@@ -30,6 +32,7 @@ impl Toolbox {
             most_bytes: usize::MAX,
             rules,
             catalogue: OnceCell::new(),
+            offered: Mutex::default(),
         }
     }
 
@@ -46,6 +49,12 @@ impl Toolbox {
     /// side. Fails if a server cannot be listed, and names it; the next call tries again.
     pub async fn specs(&self) -> Result<Arc<[ToolSpec]>, ToolError> {
         Ok(Arc::clone(&self.catalogue().await?.listed))
+    }
+
+    /// Sets the names of the tools that the model is told of: these are shown to it where it calls
+    /// one that does not exist.
+    pub fn offer(&self, names: Vec<String>) {
+        *self.offered.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
     }
 
     async fn catalogue(&self) -> Result<&Catalogue, ToolError> {
@@ -85,7 +94,7 @@ impl Toolbox {
     }
 
     /// Runs a call of the model's. A call that the rules forbid is an error that names the rule; an
-    /// unknown name is one that lists the known tools.
+    /// unknown name is one that lists the tools that the model is told of.
     pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let catalogue = self.catalogue().await?;
         if let Some(refusal) = self.rules.refusal(&call.tool) {
@@ -105,7 +114,9 @@ impl Toolbox {
             }
             _ => {
                 let known: Vec<&str> = specs.iter().map(|spec| tool_name::short(&spec.name)).collect();
-                Err(no_such_tool(&call.tool, &known))
+                let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let offered = offered.map_or_else(|| known.join(", "), |offered| offered.join(", "));
+                Err(no_such_tool(&call.tool, &known, &offered))
             }
         }
     }
@@ -114,7 +125,7 @@ impl Toolbox {
     pub async fn call_unbound(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         match self.server_of(call) {
             Some((server, tool)) => server.call(tool, &call.args).await,
-            None => Err(no_such_tool(&call.tool, &[])),
+            None => Err(no_such_tool(&call.tool, &[], "none")),
         }
     }
 
@@ -130,11 +141,8 @@ impl Toolbox {
     }
 }
 
-fn no_such_tool(wanted: &str, known: &[&str]) -> ToolError {
+fn no_such_tool(wanted: &str, known: &[&str], offered: &str) -> ToolError {
     let nearest =
         slips::nearest(wanted, known).map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
-    ToolError::TellModel(format!(
-        "there is no tool {wanted}{nearest}; there are {}",
-        known.join(", ")
-    ))
+    ToolError::TellModel(format!("there is no tool {wanted}{nearest}; there are {offered}"))
 }

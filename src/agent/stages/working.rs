@@ -302,6 +302,7 @@ pub(crate) async fn open_chat(run: &mut Run) -> Result<Chat, Interruption> {
         .model(Role::Worker)
         .chat(Arc::clone(&specs), native, run.claim.stop.asked.clone());
     let reply_form = ReplyForm::of(&run.claim);
+    run.workspace.opened()?.offer_tools(reply_form);
     match reply_form {
         ReplyForm::Native | ReplyForm::Json => chat.hold_to(Some(form::turn(&specs))),
         ReplyForm::Files => chat.write_results_plainly(),

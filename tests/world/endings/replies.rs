@@ -256,7 +256,7 @@ async fn done_beside_a_failing_call_does_not_count() {
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     -----
-    {"is_error":true,"output":"there is no tool workspace/no_such_tool; there are bash, list_files, read_file, write_file, str_replace, insert, undo_edit, tell_program, finish_subtask, revise_plan, add_set_up, ask_people, search_code"}
+    {"is_error":true,"output":"there is no tool workspace/no_such_tool; there are bash, read_file, write_file, str_replace, tell_program, search_code"}
 
     `done` did not count, because a call of the same reply failed. Read its result and go on.
     "#);
@@ -290,7 +290,8 @@ async fn a_model_with_native_calls_that_calls_none_is_told_to_call_one() {
     let mut world = World::start().await;
     world.configure(|config| config["llm"]["function_calling"] = json!(true));
     let script = world.model.plans(plan());
-    greets(script.says("I have greeted the reader.").says("Now I will").cut());
+    let script = script.says("I have greeted the reader.").says("Now I will").cut();
+    greets(script.calls("workspace/no_such_tool", json!({})));
     greeting(&world);
 
     let ended = world.run().await;
@@ -304,5 +305,7 @@ async fn a_model_with_native_calls_that_calls_none_is_told_to_call_one() {
     Your reply could not be used: The reply was cut at the length limit before its end; send a shorter one, large files in several calls. Call a tool, or call `done` with a comment when the whole task is finished and checked.
     Reply again.
     ");
+    let known = "there is no tool workspace/no_such_tool; there are bash, read_file, write_file, str_replace, tell_program, search_code, done";
+    assert!(requests[4].text().contains(known), "{}", requests[4].text());
     world.finish().await;
 }
