@@ -227,7 +227,6 @@ async fn the_model_is_given_the_words_of_those_who_may_write_and_only_what_is_se
     <data-FENCE>
     Title: Greet the reader
     Author: mallory
-    Labels: coding agent processing
 
     Say hello.
 
@@ -274,7 +273,6 @@ async fn strangers_can_be_quoted_with_what_they_wrote_before_the_label() {
     <data-FENCE>
     Title: Greet the reader
     Author: alice
-    Labels: coding agent processing
 
     Say hello.
 

@@ -52,7 +52,6 @@ async fn a_pull_request_gets_its_commits_on_its_own_branch() {
     <data-FENCE>
     Title: Add a greeting
     Author: alice
-    Labels: coding agent processing
     Branch: greeting into main
 
     A friendly start.
@@ -121,7 +120,6 @@ async fn a_merge_request_gets_its_commits_on_its_own_branch() {
     <data-FENCE>
     Title: Add a greeting
     Author: alice
-    Labels: coding agent processing
     Branch: greeting into main
 
     A friendly start.

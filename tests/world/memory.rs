@@ -51,7 +51,6 @@ async fn a_second_run_on_an_issue_begins_with_what_the_first_one_did_and_what_wa
     <data-FENCE>
     Title: Greet the reader
     Author: alice
-    Labels: coding agent done, coding agent processing
 
 
 
@@ -103,7 +102,6 @@ async fn a_run_after_a_failed_one_knows_why_it_failed() {
     <data-FENCE>
     Title: Greet the reader
     Author: alice
-    Labels: coding agent failed, coding agent processing
 
 
     </data-FENCE>
@@ -145,7 +143,6 @@ async fn a_second_run_on_a_merge_request_begins_with_what_the_first_one_did() {
     <data-FENCE>
     Title: Add a greeting
     Author: alice
-    Labels: coding agent done, coding agent processing
     Branch: greeting into main
 
 

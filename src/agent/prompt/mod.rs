@@ -177,13 +177,11 @@ pub(crate) fn task(fence: &str, item: &Item, remarks: &Remarks<'_>, excerpts: Cl
         "issue"
     };
     let mut text = format!("The task is this {kind}, {}:\n<{fence}>\n", item.task);
-    let _ = writeln!(
-        text,
-        "Title: {}\nAuthor: {}\nLabels: {}",
-        visible::line(&item.title),
-        visible::line(&item.author),
-        visible::line(&item.labels.join(", "))
-    );
+    let (title, author) = (visible::line(&item.title), visible::line(&item.author));
+    let _ = writeln!(text, "Title: {title}\nAuthor: {author}");
+    if !item.labels.is_empty() {
+        let _ = writeln!(text, "Labels: {}", visible::line(&item.labels.join(", ")));
+    }
     if let Some(change) = &item.change {
         text.push_str(&branches(change));
     }

@@ -37,7 +37,7 @@ async fn an_issue_with_its_labels_and_comments() {
     <data-<run>>
     Title: Greet the reader
     Author: alice
-    Labels: enhancement, coding agent processing
+    Labels: enhancement
 
     Say hello.
 
@@ -78,7 +78,6 @@ async fn a_pull_request_with_its_reviews() {
     <data-<run>>
     Title: Greet
     Author: alice
-    Labels: coding agent processing
     Branch: greet into main
 
 

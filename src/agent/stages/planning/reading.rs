@@ -8,8 +8,8 @@ use crate::agent::prompt::{self, Remarks};
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction::CleanExcerpts;
 use crate::agent::record::sections::LinkedPicture;
-use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
+use crate::agent::reporter::{Carried, Reporter};
 use crate::agent::run::Run;
 use crate::agent::stages::follow_up;
 use crate::agent::stages::planning::comment_filter::{self, FilteredComments};
@@ -58,7 +58,8 @@ pub(super) async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Inte
     project_rules::read_rules(&mut run.claim, &mut run.reporter, item, &source.mirror).await?;
     let memory = earlier_runs::recall(&run.claim).await?;
     run.claim.record.planned.pictures = pictures_of(&run.claim, item, &thread).await?;
-    let mut text = task(&run.claim, item, &thread, &memory);
+    let shown = without_state_labels(&run.reporter, item);
+    let mut text = task(&run.claim, &shown, &thread, &memory);
     let place = set_up_inputs::is_default_tip(item, &base, &source.mirror)
         .await?
         .then(|| item.clone_url.clone());
@@ -152,6 +153,16 @@ async fn pictures_of(claim: &Claim, item: &Item, thread: &Thread) -> Result<Vec<
     let texts = texts.chain(pictures::said(thread.of_round.as_deref().unwrap_or_default()));
     found.extend(pictures::linked(texts));
     Ok(found)
+}
+
+/// Returns the item without the labels by which the program itself tells how far a run is.
+fn without_state_labels(reporter: &Reporter, item: &Item) -> Item {
+    let mut item = item.clone();
+    if let ReportTarget::Item { labels, .. } = &reporter.destination {
+        let is_own = |label: &String| labels.all().iter().any(|own| own.eq_ignore_ascii_case(label));
+        item.labels.retain(|label| !is_own(label));
+    }
+    item
 }
 
 /// Returns the task for the model: what people wrote, and what is known of earlier runs.
