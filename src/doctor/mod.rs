@@ -347,7 +347,7 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
             hint,
         ),
         LlmError::RateLimited { .. } => Finding::doubtful(subject, error, "nothing to do: runs wait until then"),
-        LlmError::Unreachable { address, reason } => Finding::bad(
+        LlmError::Unreachable { address, reason, .. } => Finding::bad(
             subject,
             format!("the model at {address} cannot be reached: {}", reason.what),
             reason.remedy.as_deref().unwrap_or(usual),
@@ -378,6 +378,7 @@ mod tests {
         let unreachable = |reason| LlmError::Unreachable {
             address: "http://model.test".to_owned(),
             reason,
+            is_away: false,
         };
         let told = |error: &LlmError| match no_model("model", error).verdict {
             Verdict::Bad { detail, remedy } => (detail, remedy),

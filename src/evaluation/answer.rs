@@ -180,9 +180,11 @@ pub(super) fn no_review(error: &NoReview) -> ErrorData {
         NoReview::TimedOut(_) => "EVAL_TIMEOUT",
         NoReview::NotFound(_) => "REVIEWER_NOT_FOUND",
         NoReview::Unreadable(_) => "EVAL_UNREADABLE",
-        NoReview::NotLocal(_) | NoReview::Later { .. } | NoReview::Failed(_) | NoReview::Unreachable(_) => {
-            "EVAL_FAILED"
-        }
+        NoReview::NotLocal(_)
+        | NoReview::Later { .. }
+        | NoReview::Failed(_)
+        | NoReview::Away(_)
+        | NoReview::Unanswered(_) => "EVAL_FAILED",
     };
     ErrorData::internal_error(error.to_string(), Some(json!({ "code": code })))
 }

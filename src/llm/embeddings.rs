@@ -56,6 +56,7 @@ async fn embedded(connection: &Connection, texts: &[Clean]) -> Result<Vec<Vec<f3
     read(answer, texts.len()).map_err(|reason| LlmError::Unreachable {
         address: info.address.clone(),
         reason: reason.into(),
+        is_away: false,
     })
 }
 

@@ -45,7 +45,13 @@ pub enum LlmError {
     RateLimited { until: DateTime<Utc> },
     /// The call may be repeated later: there was no answer after all retries.
     #[error("the model at {address} cannot be reached: {reason}")]
-    Unreachable { address: String, reason: Reason },
+    Unreachable {
+        address: String,
+        reason: Reason,
+        /// Whether no connection to the server could be made at all. One that was asked may have
+        /// worked on a reply, which is paid.
+        is_away: bool,
+    },
     /// The caller: the reply took longer than the caller lets it take.
     #[error("the model at {address} did not reply within {seconds} s")]
     TimedOut { address: String, seconds: u64 },

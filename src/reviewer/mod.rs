@@ -88,9 +88,12 @@ pub enum NoReview {
     Unreadable(String),
     #[error("the reviewer failed: {0}")]
     Failed(String),
-    /// Its server could not be reached.
+    /// No connection to its server could be made.
     #[error("the reviewer failed: {0}")]
-    Unreachable(String),
+    Away(String),
+    /// Its server was asked, and gave no reply.
+    #[error("the reviewer failed: {0}")]
+    Unanswered(String),
     /// Confidential work may not be sent to it.
     #[error("{0}")]
     NotLocal(String),
@@ -265,7 +268,8 @@ impl Reviewer {
             let reason = error.to_string();
             match error {
                 LlmError::TimedOut { .. } => Miss::Again(self.timed_out()),
-                LlmError::Unreachable { .. } => Miss::Again(NoReview::Unreachable(reason)),
+                LlmError::Unreachable { is_away: true, .. } => Miss::Again(NoReview::Away(reason)),
+                LlmError::Unreachable { is_away: false, .. } => Miss::Again(NoReview::Unanswered(reason)),
                 LlmError::NotLocal { .. } => Miss::Final(NoReview::NotLocal(reason)),
                 LlmError::RateLimited { until } => Miss::Final(NoReview::Later { until, reason }),
                 LlmError::Refused { .. }

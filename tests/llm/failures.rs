@@ -76,6 +76,7 @@ async fn a_server_that_keeps_failing_is_unreachable_and_the_conversation_unharme
         .done("Greeted.");
     let mut chat = chat(&llm(&model, ProviderName::Openai), true);
     let error = chat.get_response().await.unwrap_err();
+    assert!(matches!(error, LlmError::Unreachable { is_away: false, .. }), "{error}");
     assert_eq!(
         error.to_string(),
         format!(
@@ -237,7 +238,9 @@ async fn nobody_at_the_address_is_unreachable() {
     let mut config = config(&model, ProviderName::Ollama);
     config.ollama.endpoint = "http://127.0.0.1:1".to_owned();
     let mut chat = chat(&model_of(&config).unwrap(), true);
-    let error = chat.get_response().await.unwrap_err().to_string();
+    let error = chat.get_response().await.unwrap_err();
+    assert!(matches!(error, LlmError::Unreachable { is_away: true, .. }), "{error}");
+    let error = error.to_string();
     assert!(
         error.starts_with("the model at http://127.0.0.1:1 cannot be reached: ")
             && error.contains("refused")

@@ -176,8 +176,8 @@ async fn the_reviewers_server_is_made_ready_before_the_work_too() {
 
 #[tokio::test]
 async fn a_run_whose_reviewer_goes_down_waits_for_it_and_has_it_restarted() {
-    let (world, reviewer) = reviewed(json!({"before_each_run": false, "cool_down_seconds": 3_600})).await;
-    reviewer.is_down(true);
+    let (mut world, reviewer) = reviewed(json!({"before_each_run": false, "cool_down_seconds": 3_600})).await;
+    world.configure(|config| config["llm"]["models"]["critic"]["endpoint"] = json!("http://127.0.0.1:9"));
     world.model.plans(plan().verified_by("grep -q Hello README.md"));
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
 
@@ -191,7 +191,8 @@ async fn a_run_whose_reviewer_goes_down_waits_for_it_and_has_it_restarted() {
     assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
     assert_eq!(restarts(&world), 1, "{}", world.story());
 
-    reviewer.is_down(false);
+    let address = reviewer.address();
+    world.configure(|config| config["llm"]["models"]["critic"]["endpoint"] = json!(address));
     reviewer.says(&judged(true, 9.0, "Good."));
     greets(world.model.script());
     issue.label("coding agent");
@@ -199,6 +200,26 @@ async fn a_run_whose_reviewer_goes_down_waits_for_it_and_has_it_restarted() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     assert_eq!((restarts(&world), count(&world, "review_missing")), (1, 0));
+    reviewer.finish();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reviewer_whose_server_only_fails_is_restarted_and_not_waited_for() {
+    let (world, reviewer) = reviewed(json!({"before_each_run": false, "cool_down_seconds": 3_600})).await;
+    reviewer.is_down(true);
+    world.model.plans(plan().verified_by("grep -q Hello README.md"));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: failed\n", &world);
+    assert_eq!((restarts(&world), count(&world, "review_missing")), (1, 1));
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(
+        told.contains("there is no review of it: the reviewer failed") && told.contains("nobody answers here"),
+        "{told}"
+    );
     reviewer.finish();
     world.finish().await;
 }

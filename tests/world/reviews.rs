@@ -2,6 +2,7 @@
 //! planner, worker and reviewer are three models that say different things.
 
 mod asked;
+mod away;
 mod cited;
 mod kills;
 mod local;

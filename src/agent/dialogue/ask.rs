@@ -176,11 +176,14 @@ async fn call(claim: &mut Claim, chat: &mut Chat) -> Result<(Reply, Fact), Inter
         }));
     }
     let called = count(claim, (chat.answered_by(), chat.role()), reply.usage, begun.elapsed()).await?;
+    // The model is there: whatever the run waits for from here on, it begins to wait for.
+    claim.record.waiting.postponed = 0;
+    claim.record.waiting.parked_since = None;
     Ok((reply, called))
 }
 
 /// Counts a call of the model that has this role as a turn; returns the fact, which is still to be
-/// noted.
+/// noted. The time that the run has waited in vain counts on.
 pub(crate) async fn count(
     claim: &mut Claim,
     (model, role): (&str, Role),
@@ -188,10 +191,7 @@ pub(crate) async fn count(
     took: Duration,
 ) -> Result<Fact, Interruption> {
     claim.record.worked.turns += 1;
-    let called = book(claim, (model, role), usage, took).await?;
-    claim.record.waiting.postponed = 0;
-    claim.record.waiting.parked_since = None;
-    Ok(called)
+    book(claim, (model, role), usage, took).await
 }
 
 /// Adds what a call used to the totals of the run and of the day; returns the fact. The call is no

@@ -20,7 +20,9 @@ const UNKNOWN_RESET: Duration = Duration::from_mins(1);
 pub(super) enum AttemptFailure {
     NotLocal(LlmError),
     Answered(ErrorResponse),
-    /// The connection failed, or what came cannot be used.
+    /// No connection could be made.
+    Away(Reason),
+    /// The connection broke, or what came cannot be used.
     Broken(Reason),
     /// A reply broke off after its first event had come.
     CutOff(Reason),
@@ -48,13 +50,14 @@ impl AttemptFailure {
         }
     }
 
-    /// Returns the failure with what helps where nobody answers, unless it is known already what
-    /// does.
+    /// Returns the failure to connect with what helps where nobody answers, unless it is known
+    /// already what does.
     pub(super) fn of_connecting(self, is_connect: bool, info: &ServerInfo) -> Self {
         match self {
-            Self::Broken(Reason { what, remedy: None }) if is_connect => {
-                Self::Broken(Reason::with(what, info.start_hint.as_str()))
-            }
+            Self::Broken(Reason { what, remedy }) if is_connect => Self::Away(Reason {
+                what,
+                remedy: remedy.or_else(|| Some(info.start_hint.clone())),
+            }),
             failure => failure,
         }
     }
@@ -68,6 +71,7 @@ pub(super) fn after(
     summary: RequestSummary,
     was_cut_off: &AtomicBool,
 ) -> AttemptError<LlmError> {
+    let is_away = matches!(failure, AttemptFailure::Away(_));
     let step = match failure {
         AttemptFailure::Answered(response) => response.next_step(info, summary, Utc::now()),
         AttemptFailure::NotLocal(error) => NextStep::Final(error),
@@ -77,12 +81,13 @@ pub(super) fn after(
         AttemptFailure::GivenUp(reason) if was_cut_off.swap(true, Relaxed) => {
             NextStep::Final(given_up_again(info, &reason.what))
         }
-        AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) | AttemptFailure::GivenUp(reason) => {
-            NextStep::Again {
-                after: Duration::ZERO,
-                reason,
-            }
-        }
+        AttemptFailure::Away(reason)
+        | AttemptFailure::Broken(reason)
+        | AttemptFailure::CutOff(reason)
+        | AttemptFailure::GivenUp(reason) => NextStep::Again {
+            after: Duration::ZERO,
+            reason,
+        },
         AttemptFailure::TooSlow(limit) => NextStep::Final(unreachable(
             info,
             Reason::with(
@@ -114,7 +119,11 @@ pub(super) fn after(
             wait: after,
         },
         NextStep::Again { after, reason } => AttemptError::Transient {
-            error: unreachable(info, reason),
+            error: if is_away {
+                away(info, reason)
+            } else {
+                unreachable(info, reason)
+            },
             wait: after,
         },
     }
@@ -124,10 +133,17 @@ pub(super) fn after(
 /// the run for a while.
 pub(super) fn given_up(last: LlmError) -> LlmError {
     match last {
-        LlmError::Unreachable { address, reason } => {
+        LlmError::Unreachable {
+            address,
+            reason,
+            is_away,
+        } => {
             let what = format!("{} (tried four times)", reason.what);
-            let reason = Reason { what, ..reason };
-            LlmError::Unreachable { address, reason }
+            LlmError::Unreachable {
+                address,
+                reason: Reason { what, ..reason },
+                is_away,
+            }
         }
         LlmError::RateLimited { until } => LlmError::RateLimited {
             until: until.max(Utc::now() + UNKNOWN_RESET),
@@ -171,10 +187,21 @@ fn given_up_again(info: &ServerInfo, reason: &str) -> LlmError {
     unreachable(info, Reason::with(what, remedy))
 }
 
+/// Returns the error for a server to which no connection can be made.
+pub(super) fn away(info: &ServerInfo, reason: Reason) -> LlmError {
+    LlmError::Unreachable {
+        address: info.address.clone(),
+        reason,
+        is_away: true,
+    }
+}
+
+/// Returns the error for a server that was reached, and gave no reply.
 pub(super) fn unreachable(info: &ServerInfo, reason: impl Into<Reason>) -> LlmError {
     LlmError::Unreachable {
         address: info.address.clone(),
         reason: reason.into(),
+        is_away: false,
     }
 }
 

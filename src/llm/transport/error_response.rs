@@ -108,6 +108,7 @@ impl ErrorResponse {
             408 | 504 | 524 if summary.took >= PATIENCE_OF_GATEWAYS => NextStep::Final(LlmError::Unreachable {
                 address: info.address.clone(),
                 reason: self.of_a_slow_reply(info),
+                is_away: false,
             }),
             408 | 409 | 425 | 500..=599 => {
                 let reason = Reason::from(format!("it answered {}: {message}", self.status));
@@ -362,6 +363,10 @@ mod tests {
             let NextStep::Final(error) = step(PATIENCE_OF_GATEWAYS) else {
                 panic!("{status} is asked for again");
             };
+            assert!(
+                matches!(error, LlmError::Unreachable { is_away: false, .. }),
+                "{error:?}"
+            );
             let told = error.to_string();
             assert!(
                 told.contains("a proxy in front of it") && told.contains("llm.openai.stream"),

@@ -39,7 +39,7 @@ use crate::http::remedy::Reason;
 use crate::http::{AttemptError, Backoff, BodyError, Pauses, client, read_body, reason, retry_after, retry_or};
 use crate::llm::error::LlmError;
 use crate::llm::local_only::private_network::{self, PrivateNetworkResolver, PublicAddress};
-use crate::llm::transport::attempt::{AttemptFailure, after, given_up, not_local, unreachable};
+use crate::llm::transport::attempt::{AttemptFailure, after, away, given_up, not_local, unreachable};
 use crate::llm::transport::error_response::{ErrorResponse, NextStep, RequestSummary};
 use crate::llm::transport::event_stream::Framing;
 use crate::llm::transport::schema_order::OrderedSchemas;
@@ -280,6 +280,7 @@ impl Transport {
         match self.attempt(info, client, request, limit).await {
             Ok(answer) => Ok(answer),
             Err(AttemptFailure::NotLocal(error)) => Err(error),
+            Err(AttemptFailure::Away(reason)) => Err(away(info, reason)),
             Err(AttemptFailure::Broken(reason) | AttemptFailure::CutOff(reason) | AttemptFailure::GivenUp(reason)) => {
                 Err(unreachable(info, reason))
             }

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::{ask, health};
 use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::record::redaction;
+use crate::agent::stages::rescue::attempts;
 use crate::agent::text::reviews;
 use crate::journal::fact::Fact;
 use crate::llm::config::role::Role;
@@ -23,7 +26,7 @@ use crate::task::state::Judged;
 
 /// Maximum number of cited files that are read for one document.
 const MOST_FILES: usize = 50;
-/// How long a run waits for a reviewer whose server cannot be reached, at first.
+/// How long a run waits for a reviewer whose server is not there, at first.
 const WAIT_MINUTES: i64 = 2;
 
 /// A document with all that its judgement needs.
@@ -102,8 +105,8 @@ async fn ask_once(
     let review = claim.unless_stopped(review).await;
     // The calls are paid, whatever came of them.
     let facts = count(claim, reviewer, &calls).await?;
-    let is_unreachable = matches!(review, Ok(Err(NoReview::Unreachable(_))));
-    if is_unreachable && let Judge::Model(model) = &reviewer.judge {
+    let has_failed = matches!(review, Ok(Err(NoReview::Away(_) | NoReview::Unanswered(_))));
+    if has_failed && let Judge::Model(model) = &reviewer.judge {
         health::restart_after_failure(claim, model.name()).await;
     }
     let kept = match review.and_then(|review| answer(claim, review)) {
@@ -158,15 +161,35 @@ async fn count(claim: &mut Claim, reviewer: &Reviewer, calls: &[Call]) -> Result
 /// Returns the review, or the reason why there is none, without secrets.
 ///
 /// # Errors
-/// If the reviewer may not be asked, or is to be asked later.
+/// If the reviewer may not be asked, or is to be asked later. One that was asked, and did not
+/// answer, is not: what it was asked may have been worked on, and would be paid each time.
 fn answer(claim: &Claim, review: Result<Review, NoReview>) -> Result<Result<Review, String>, Interruption> {
     let redactor = &claim.services.redactor;
     match review {
         Ok(review) => Ok(Ok(redaction::clean_review(&review, redactor))),
         Err(NoReview::NotLocal(reason)) => Err(Interruption::refused_by_policy(reason)),
-        Err(NoReview::Later { until, reason }) => Err(Interruption::Postponed { until, reason }),
-        Err(NoReview::Unreachable(reason)) => Err(Interruption::postponed(WAIT_MINUTES, reason)),
+        Err(NoReview::Later { until, reason }) => wait(claim, until, reason),
+        Err(NoReview::Away(reason)) => wait(claim, Utc::now() + TimeDelta::minutes(WAIT_MINUTES), reason),
         Err(error) => Ok(Err(redactor.clean(&error.to_string()).into_string())),
+    }
+}
+
+/// Returns why there is no review of a reviewer that cannot be asked now, where it was waited for
+/// long enough, or nothing is waited for: a local task ends with the command that started it.
+///
+/// # Errors
+/// If it is to be asked again then.
+fn wait(claim: &Claim, until: DateTime<Utc>, reason: String) -> Result<Result<Review, String>, Interruption> {
+    let now = Utc::now();
+    let since = claim.record.waiting.parked_since.unwrap_or(now);
+    let given_up = if claim.record.request.local.is_some() {
+        Some(reason.clone())
+    } else {
+        attempts::given_up(claim, since, now, &reason)
+    };
+    match given_up {
+        Some(text) => Ok(Err(claim.services.redactor.clean(&text).into_string())),
+        None => Err(Interruption::Postponed { until, reason }),
     }
 }
 
