@@ -6,7 +6,7 @@ use crate::fake::model::Model;
 use crate::reviews::judged;
 use crate::world::World;
 use crate::world::databases::Database;
-use crate::world::facts::count;
+use crate::world::facts::{count, facts};
 use crate::world::scripts::{greets, plan};
 
 /// The world with Ollama on this machine, whose health is watched in this way. The command writes a
@@ -220,6 +220,58 @@ async fn a_reviewer_whose_server_only_fails_is_restarted_and_not_waited_for() {
         told.contains("there is no review of it: the reviewer failed") && told.contains("nobody answers here"),
         "{told}"
     );
+    reviewer.finish();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reviewer_without_its_model_ends_no_run_that_may_do_without_it() {
+    let (mut world, reviewer) = reviewed(json!({"restart_command": []})).await;
+    world.configure(|config| {
+        config["llm"]["models"]["critic"]["model"] = json!("missing-model");
+        config["review"]["plan"]["on_unready"] = json!("proceed");
+    });
+    greets_once(&world);
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    let warned: Vec<String> = facts(&world, "warned")
+        .iter()
+        .map(|fact| fact["text"].to_string())
+        .collect();
+    let is_told =
+        |text: &String| text.contains("the reviewer is not ready") && text.contains("ollama pull missing-model");
+    assert!(warned.iter().any(is_told), "{warned:?}");
+    let told = issue.comments_of(world.github.bot()).join("\n");
+    assert!(told.contains("there is no review of it"), "{told}");
+    assert_eq!(count(&world, "review_missing"), 1);
+    reviewer.finish();
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_reviewer_that_is_no_longer_needed_holds_no_run_up() {
+    let (mut world, reviewer) = reviewed(json!({"restart_seconds": 5})).await;
+    reviewer.says(&judged(true, 9.0, "Good."));
+    let script = world.model.plans(plan().verified_by("grep -q Hello README.md"));
+    script.rate_limited(Some(7_200));
+    let issue = world.github.open_issue("Greet the reader").label("coding agent");
+    let ended = world.run().await;
+    assert!(
+        ended.stdout.starts_with("github:acme/widgets#1: put back until "),
+        "{ended:?}\n{}",
+        world.story()
+    );
+
+    world.configure(|config| config["llm"]["models"]["critic"]["endpoint"] = json!("http://127.0.0.1:9"));
+    greets(world.model.script());
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    assert_eq!((restarts(&world), count(&world, "review_given")), (0, 1));
     reviewer.finish();
     world.finish().await;
 }
