@@ -2,7 +2,8 @@
 //! them: with marks in the place of secrets.
 //!
 //! A secret is never put where another one was: of lines that look alike it must be certain which
-//! is which.
+//! is which. What tells them apart, such as the name of a section, may stand anywhere above, so all
+//! that stands above the last of them must be as it was.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -37,14 +38,10 @@ pub(super) fn put_back(redactor: &Redactor, file: &FileText, content: &str) -> O
     for (shown, places) in marked {
         let is_meant = |at: &usize| lines[*at].shown == shown && (own(*at) == shown || !is_there.contains(own(*at)));
         let known: Vec<usize> = (0..lines.len()).filter(is_meant).collect();
-        let above = |place: usize, at: usize| {
-            let shown = at.checked_sub(1).map(|at| lines[at].shown.as_str());
-            place.checked_sub(1).map(|place| bare[place]) == shown
-        };
-        let is_in_order =
-            places.len() == known.len() && places.iter().zip(&known).all(|(place, at)| above(*place, *at));
-        let first = *known.first()?;
-        if !is_in_order && known.iter().any(|at| own(*at) != own(first)) {
+        let (first, last) = (*known.first()?, *known.last()?);
+        let is_as_it_was = |at: usize| bare[at] == lines[at].shown || bare[at] == own(at);
+        let is_certain = places == known && (0..=last).all(is_as_it_was);
+        if !is_certain && known.iter().any(|at| own(*at) != own(first)) {
             return None;
         }
         for (number, place) in places.into_iter().enumerate() {
@@ -166,6 +163,17 @@ mod tests {
             ("  token: [", "  secret: ["),
         ] {
             assert_eq!(written(&file, old, new), None, "{old}");
+        }
+        // Like sections in another order, each with what is the same in both of them.
+        for same in ["user = app".to_owned(), format!("key = {}", token("ghs_"))] {
+            let section = |name: &str, token: &str| format!("[{name}]\n{same}\ntoken = {token}\n");
+            let file = section("dev", &one) + &section("prod", &other);
+            let shown = Redactor::default().clean(&file).into_string();
+            let turned = shown
+                .replace("[dev]", "[first]")
+                .replace("[prod]", "[dev]")
+                .replace("[first]", "[prod]");
+            assert_eq!(written(&file, &shown, &turned), None, "{turned}");
         }
         // One that stands there already is not meant.
         let first = format!("a:\n  token: {one}\n");
