@@ -137,6 +137,14 @@ impl Record {
         }
     }
 
+    /// Returns the commit that has the result on its branch, once that is pushed.
+    pub fn pushed_result(&self) -> Option<&CommitId> {
+        let head = self.delivered.head.as_ref()?;
+        let pushed = self.delivered.pushed.as_ref().filter(|pushed| pushed.result == *head);
+        // An earlier version did not note it: most results are pushed as they are.
+        Some(pushed.map_or(head, |pushed| &pushed.commit))
+    }
+
     /// Returns the branch that is pushed; empty before there is one.
     pub fn head_branch(&self) -> &str {
         let base = self.planned.base.as_ref();
@@ -168,6 +176,14 @@ pub struct Paused {
     /// Location of the unfinished work.
     #[serde(flatten)]
     pub saved: Option<SavedWork>,
+}
+
+/// A result with the commit that it was pushed as: another one with the same files where the forge
+/// takes no forced push.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PushedResult {
+    pub result: CommitId,
+    pub commit: CommitId,
 }
 
 /// Location of the work of a run that did not deliver it.

@@ -14,7 +14,7 @@ use crate::agent::record::message::SeenComment;
 use crate::agent::record::sections::failed_attempts::FailedAttempts;
 use crate::agent::record::usage::ModelUsage;
 use crate::agent::record::vouched::VouchedItem;
-use crate::agent::record::{CheckedIn, LastWord, LocalTask, Parked, Paused, SavedWork, Work};
+use crate::agent::record::{CheckedIn, LastWord, LocalTask, Parked, Paused, PushedResult, SavedWork, Work};
 use crate::approval::Grant;
 use crate::approval::proposal::{Denial, PlanGrant};
 use crate::conversation::Usage;
@@ -286,6 +286,8 @@ pub struct DeliveryRecord {
     /// The reason a person gave for denying approval.
     pub denial: Option<String>,
     pub change: Option<Change>,
+    /// The result that was pushed last.
+    pub pushed: Option<PushedResult>,
     /// The result that people have: in the request that was opened for it, or on the branch of the
     /// request that was worked on.
     #[serde(skip_serializing_if = "Option::is_none")]

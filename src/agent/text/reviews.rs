@@ -22,11 +22,7 @@ const MOST: usize = 10;
 /// Writes the reviews of the plan and those of the result.
 pub(crate) fn reviews(page: &mut Page, record: &Record, settings: &Settings) {
     plan(page, record, settings);
-    let pushed = record
-        .delivered
-        .head
-        .as_ref()
-        .filter(|_| record.delivered.change.is_some());
+    let pushed = record.pushed_result().filter(|_| record.delivered.change.is_some());
     of_result(page, record, settings, pushed);
 }
 
@@ -37,16 +33,19 @@ pub(crate) fn result(page: &mut Page, record: &Record, settings: &Settings) {
 
 /// Writes the reviews of a result that is pushed.
 pub(crate) fn delivered(page: &mut Page, record: &Record, settings: &Settings) {
-    of_result(page, record, settings, record.delivered.head.as_ref());
+    of_result(page, record, settings, record.pushed_result());
 }
 
 fn of_result(page: &mut Page, record: &Record, settings: &Settings, pushed: Option<&CommitId>) {
     let target = target(settings.review.config.result.target_score);
     // Nobody can look at a commit that was not pushed, or to another repository.
     let pushed = pushed.filter(|_| record.planned.fork.is_none());
+    let head = record.delivered.head.as_ref().map(CommitId::as_str);
     let files = |round: &Round| {
-        let commit = pushed.map(CommitId::as_str).filter(|commit| *commit == round.commit);
-        commit.map_or_else(String::new, |commit| files_url_at(&record.planned.files_url, commit))
+        let commit = pushed.filter(|_| head == Some(round.commit.as_str()));
+        commit.map_or_else(String::new, |commit| {
+            files_url_at(&record.planned.files_url, commit.as_str())
+        })
     };
     rounds(
         page,

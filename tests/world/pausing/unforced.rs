@@ -2,11 +2,13 @@
 //! later stands on top of it.
 
 use futures_util::future::join_all;
+use regex::Regex;
 use serde_json::json;
 
 use super::{COMMAND, HALF_OF_THE_WORK, last_on_github, pauses, plan, world};
 use crate::fake::bare::Commit;
 use crate::fake::github::Item;
+use crate::fake::model::Model;
 use crate::world::World;
 use crate::world::facts::facts;
 
@@ -80,6 +82,47 @@ async fn a_pull_request_has_the_result_above_its_unfinished_commit() {
     let tip = repository.git().resolve(&format!("refs/heads/{BRANCH}"));
     let pushed = facts(&world, "pushed").pop().unwrap();
     assert_eq!(pushed["commit"].as_str(), tip.as_deref());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_reviewer_cites_is_linked_at_the_commit_above_the_unfinished_one() {
+    let mut world = world().await;
+    let reviewer = Model::start().await;
+    let address = reviewer.openai_address();
+    world.configure(|config| {
+        let critic =
+            json!({"provider": "openai", "base_url": address, "model": "scripted", "api_key": "sk-of-a-critic"});
+        config["llm"]["models"] = json!({ "critic": critic });
+        config["llm"]["roles"] = json!({ "reviewer": "critic" });
+        config["review"] = json!({ "result": { "enabled": true, "max_rounds": 1, "on_unready": "draft" } });
+    });
+    let repository = world.github.default_repository().rejects_forced_pushes();
+    let issue = paused_after_work(&world).await;
+    dries(&world);
+    let blocked = json!({
+        "ready_for_implementation": false, "score": 5, "conclusion": "It may be wet.",
+        "blockers": [{"claim": "Nobody has touched it", "evidence": ["state.txt:1"]}],
+    });
+    reviewer.says(&blocked.to_string());
+    issue.comment("alice", "/agent resume");
+    world.run().await;
+
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
+    expect_the_result(&world);
+    let git = repository.git();
+    let tip = git.resolve(&format!("refs/heads/{BRANCH}")).unwrap();
+    let links = Regex::new("/blob/([0-9a-f]{40})/").unwrap();
+    for text in [
+        issue.comments_of(world.github.bot()).concat(),
+        world.github.pulls()[0].text(),
+    ] {
+        assert!(text.contains(&format!("/blob/{tip}/state.txt#L1")), "{text}");
+        for link in links.captures_iter(&text) {
+            assert!(git.resolve(&link[1]).is_some(), "{}: {text}", &link[0]);
+        }
+    }
+    reviewer.finish();
     world.finish().await;
 }
 

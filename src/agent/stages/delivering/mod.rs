@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::agent::approval::result_guard;
 use crate::agent::claim::on_forge::fenced;
+use crate::agent::record::PushedResult;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::Carried;
 use crate::agent::reporter::destination::ReportTarget;
@@ -160,6 +161,10 @@ async fn push(run: &mut Run, item: &Item, base: &Base, head: &CommitId) -> Resul
     run.claim.note(Fact::Pushed {
         branch: branch.clone(),
         commit: pushed.as_str().to_owned(),
+    });
+    run.claim.record.delivered.pushed = Some(PushedResult {
+        result: head.clone(),
+        commit: pushed,
     });
     leftover_branches::clear_unfinished(&mut run.claim, item, &source).await;
     Ok(())
