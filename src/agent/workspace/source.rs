@@ -260,8 +260,9 @@ pub(crate) async fn find_base(
 }
 
 /// Chooses an unused branch name, or an earlier run's branch if its work is still wanted: it has an
-/// open pull/merge request, or the previous run left unfinished work on it. Earlier branches are
-/// known by the records of their runs, since the item may have another title by now.
+/// open pull/merge request, or the previous run left unfinished work on it that can go where this
+/// one's goes. Earlier branches are known by the records of their runs, since the item may have
+/// another title by now.
 async fn choose_branch(
     claim: &Claim,
     reporter: &Reporter,
@@ -278,7 +279,7 @@ async fn choose_branch(
             continue;
         };
         let is_open = forge.change_from(&item.task, &branch.name).await?.is_some();
-        if is_open || branch.was_cut_short {
+        if is_open || (branch.was_cut_short && leads_to(mirror, &branch.began, &base).await) {
             return Ok(Base {
                 holds_work: !is_open && commit != base.commit,
                 commit,
@@ -316,9 +317,18 @@ async fn choose_branch(
     .into())
 }
 
+/// Tells whether work that began elsewhere can go where the work from `base` goes: a request into
+/// another branch would carry the commits along that this one does not have.
+async fn leads_to(mirror: &Mirror, began: &Base, base: &Base) -> bool {
+    // A commit that is not in the mirror is in no branch, either.
+    began.branch == base.branch || mirror.descends(&base.commit, &began.commit).await.unwrap_or(false)
+}
+
 /// The branch of an earlier run on the item.
 struct EarlierBranch {
     name: String,
+    /// What the work on it began from, before any run went on with it.
+    began: Base,
     /// Whether the run was the last one that had a branch, and did not come to its end.
     was_cut_short: bool,
 }
@@ -342,11 +352,14 @@ async fn earlier_branches(claim: &Claim) -> Result<Vec<EarlierBranch>, Interrupt
         let was_cut_short = is_last && matches!(run.state, State::Failed | State::Stopped);
         is_last = false;
         let is_fit = record.request.is_discreet == claim.record.request.is_discreet;
-        if is_fit && !found.iter().any(|branch| branch.name == base.head_branch) {
-            found.push(EarlierBranch {
-                name: base.head_branch,
+        match found.iter_mut().find(|branch| branch.name == base.head_branch) {
+            Some(branch) if branch.began.holds_work => branch.began = base,
+            None if is_fit => found.push(EarlierBranch {
+                name: base.head_branch.clone(),
+                began: base,
                 was_cut_short,
-            });
+            }),
+            Some(_) | None => {}
         }
     }
     Ok(found)

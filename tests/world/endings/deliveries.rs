@@ -2,7 +2,7 @@
 //! there.
 
 use super::{executes, greeting, greets, left_on, plan};
-use crate::fake::github::{GitHub, Item};
+use crate::fake::github::{GitHub, Item, Repository};
 use crate::world::World;
 
 /// Every write of a run: what the forge does and what git does.
@@ -120,25 +120,71 @@ async fn a_request_goes_to_the_new_name_of_a_default_branch_that_is_renamed_just
     world.finish().await;
 }
 
-#[tokio::test]
-async fn a_branch_that_is_gone_is_named_where_no_other_has_what_the_work_began_from() {
-    let world = World::start().await;
-    let repository = world.github.default_repository();
+/// Gives a repository a branch `old` without the last commit of `main`.
+fn has_an_old_branch(repository: &Repository) {
     let git = repository.git();
     let first = git.resolve("refs/heads/main").unwrap();
     git.set_reference("refs/heads/old", &first);
     repository.commit("main", "Say more", &[("more.txt", "more\n")]);
-    let issue = waiting(&world).await;
+}
+
+/// Deletes `main`, and makes `old` the default branch.
+fn loses_main(repository: &Repository) {
     repository.renames_default_branch("new").default_branch("old");
-    git.delete_reference("refs/heads/new");
+    repository.git().delete_reference("refs/heads/new");
+}
+
+/// Expects that the run failed for want of `main`, and that the next one begins from `old`.
+async fn begins_anew_from_old(world: &World, issue: &Item, head: &str) {
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    let said = issue.comments_of(world.github.bot()).pop().unwrap();
+    let words = "The branch `main`, which the request was to be merged into, does not exist any more";
+    assert!(said.contains(words), "{said}");
+    assert!(world.github.pulls().is_empty(), "{}", world.story());
+
+    greets(world.model.plans(plan()));
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", world);
+    let pulls = world.github.pulls();
+    assert_eq!(pulls.len(), 1, "{}", world.story());
+    assert_eq!((pulls[0].base().as_str(), pulls[0].head().as_str()), ("old", head));
+    assert_eq!(pulls[0].files(), ["README.md"], "{}", world.story());
+}
+
+#[tokio::test]
+async fn a_branch_that_is_gone_is_named_where_no_other_has_what_the_work_began_from() {
+    let world = World::start().await;
+    let repository = world.github.default_repository();
+    has_an_old_branch(&repository);
+    let issue = waiting(&world).await;
+    loses_main(&repository);
     issue.comment("alice", "/agent approve");
 
     let ended = world.run().await;
 
     ended.prints("github:acme/widgets#1: failed\n", &world);
-    let said = issue.comments_of(world.github.bot()).pop().unwrap();
-    let words = "The branch `main`, which the request was to be merged into, does not exist any more";
-    assert!(said.contains(words), "{said}");
-    assert!(world.github.pulls().is_empty(), "{}", world.story());
+    assert_eq!(repository.branches(), ["old"], "{}", world.story());
+    begins_anew_from_old(&world, &issue, "coding-agent/1-greet-the-reader").await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn work_that_began_from_a_branch_that_is_gone_is_not_carried_into_another() {
+    let world = World::start().await;
+    let repository = world.github.default_repository();
+    has_an_old_branch(&repository);
+    greets(world.model.plans(plan()));
+    let issue = greeting(&world);
+    // The program looks for an open request first.
+    let losing = repository.clone();
+    world.github.after("GET /repos/*/*/pulls", move || loses_main(&losing));
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: failed\n", &world);
+    assert_eq!(repository.branches(), ["coding-agent/1-greet-the-reader", "old"]);
+    begins_anew_from_old(&world, &issue, "coding-agent/1-greet-the-reader-2").await;
     world.finish().await;
 }

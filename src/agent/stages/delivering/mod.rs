@@ -101,27 +101,32 @@ async fn note_difference(run: &mut Run) {
 /// it. Where people have it already it is not pushed again: they may have gone on with its branch
 /// meanwhile, or merged and deleted it.
 async fn hand_over(run: &mut Run, item: &Item) -> Result<(), Interruption> {
-    let (Some(base), Some(head)) = (
+    let (Some(mut base), Some(head)) = (
         run.claim.record.planned.base.clone(),
         run.claim.record.delivered.head.clone(),
     ) else {
         return Ok(());
     };
-    if !run.claim.record.is_handed_over() {
-        push(run, item, &base, &head).await?;
-    }
     let ReportTarget::Item { forge, .. } = &run.reporter.destination else {
         return Ok(());
     };
     let forge = Arc::clone(forge);
+    let is_to_be_opened = item.change.is_none() && run.claim.record.delivered.change.is_none();
+    if is_to_be_opened {
+        // Nothing is pushed that cannot be merged into anything.
+        base.branch = target::branch(run, &forge, item, &base).await?;
+    }
+    if !run.claim.record.is_handed_over() {
+        push(run, item, &base, &head).await?;
+    }
     if item.change.is_some() {
         note_handed_over(run);
         run.claim.save().await?;
         in_step::after_round(run, &forge, item).await?;
         return threads::answer(run, &forge).await;
     }
-    if run.claim.record.delivered.change.is_none() {
-        open_change(run, &forge, item, base).await?;
+    if is_to_be_opened {
+        open_change(run, &forge, base).await?;
     }
     furnishing::furnish(run, &forge).await
 }
@@ -179,9 +184,8 @@ async fn answer_threads(run: &mut Run) -> Result<(), Interruption> {
 }
 
 /// Opens the request, or brings the one that is open in step with the result.
-async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, item: &Item, base: Base) -> Result<(), Interruption> {
+async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, base: Base) -> Result<(), Interruption> {
     let task = run.claim.lease.task.clone();
-    let branch = target::branch(run, forge, item, &base).await?;
     let title = message::title(&run.claim.record.request.title);
     let kind = forge
         .change_id(&task, 0)
@@ -196,7 +200,7 @@ async fn open_change(run: &mut Run, forge: &Arc<dyn Forge>, item: &Item, base: B
         title: redactor.clean(&title),
         body: redactor.clean(&sections.text(template.as_deref(), redactor)),
         head: base.head_branch.clone(),
-        base: branch,
+        base: base.branch.clone(),
         is_draft: !run.claim.record.is_verified(),
     };
     // A forge may need a minute to see the branch. This may be interrupted, because opening first

@@ -50,7 +50,7 @@ pub(super) async fn branch(
     }
     Err(Interruption::failed(format!(
         "the branch `{planned}`, which the request was to be merged into, does not exist any more, and the default \
-         branch `{present}` does not have the commit that the work began from; restore `{planned}`, or have the work \
-         begin anew from `{present}`"
+         branch `{present}` does not have the commit that the work began from; make `{planned}` the default branch \
+         again, or have the work begin anew from `{present}`"
     )))
 }
