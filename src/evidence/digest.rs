@@ -86,16 +86,29 @@ pub fn old_failures(checks: &[Checked], notes: &str) -> Option<String> {
 /// Returns the paragraph on a check that fails before any work, for the task of a model that sees
 /// no tests. `notes` are lines of the tests.
 pub fn before_work(check: &Checked, notes: &str) -> String {
+    let output = before_work_output(check);
+    format!(
+        "\nThe project's tests fail before the work:\n\n{output}{notes}\nIf the task is about one of these failures, it has to be gone afterwards, and \
+         the tests stay as they are.\n"
+    )
+}
+
+/// Returns the same paragraph where the project has the work of an earlier run, which may be what
+/// breaks them.
+pub fn with_earlier_work(check: &Checked, notes: &str) -> String {
+    let output = before_work_output(check);
+    format!(
+        "\nThe project has the work of an earlier run, and its tests fail with that:\n\n{output}{notes}\nWhat did not fail before that work has to be gone \
+         afterwards, and so has what the task is about; the tests stay as they are.\n"
+    )
+}
+
+/// Returns command, ending and the end of the output of a check, for what is told before the work.
+fn before_work_output(check: &Checked) -> String {
     let output = without_colours(&check.tail);
     let output = output.trim_end();
     let start = output.ceil_char_boundary(output.len().saturating_sub(LONGEST_BEFORE_WORK));
-    format!(
-        "\nThe project's tests fail before the work:\n\n$ {}\n[{}]\n{}\n{notes}\nIf the task is about one of these failures, it has to be gone afterwards, and \
-         the tests stay as they are.\n",
-        check.command,
-        ending(check),
-        &output[start..],
-    )
+    format!("$ {}\n[{}]\n{}\n", check.command, ending(check), &output[start..])
 }
 
 fn ending(check: &Checked) -> String {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::repository::git::address::Address;
 use crate::repository::git::command::{Git, GitExit, version};
+use crate::repository::git::failure::classify;
 use crate::repository::git::limits::Effort;
 use crate::repository::git::lock;
 use crate::repository::{CommitId, Config, RepositoryError, branch_name};
@@ -118,6 +119,26 @@ impl Mirror {
             .args(["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()])
             .answer()
             .await
+    }
+
+    /// Returns the newest commit that the histories of two commits have in common; `None` if there
+    /// is none, or it lies before a cut of the history.
+    pub async fn fork_point(&self, one: &CommitId, other: &CommitId) -> Result<Option<CommitId>, RepositoryError> {
+        let what = format!("looking where {one} and {other} parted");
+        let mut printed = Vec::new();
+        let ended = self
+            .git(what.as_str())
+            .args(["merge-base", one.as_str(), other.as_str()])
+            .each(|chunk| {
+                printed.extend_from_slice(chunk);
+                ControlFlow::Continue(())
+            })
+            .await?;
+        match ended.code {
+            Some(0) => Ok(String::from_utf8_lossy(&printed).trim().parse().ok()),
+            Some(1) => Ok(None),
+            _ => Err(classify(&what, &ended.complaint)),
+        }
     }
 
     /// Returns the newest commit of the main branch as it was fetched last: the one of that name,

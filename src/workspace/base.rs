@@ -14,4 +14,16 @@ pub struct Base {
     pub head_branch: String,
     /// Whether the commit contains work of an earlier run that was not delivered yet.
     pub holds_work: bool,
+    /// The commit before all work of the program on the branch, where earlier runs have worked on
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_work: Option<CommitId>,
+}
+
+impl Base {
+    /// Returns the commit before all work of the program that comes with the result. Tests that
+    /// pass there and fail on the result are its fault, whichever run broke them.
+    pub fn before_work(&self) -> &CommitId {
+        self.before_work.as_ref().unwrap_or(&self.commit)
+    }
 }

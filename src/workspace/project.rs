@@ -263,9 +263,10 @@ impl Project {
         Ok(String::from_utf8_lossy(&printed).into_owned())
     }
 
-    /// Checks out the base until [`Self::undo_checks`]. The work must have been taken back before.
-    pub async fn exchange_for_base(&self) -> Result<(), WorkspaceError> {
-        self.arrange(scripts::EXCHANGE, &[self.base.commit.as_str()]).await
+    /// Checks out the base, or a commit before it, until [`Self::undo_checks`]. The work must have
+    /// been taken back before.
+    pub async fn exchange_for(&self, commit: &CommitId) -> Result<(), WorkspaceError> {
+        self.arrange(scripts::EXCHANGE, &[commit.as_str()]).await
     }
 
     /// Restores the work as it was taken back, whatever was changed since.
@@ -334,6 +335,12 @@ impl Project {
     /// Returns the base commit of the work.
     pub fn base(&self) -> &CommitId {
         &self.base.commit
+    }
+
+    /// Returns the commit before all work of the program, earlier runs' included; see
+    /// [`Base::before_work`].
+    pub fn before_work(&self) -> &CommitId {
+        self.base.before_work()
     }
 
     pub fn mirror(&self) -> &Mirror {

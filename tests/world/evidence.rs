@@ -3,6 +3,7 @@
 
 mod delivered;
 mod differences;
+mod earlier_work;
 mod hostile_checks;
 mod project_tests;
 mod repairs;

@@ -221,8 +221,8 @@ pub struct VerificationRecord {
     pub checked: Option<Work>,
     /// Container that the checks were run in.
     pub checked_in: Option<CheckedIn>,
-    /// Result of the project's tests on the base; they are run there once, and only if they fail
-    /// afterwards.
+    /// Result of the project's tests before all work of the program; they are run there once, and
+    /// only if they fail afterwards.
     pub before: Option<Before>,
     pub repair: Repairs,
     /// Number of the model's turns when it was last sent back to work; `None` once it has finished

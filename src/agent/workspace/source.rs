@@ -1,12 +1,12 @@
 //! The repository of a run: mirror, remote, base commit and branches.
 
 pub(crate) mod push_right; // whether the branch of a request may be pushed to
+mod earlier_work; // what earlier runs left on branches
 
 use std::time::Duration;
 
 use crate::agent::claim::Claim;
 use crate::agent::claim::git_login::login;
-use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
@@ -18,14 +18,11 @@ use crate::forge::Item;
 use crate::repository::RepositoryError;
 use crate::repository::git::address::Remote;
 use crate::repository::mirror::Mirror;
-use crate::task::state::State;
 use crate::workspace::base::Base;
 
 /// Longest wait of a finished run for a mirror that another is fetching; commits that are not
 /// removed only take space.
 const FORGETTING_TIME: Duration = Duration::from_secs(10);
-/// Number of earlier runs on an item whose branches are known.
-const MOST_RUNS: u32 = 20;
 
 /// The repository of a run.
 pub(crate) struct Source {
@@ -199,6 +196,7 @@ pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Interruption> {
         branch: "main".to_owned(),
         head_branch: "main".to_owned(),
         holds_work: false,
+        before_work: None,
     })
 }
 
@@ -221,11 +219,18 @@ pub(crate) async fn find_base(
             })
         };
         let commit = mirror.branch(head).await?.ok_or_else(gone)?;
+        // What fails on the branch of others is no fault of the program.
+        let before_work = if earlier_work::is_own(claim, reporter, item).await? {
+            earlier_work::before_work(mirror, &commit, &[change.base_branch.as_str()]).await?
+        } else {
+            None
+        };
         return Ok(Base {
             commit,
             branch: change.base_branch.clone(),
             head_branch: change.head_branch.clone(),
             holds_work: false,
+            before_work,
         });
     }
     let empty = || {
@@ -254,6 +259,7 @@ pub(crate) async fn find_base(
             branch,
             head_branch: String::new(),
             holds_work: false,
+            before_work: None,
         },
     )
     .await
@@ -273,15 +279,18 @@ async fn choose_branch(
     let ReportTarget::Item { forge, .. } = &reporter.destination else {
         return Ok(base);
     };
-    let earlier = earlier_branches(claim).await?;
+    let earlier = earlier_work::earlier_branches(claim).await?;
     for branch in &earlier {
         let Some(commit) = mirror.branch(&branch.name).await? else {
             continue;
         };
         let is_open = forge.change_from(&item.task, &branch.name).await?.is_some();
         if is_open || (branch.was_cut_short && leads_to(mirror, &branch.began, &base).await) {
+            let targets = [branch.began.branch.as_str(), base.branch.as_str()];
+            let before_work = earlier_work::before_work(mirror, &commit, &targets).await?;
             return Ok(Base {
                 holds_work: !is_open && commit != base.commit,
+                before_work,
                 commit,
                 head_branch: branch.name.clone(),
                 ..base
@@ -303,7 +312,9 @@ async fn choose_branch(
         };
         let is_over = earlier.iter().any(|branch| branch.name == name);
         if !is_over && forge.change_from(&item.task, &name).await?.is_some() {
+            let before_work = earlier_work::before_work(mirror, &commit, &[base.branch.as_str()]).await?;
             return Ok(Base {
+                before_work,
                 commit,
                 head_branch: name,
                 ..base
@@ -322,47 +333,6 @@ async fn choose_branch(
 async fn leads_to(mirror: &Mirror, began: &Base, base: &Base) -> bool {
     // A commit that is not in the mirror is in no branch, either.
     began.branch == base.branch || mirror.descends(&base.commit, &began.commit).await.unwrap_or(false)
-}
-
-/// The branch of an earlier run on the item.
-struct EarlierBranch {
-    name: String,
-    /// What the work on it began from, before any run went on with it.
-    began: Base,
-    /// Whether the run was the last one that had a branch, and did not come to its end.
-    was_cut_short: bool,
-}
-
-/// Returns the branches of the earlier runs on the item, newest first, each once. One whose name
-/// tells more, or less, of a confidential item than this run's may is left out.
-async fn earlier_branches(claim: &Claim) -> Result<Vec<EarlierBranch>, Interruption> {
-    let runs = claim.services.store.runs(Some(&claim.lease.task), MOST_RUNS).await?;
-    let mut found: Vec<EarlierBranch> = Vec::new();
-    let mut is_last = true;
-    for run in runs.iter().filter(|run| run.id != claim.lease.run) {
-        let record = match Record::read(run) {
-            Ok(record) => record,
-            Err(error) => {
-                tracing::warn!(task = %claim.lease.task, "the branch of an earlier run is not continued: {error}");
-                is_last = false;
-                continue;
-            }
-        };
-        let Some(base) = record.planned.base else { continue };
-        let was_cut_short = is_last && matches!(run.state, State::Failed | State::Stopped);
-        is_last = false;
-        let is_fit = record.request.is_discreet == claim.record.request.is_discreet;
-        match found.iter_mut().find(|branch| branch.name == base.head_branch) {
-            Some(branch) if branch.began.holds_work => branch.began = base,
-            None if is_fit => found.push(EarlierBranch {
-                name: base.head_branch.clone(),
-                began: base,
-                was_cut_short,
-            }),
-            Some(_) | None => {}
-        }
-    }
-    Ok(found)
 }
 
 /// Returns the clone address of the fork that has the item's branch; `None` if the branch is in the

@@ -54,9 +54,10 @@ pub(crate) const END_SET_UP: &str = concat!(beginning!(), include_str!("end_set_
 /// Reverts changes of the checks to the project.
 pub(crate) const UNDO_CHECKS: &str = in_project!("undo_checks.sh");
 
-/// Replaces the files of the work by those of the base, until the work is restored: installed,
-/// built and ignored files stay. A copy beside the project would be simpler, but its tests would
-/// find the changed code wherever a path was recorded at installation. Argument: base commit.
+/// Replaces the files of the work by those of an earlier commit, until the work is restored:
+/// installed, built and ignored files stay. A copy beside the project would be simpler, but its
+/// tests would find the changed code wherever a path was recorded at installation. Argument: the
+/// commit.
 pub(crate) const EXCHANGE: &str = in_project!("exchange.sh");
 
 /// Undoes [`COMMIT`] and all later changes, so that the model finds its work unchanged; no effect

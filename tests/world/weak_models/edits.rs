@@ -115,6 +115,34 @@ async fn whole_files_are_read_from_text_and_what_the_tests_say_comes_back() {
 }
 
 #[tokio::test]
+async fn a_model_that_runs_no_tests_is_told_that_an_earlier_run_may_have_broken_them() {
+    let mut world = writing_whole_files().await;
+    world.configure(|config| config["planning"]["verification"]["max_rounds"] = json!(0));
+    let adds = [("sums.py", "def add(one, other):\n    return one + other\n")];
+    world.github.default_repository().commit("main", "Add rightly", &adds);
+    world.model.says(&sum("It is faster now.", "one - other"));
+    let issue = adds_wrongly(&world);
+    let ended = world.run().await;
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
+
+    world.model.says(&sum("It is a sum again.", "other + one"));
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    let task = world.model.requests()[1].first_user_message();
+    assert!(
+        task.contains(
+            "\nThe project has the work of an earlier run, and its tests fail with that:\n\n$ python3 -m unittest discover -q -s tests -t .\n"
+        ) && task.contains("AssertionError: -1 != 5")
+            && task.contains("\nWhat did not fail before that work has to be gone afterwards"),
+        "{task}"
+    );
+    assert!(!world.github.pulls()[0].is_draft(), "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_a_test_expects_is_told_at_once_to_a_model_that_runs_none() {
     let world = writing_whole_files().await;
     let replies = ["other - one", "one * other", "one + other"]

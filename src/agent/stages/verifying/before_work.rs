@@ -29,11 +29,16 @@ pub(crate) async fn before_work(run: &mut Run) -> Result<(), Interruption> {
     }
     open::ensure_open(run).await?;
     let project = Arc::clone(&run.workspace.opened()?.project);
+    let is_continued = project.before_work() != project.base();
     let text = match checks::fails_on_base(run).await? {
         Some(failing) => {
             let failing = [failing];
             let lines = test_lines::of(run, project.base(), &failing).await?;
-            digest::before_work(&failing[0], &lines)
+            if is_continued {
+                digest::with_earlier_work(&failing[0], &lines)
+            } else {
+                digest::before_work(&failing[0], &lines)
+            }
         }
         None => String::new(),
     };

@@ -2,8 +2,9 @@
 //! state of the work.
 //!
 //! A check of the plan must pass. The project's own tests may fail if they failed before: a failing
-//! test command is also run on the base. What fails in a new container is run again in the model's
-//! own, so that the report can say where it passes.
+//! test command is also run on the commit before all work of the program, earlier runs' included.
+//! What fails in a new container is run again in the model's own, so that the report can say where
+//! it passes.
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
@@ -56,8 +57,9 @@ pub(crate) async fn check(run: &mut Run, head: &CommitId) -> Result<(), Interrup
     checked
 }
 
-/// Runs the project's own tests on the base, in a container of their own, and notes their result
-/// there. Returns it if they fail; `None` as well where they cannot be run so, or do not end.
+/// Runs the project's own tests on the base, in a container of their own. Returns their result if
+/// they fail; `None` as well where they cannot be run so, or do not end. It is noted as that before
+/// the work if no earlier run has worked on the base.
 pub(super) async fn fails_on_base(run: &mut Run) -> Result<Option<Checked>, Interruption> {
     let base = run.workspace.opened()?.project.base().clone();
     if check_container::decide_where_to_check(run, &base).await? != CheckedIn::Fresh {
@@ -82,7 +84,9 @@ async fn first_that_starts(
         if ended.exit_code.is_none() {
             break;
         }
-        note_before(run, &command, &ended).await?;
+        if run.workspace.opened()?.project.before_work() == base {
+            note_before(run, &command, &ended).await?;
+        }
         return Ok(Some(Checked::new(&command, 0, &ended)));
     }
     Ok(None)
@@ -165,13 +169,13 @@ async fn wanted(run: &mut Run, head: &CommitId) -> Result<Vec<Wanted>, Interrupt
 }
 
 /// Returns the commands that run the project's own tests: the configured or planned one, or
-/// guesses, best first. Empty if nothing was changed and there is a plan: tests would say nothing
-/// about the work.
+/// guesses, best first. Empty if there is a plan, and nothing was changed by this run or an earlier
+/// one: tests would say nothing about the work.
 async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
     let workspace = run.workspace.opened()?.project.clone();
-    let (mirror, base) = (workspace.mirror(), workspace.base());
+    let (mirror, before) = (workspace.mirror(), workspace.before_work());
     // Where a plan was made, somebody has looked before nothing was changed.
-    if run.claim.services.settings.planning.enabled && mirror.tree(head).await? == mirror.tree(base).await? {
+    if run.claim.services.settings.planning.enabled && mirror.tree(head).await? == mirror.tree(before).await? {
         return Ok(Vec::new());
     }
     commands(run, head).await
@@ -180,7 +184,7 @@ async fn tests(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, I
 /// Returns the commands that run the project's own tests, wherever there are some.
 async fn commands(run: &mut Run, head: &CommitId) -> Result<Vec<(String, Whose)>, Interruption> {
     let workspace = run.workspace.opened()?.project.clone();
-    let commits = [workspace.base(), head];
+    let commits = [workspace.before_work(), head];
     let detected = project_tests::commands(workspace.mirror(), &run.claim, &commits).await?;
     if let Some(remark) = detected.remark() {
         run.claim.warn(remark);
@@ -228,7 +232,7 @@ async fn check_one(run: &mut Run, wanted: &Wanted, site: &mut Site<'_>) -> Resul
     Ok(checked)
 }
 
-/// Returns the result of the project's tests on the base; they run there only once, when first
+/// Returns the result of the project's tests before the work; they run there only once, when first
 /// needed. `None` if the command did not end by itself, since that cannot be compared.
 async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result<Option<Before>, Interruption> {
     if let Some(before) = run
@@ -241,31 +245,54 @@ async fn before(run: &mut Run, checked: &Checked, site: &mut Site<'_>) -> Result
     {
         return Ok(Some(before.clone()));
     }
-    // Set-up that the model added could break the tests of the base, which would excuse the result.
+    // Set-up that the model added could break the tests there, which would excuse the result.
     let is_set_up_by_model = site.place == Some(CheckedIn::Fresh) && !run.claim.record.worked.added_set_up.is_empty();
     if checked.exit_code.is_none() || is_set_up_by_model {
         return Ok(None);
     }
-    let workspace = run.workspace.opened()?.project.clone();
-    let ended = if site.place == Some(CheckedIn::Fresh) {
-        // In a container of its own: the tests of the result have run in the other one, and may
-        // have left something there.
-        run_in_check_container(run, &mut site.check_container, workspace.base(), &checked.command).await?
-    } else {
-        match workspace.exchange_for_base().await.map_err(Interruption::from) {
-            Ok(()) => {}
-            Err(lost @ Interruption::WorkspaceLost(_)) => return Err(lost),
-            Err(interruption) => {
-                tracing::warn!(task = %run.claim.lease.task, "the tests were not run on what was there before: {interruption:?}");
-                return Ok(None);
-            }
-        }
-        ended(open::execute(run, &checked.command).await?)
+    let project = run.workspace.opened()?.project.clone();
+    let (before, base) = (project.before_work(), project.base());
+    let Some(mut ended) = run_on_earlier(run, site, before, &checked.command).await? else {
+        return Ok(None);
     };
+    let has_failed = ended.exit_code.is_some_and(|code| code != checked.expected);
+    if has_failed && before != base {
+        // What an earlier run mended, and this one has broken again, is no old failure.
+        let at_base = run_on_earlier(run, site, base, &checked.command).await?;
+        ended = at_base
+            .filter(|at_base| at_base.exit_code == Some(checked.expected))
+            .unwrap_or(ended);
+    }
     note_before(run, &checked.command, &ended).await.map(Some)
 }
 
-/// Saves how the project's tests ended on the base.
+/// Runs a command on a commit from before the result; `None` if its files could not be put in the
+/// place of the work.
+async fn run_on_earlier(
+    run: &mut Run,
+    site: &mut Site<'_>,
+    commit: &CommitId,
+    command: &str,
+) -> Result<Option<Ended>, Interruption> {
+    if site.place == Some(CheckedIn::Fresh) {
+        // In a container of its own: the tests of the result have run in the other one, and may
+        // have left something there.
+        let ended = run_in_check_container(run, &mut site.check_container, commit, command).await?;
+        return Ok(Some(ended));
+    }
+    let project = run.workspace.opened()?.project.clone();
+    match project.exchange_for(commit).await.map_err(Interruption::from) {
+        Ok(()) => {}
+        Err(lost @ Interruption::WorkspaceLost(_)) => return Err(lost),
+        Err(interruption) => {
+            tracing::warn!(task = %run.claim.lease.task, "the tests were not run on what was there before: {interruption:?}");
+            return Ok(None);
+        }
+    }
+    Ok(Some(ended(open::execute(run, command).await?)))
+}
+
+/// Saves how the project's tests ended before the work.
 async fn note_before(run: &mut Run, command: &str, ended: &Ended) -> Result<Before, Interruption> {
     let before = Before::new(command, ended);
     run.claim.note(Fact::VerifiedBefore {
