@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::{ADD, PROJECT, node, plan, writes};
+use super::{ADD, PROJECT, executes, node, plan, writes};
 use crate::fake::github::Item;
 use crate::reading::{facts, last_on_github};
 use crate::world::World;
@@ -103,6 +103,33 @@ async fn a_request_stays_a_draft_while_tests_fail_that_an_earlier_run_broke() {
     let ended = world.run().await;
     ended.prints("github:acme/widgets#2: done\n", &world);
     assert!(!pull.is_draft(), "{}", pull.timeline());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_request_stays_a_draft_while_a_test_is_missing_that_an_earlier_run_deleted() {
+    let world = world("fresh").await;
+    let script = world.model.plans(plan());
+    executes(
+        script,
+        "git rm -q test/add.test.mjs && mkdir -p test && touch test/.keep",
+    )
+    .done("All tests pass.");
+    let issue = world.github.open_issue("Make the tests pass").label("coding agent");
+    let ended = world.run().await;
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
+    let pull = world.github.pulls().remove(0);
+
+    next_writes(&world, "README.md", "All tests pass.\n");
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
+    let text = pull.text();
+    assert!(
+        pull.is_draft() && text.contains("- `test/add.test.mjs`: a test was deleted: `adds`"),
+        "{text}"
+    );
     world.finish().await;
 }
 

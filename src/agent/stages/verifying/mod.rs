@@ -206,13 +206,25 @@ fn may_hear_of_old_failures(verified: &VerificationRecord, most: u32) -> bool {
     is_open && asked.len() < usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// Returns the findings in the diff from the base to `head` that the task did not ask for.
-pub(crate) async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
-    let Some(base) = run.claim.record.planned.base.as_ref().map(|base| base.commit.clone()) else {
+/// Returns the findings in the diff from the base to `head` that the task did not ask for, and the
+/// tests that earlier runs took away and that are still missing: the result lacks them, too.
+async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
+    let Some(base) = run.claim.record.planned.base.clone() else {
         return Ok(Vec::new());
     };
+    let mut findings = findings_since(run, &base.commit, head).await?;
+    if *base.before_work() != base.commit {
+        let all = findings_since(run, base.before_work(), head).await?;
+        let is_missing = |finding: &Finding| finding.kind.takes_tests_away() && !findings.contains(finding);
+        let missing: Vec<Finding> = all.into_iter().filter(is_missing).collect();
+        findings.extend(missing);
+    }
+    Ok(findings)
+}
+
+async fn findings_since(run: &mut Run, from: &CommitId, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
     let mirror = source::mirror_at_hand(run).await?;
-    let (diff, was_cut) = mirror.diff(&base, head, LARGEST_DIFFERENCE).await?;
+    let (diff, was_cut) = mirror.diff(from, head, LARGEST_DIFFERENCE).await?;
     if was_cut {
         run.claim.warn("The change is too large to be looked through whole: placeholders and weakened tests may be in the rest of it.");
     }
