@@ -19,7 +19,7 @@ pub(crate) async fn refuse_changes(
     if !files.leave_something_out() {
         return Ok(());
     }
-    let changed = mirror.changed(&base.commit, head).await?;
+    let changed = mirror.changed(base.pushed_up_to(), head).await?;
     match named(files, changed.into_iter().map(|changed| changed.path)) {
         None => Ok(()),
         Some(paths) => Err(WorkspaceError::OutsideRules(format!(

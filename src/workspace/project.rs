@@ -218,7 +218,7 @@ impl Project {
             return Ok(None);
         }
         let (printed, _) = self
-            .run_script(scripts::TOUCHED, &[self.base.commit.as_str()], 1024 * 1024)
+            .run_script(scripts::TOUCHED, &[self.base.pushed_up_to().as_str()], 1024 * 1024)
             .await?;
         let printed = String::from_utf8_lossy(&printed);
         // What has no NUL behind it is a path that was cut.

@@ -113,7 +113,7 @@ async fn a_run_after_a_failed_one_knows_why_it_failed() {
     - greet
     - look at it
     Why it failed: the model's replies could not be read, 5 re-asks included; the last error was: The reply holds no JSON object
-    It worked on the branch `coding-agent/1-greet-the-reader`
+    It left its unfinished work on the branch `coding-agent/1-greet-the-reader`
     It took 8 model turns and N tokens.
     </data-FENCE>
     Go on from what they found and did. Comments marked "new" were written since the last of them ended.

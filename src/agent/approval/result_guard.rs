@@ -39,7 +39,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
         return Ok(false);
     }
     let mirror = source::mirror_at_hand(run).await?;
-    let objections = objections(&run.claim, &mirror, &base.commit, &head).await?;
+    let objections = objections(&run.claim, &mirror, base.pushed_up_to(), &head).await?;
     if run.claim.record.request.local.is_some() {
         for line in objections.lines() {
             run.claim.warn(format!("Look at this: {line}."));
@@ -50,7 +50,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
     if objections.shown.is_empty() {
         return Ok(false);
     }
-    let digest = question::digest_of(&mirror, &base.commit, &head).await?;
+    let digest = question::digest_of(&mirror, base.pushed_up_to(), &head).await?;
     if run
         .claim
         .record
@@ -61,7 +61,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
     {
         return Ok(false);
     }
-    let range = (&base.commit, &head);
+    let range = (base.pushed_up_to(), &head);
     let obstacles = match automatic_pass::judge(run, &mirror, range, &objections).await? {
         Outcome::Off => Vec::new(),
         Outcome::Held(obstacles) => obstacles,

@@ -149,7 +149,7 @@ pub(crate) async fn why_not_there(
         return Ok(None);
     };
     let there = mirror.branch(&base.head_branch).await?;
-    let stands = there.as_ref() == Some(&base.commit);
+    let stands = there.as_ref() == Some(base.pushed_up_to());
     Ok((!stands).then(|| moved(&base.head_branch, there.is_some())))
 }
 
@@ -197,6 +197,7 @@ pub(crate) async fn snapshot(claim: &Claim) -> Result<Base, Interruption> {
         head_branch: "main".to_owned(),
         holds_work: false,
         before_work: None,
+        pushed_up_to: None,
     })
 }
 
@@ -218,19 +219,23 @@ pub(crate) async fn find_base(
                 ),
             })
         };
-        let commit = mirror.branch(head).await?.ok_or_else(gone)?;
+        let tip = mirror.branch(head).await?.ok_or_else(gone)?;
+        let unfinished = earlier_work::unfinished_on_request(claim, change, &tip, mirror).await?;
+        let pushed_up_to = unfinished.is_some().then(|| tip.clone());
+        let commit = unfinished.unwrap_or(tip);
         // What fails on the branch of others is no fault of the program.
         let before_work = if earlier_work::is_own(claim, reporter, item).await? {
             earlier_work::before_work(mirror, &commit, &[change.base_branch.as_str()]).await?
         } else {
-            None
+            pushed_up_to.clone()
         };
         return Ok(Base {
             commit,
             branch: change.base_branch.clone(),
             head_branch: change.head_branch.clone(),
-            holds_work: false,
+            holds_work: pushed_up_to.is_some(),
             before_work,
+            pushed_up_to,
         });
     }
     let empty = || {
@@ -260,6 +265,7 @@ pub(crate) async fn find_base(
             head_branch: String::new(),
             holds_work: false,
             before_work: None,
+            pushed_up_to: None,
         },
     )
     .await

@@ -97,6 +97,38 @@ async fn it_follows_the_work_from_pause_to_pause_and_is_gone_when_that_is_delive
 }
 
 #[tokio::test]
+async fn the_next_run_goes_on_with_it_and_brings_it_to_the_branch_of_the_request() {
+    let world = World::on_gitlab().await;
+    let merge = after_a_failure(&world).await;
+    let asked = world.model.requests().len();
+
+    world
+        .model
+        .plans(Plan::of(&["say it twice"]).in_environment("python"))
+        .calls(COMMAND, json!({ "command": "cp greet.py twice.py" }))
+        .done("It says hello twice now.");
+    merge.label("coding agent");
+    let ended = world.run().await;
+
+    ended.prints("gitlab:acme/widgets!1: done\n", &world);
+    let task = world.model.requests()[asked + 1].first_user_message();
+    let left = format!("\nIt left its unfinished work on the branch `{BESIDE}`\n");
+    for words in [
+        left.as_str(),
+        "\nGo on from what they found and did. The project has the unfinished work of the last of them.",
+        "\nprint('hello')\n",
+    ] {
+        assert!(task.contains(words), "{words}: {task}");
+    }
+    for path in ["greet.py", "twice.py"] {
+        assert_eq!(merge.file(path).as_deref(), Some("print('hello')\n"), "{path}");
+    }
+    assert_eq!(merge.commits().len(), 3, "{}", world.story());
+    assert_eq!(world.gitlab.default_project().branches(), ["greeting", "main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn what_an_earlier_run_left_goes_when_a_later_one_delivers_the_same() {
     let world = World::on_gitlab().await;
     let merge = after_a_failure(&world).await;
@@ -120,6 +152,9 @@ async fn what_was_not_delivered_and_what_others_added_stays() {
     let world = World::on_gitlab().await;
     let merge = after_a_failure(&world).await;
     let project = world.gitlab.default_project();
+    // The request goes on without it.
+    project.commit("greeting", "Say why", &[("why.md", "To be kind.\n")]);
+    let asked = world.model.requests().len();
 
     world
         .model
@@ -134,6 +169,11 @@ async fn what_was_not_delivered_and_what_others_added_stays() {
         world.story()
     );
     assert_eq!(project.branches(), [BESIDE, "greeting", "main"]);
+    let task = world.model.requests()[asked].first_user_message();
+    let said = format!(
+        "Go on from what they found and did. The project is without the unfinished work on the branch `{BESIDE}`."
+    );
+    assert!(task.contains(&said), "{task}");
 
     let theirs = project.commit(BESIDE, "Say it louder", &[("loud.py", "print('HELLO')\n")]);
     greets(&world.model).done("It says hello now.");

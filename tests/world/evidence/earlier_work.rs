@@ -72,6 +72,31 @@ async fn tests_that_unfinished_work_broke_did_not_fail_before() {
 }
 
 #[tokio::test]
+async fn tests_that_unfinished_work_on_a_request_of_others_broke_did_not_fail_before() {
+    let world = world("fresh").await;
+    writes(world.model.plans(plan()), "add.mjs", &subtracting()).refuses("the account is closed");
+    let pull = world
+        .github
+        .open_pull("Add faster", "faster", &[("fast.md", "Fast.\n")])
+        .label("coding agent");
+    world.run().await;
+    assert_eq!(pull.labels(), ["coding agent failed"], "{}", world.story());
+    next_writes(&world, "README.md", "It adds fast.\n");
+    pull.label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done, but not verified\n", &world);
+    assert_eq!(pull.file("add.mjs"), Some(subtracting()), "{}", world.story());
+    let said = last_on_github(&world, &pull);
+    assert!(
+        said.starts_with("### ⚠️ Pushed to `faster`, but the checks do not pass") && said.contains(BROKEN),
+        "{said}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_request_stays_a_draft_while_tests_fail_that_an_earlier_run_broke() {
     let world = world("fresh").await;
     let (issue, pull) = first(&world, &subtracting(), "done, but not verified").await;

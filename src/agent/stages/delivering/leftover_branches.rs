@@ -2,8 +2,8 @@
 //! delivered.
 //!
 //! A branch of the run itself shows an earlier state of its result. That of an earlier run is only
-//! deleted if the result has every file it changed in the same form. The remote compares and
-//! deletes in one step, so that commits of others are never deleted.
+//! deleted if the result has its commits, or every file it changed in the same form. The remote
+//! compares and deletes in one step, so that commits of others are never deleted.
 
 use std::collections::BTreeSet;
 
@@ -99,8 +99,12 @@ fn beside(record: &Record) -> Vec<(String, Vec<CommitId>)> {
     all.map(|(branch, commits)| (branch.clone(), commits.clone())).collect()
 }
 
-/// Returns true if every file that changed from `base` to `work` is the same in `delivered`.
+/// Returns true if `delivered` has the commit `work` in its history, or every file that changed
+/// from `base` to that in the same form.
 async fn holds(mirror: &Mirror, base: &CommitId, work: &CommitId, delivered: &CommitId) -> Result<bool, Interruption> {
+    if mirror.descends(delivered, work).await? {
+        return Ok(true);
+    }
     let changed = mirror.changed(base, work).await?;
     let others = mirror.changed(work, delivered).await?;
     let others: BTreeSet<&str> = others.iter().map(|file| file.path.as_str()).collect();

@@ -75,12 +75,12 @@ async fn note_difference(run: &mut Run) {
     ) else {
         return;
     };
-    if base.commit == head || run.claim.record.delivered.noted.as_ref() == Some(&head) {
+    if *base.pushed_up_to() == head || run.claim.record.delivered.noted.as_ref() == Some(&head) {
         return;
     }
     let told = async {
         let mirror = source::mirror_at_hand(run).await?;
-        Ok::<_, Interruption>(mirror.diff(&base.commit, &head, LONGEST_DOCUMENT).await?)
+        Ok::<_, Interruption>(mirror.diff(base.pushed_up_to(), &head, LONGEST_DOCUMENT).await?)
     };
     match told.await {
         Ok((difference, is_cut)) => {
@@ -149,7 +149,7 @@ async fn push(run: &mut Run, item: &Item, base: &Base, head: &CommitId) -> Resul
     let on_forge = run.claim.on_forge.clone();
     let fenced = fenced(on_forge.as_deref(), pushable, &item.clone_url).await?;
     let pushed = if item.change.is_some() {
-        reached(head, fenced.pushable.advance(login, &base.commit, branch).await)?
+        reached(head, fenced.pushable.advance(login, base.pushed_up_to(), branch).await)?
     } else {
         // The finished work need not be a descendant of the unfinished commit that was pushed.
         set_branch(&mut run.claim, &fenced.pushable, login, branch).await?

@@ -10,14 +10,16 @@ use chrono::{DateTime, Utc};
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue::room;
-use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::{Record, SavedWork};
 use crate::agent::text::verification;
 use crate::conversation::excerpt;
 use crate::plain::counted;
+use crate::repository::mirror::Mirror;
 use crate::store::Run as StoredRun;
 use crate::task::id::RunId;
 use crate::task::state::State;
+use crate::workspace::base::Base;
 
 /// Maximum number of runs in the summary.
 const MOST_RUNS: usize = 3;
@@ -31,16 +33,37 @@ const FEWEST_BYTES: usize = 1_500;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     runs: Vec<StoredRun>,
+    beginning: Beginning,
 }
 
-/// Loads the earlier runs on the same item.
-pub(crate) async fn recall(claim: &Claim) -> Result<Memory, Interruption> {
+/// What a run on a pull/merge request begins with.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Beginning {
+    /// The branch of the request, and there is no unfinished work beside it.
+    #[default]
+    Branch,
+    /// The unfinished work that an earlier run left beside that branch.
+    UnfinishedWork,
+    /// The branch of the request, without the unfinished work on the branch of this name.
+    WithoutWork(String),
+}
+
+/// Loads the earlier runs on the same item, for one that begins at `base`.
+pub(crate) async fn recall(claim: &Claim, base: &Base, mirror: &Mirror) -> Result<Memory, Interruption> {
     let runs = claim
         .services
         .store
         .runs(Some(&claim.lease.task), LOOKED_THROUGH)
         .await?;
-    Ok(Memory::of(runs, claim.lease.run))
+    let mut memory = Memory::of(runs, claim.lease.run);
+    if base.pushed_up_to.is_some() {
+        memory.beginning = Beginning::UnfinishedWork;
+    } else if let Some(branch) = memory.unfinished_branch().filter(|branch| *branch != base.head_branch)
+        && mirror.branch(&branch).await?.is_some()
+    {
+        memory.beginning = Beginning::WithoutWork(branch);
+    }
+    Ok(memory)
 }
 
 /// Returns the summary for the model, limited to its share of the window.
@@ -55,12 +78,23 @@ impl Memory {
         let earlier = runs.into_iter().filter(|run| run.id != own && run.state.is_final());
         let mut runs: Vec<StoredRun> = earlier.take(MOST_RUNS).collect();
         runs.reverse();
-        Self { runs }
+        Self {
+            runs,
+            ..Self::default()
+        }
     }
 
     /// Returns the time at which the latest run ended.
     pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
         self.runs.last().map(|run| run.updated_at)
+    }
+
+    /// Returns the branch on which the latest run left unfinished work.
+    fn unfinished_branch(&self) -> Option<String> {
+        let Ok(record) = Record::read(self.runs.last()?) else {
+            return None;
+        };
+        unfinished_branch(&record)
     }
 
     fn told(&self, fence: &str, max_bytes: usize) -> String {
@@ -72,11 +106,25 @@ impl Memory {
         for run in &self.runs {
             text.push_str(&excerpt::middle_cut(&story(run), each, None));
         }
+        let beginning = match &self.beginning {
+            Beginning::Branch => String::new(),
+            Beginning::UnfinishedWork => " The project has the unfinished work of the last of them.".to_owned(),
+            Beginning::WithoutWork(branch) => {
+                format!(" The project is without the unfinished work on the branch `{branch}`.")
+            }
+        };
         let _ = writeln!(
             text,
-            "</{fence}>\nGo on from what they found and did. Comments marked \"new\" were written since the last of them ended."
+            "</{fence}>\nGo on from what they found and did.{beginning} Comments marked \"new\" were written since the last of them ended."
         );
         text
+    }
+}
+
+fn unfinished_branch(record: &Record) -> Option<String> {
+    match record.pushed() {
+        Some(SavedWork::Branch(branch)) => Some(branch),
+        Some(SavedWork::Kept(_) | SavedWork::Unbrought { .. }) | None => None,
     }
 }
 
@@ -127,6 +175,8 @@ fn story(run: &StoredRun) -> String {
         let _ = writeln!(text, "Its result: {}", change.url);
     } else if run.state == State::Done && !record.has_changes() {
         text.push_str("It changed nothing.\n");
+    } else if let Some(branch) = unfinished_branch(&record) {
+        let _ = writeln!(text, "It left its unfinished work on the branch `{branch}`");
     } else if let Some(base) = &record.planned.base {
         let _ = writeln!(text, "It worked on the branch `{}`", base.head_branch);
     }
@@ -197,6 +247,7 @@ mod tests {
                 ),
                 run(State::Failed, &failed.to_saved().unwrap()),
             ],
+            ..Memory::default()
         };
         insta::assert_snapshot!(memory.told("data-1", 10_000), @r#"
         Earlier runs on it, oldest first:

@@ -54,9 +54,9 @@ pub(super) async fn read_item(run: &mut Run, item: &Item) -> Result<Source, Inte
     let thread = read_thread(run, item).await?;
     let source = source::source(run, Some(item)).await?;
     let base = source::find_base(&run.claim, &run.reporter, item, &source.mirror).await?;
-    comment_filter::require_vouched_head(run, item, &base.commit).await?;
+    comment_filter::require_vouched_head(run, item, base.pushed_up_to()).await?;
     project_rules::read_rules(&mut run.claim, &mut run.reporter, item, &source.mirror).await?;
-    let memory = earlier_runs::recall(&run.claim).await?;
+    let memory = earlier_runs::recall(&run.claim, &base, &source.mirror).await?;
     run.claim.record.planned.pictures = pictures_of(&run.claim, item, &thread).await?;
     let shown = without_state_labels(&run.reporter, item);
     let mut text = task(&run.claim, &shown, &thread, &memory);

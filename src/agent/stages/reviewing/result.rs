@@ -49,7 +49,7 @@ pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
     let reviewer = asking::reviewer(&run.claim)?;
     let matter = Matter {
         judged: Judged::Result,
-        document: document(&run.claim, &mirror, (&base.commit, &head), reviewer.room()).await?,
+        document: document(&run.claim, &mirror, (base.pushed_up_to(), &head), reviewer.room()).await?,
         place: (&mirror, &head),
         commands: checks(&run.claim).iter().map(|check| check.command.clone()).collect(),
         criteria: criteria(&run.claim),
@@ -59,7 +59,7 @@ pub(super) async fn review(run: &mut Run) -> Result<Signal, Interruption> {
         Next::Revise => send_back(run).await,
         Next::GiveUp(why) => {
             let reason = asking::why_unready(&mut run.claim, Judged::Result, &why);
-            give_up(run, &mirror, (&base.commit, &head), reason).await
+            give_up(run, &mirror, (base.pushed_up_to(), &head), reason).await
         }
         Next::Ask => Err(Interruption::failed("the review of the result was not recorded")),
     }

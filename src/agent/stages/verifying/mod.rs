@@ -206,14 +206,14 @@ fn may_hear_of_old_failures(verified: &VerificationRecord, most: u32) -> bool {
     is_open && asked.len() < usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// Returns the findings in the diff from the base to `head` that the task did not ask for, and the
+/// Returns the findings in what the push of `head` adds that the task did not ask for, and the
 /// tests that earlier runs took away and that are still missing: the result lacks them, too.
 async fn findings(run: &mut Run, head: &CommitId) -> Result<Vec<Finding>, Interruption> {
     let Some(base) = run.claim.record.planned.base.clone() else {
         return Ok(Vec::new());
     };
-    let mut findings = findings_since(run, &base.commit, head).await?;
-    if *base.before_work() != base.commit {
+    let mut findings = findings_since(run, base.pushed_up_to(), head).await?;
+    if base.before_work() != base.pushed_up_to() {
         let all = findings_since(run, base.before_work(), head).await?;
         let is_missing = |finding: &Finding| finding.kind.takes_tests_away() && !findings.contains(finding);
         let missing: Vec<Finding> = all.into_iter().filter(is_missing).collect();

@@ -1,11 +1,11 @@
 //! What earlier runs left on the branches that this one goes on with.
 
 use crate::agent::claim::Claim;
-use crate::agent::record::Record;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::{Record, SavedWork};
 use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
-use crate::forge::Item;
+use crate::forge::{ChangeHead, Item};
 use crate::markdown::owned;
 use crate::repository::CommitId;
 use crate::repository::mirror::Mirror;
@@ -54,6 +54,50 @@ pub(super) async fn earlier_branches(claim: &Claim) -> Result<Vec<EarlierBranch>
         }
     }
     Ok(found)
+}
+
+/// Returns the unfinished work of the last runs on a pull/merge request whose branch is at `tip`,
+/// for a run that people have asked for anew; `None` if there is none to go on with.
+///
+/// It is on a branch beside that of the request, and counts while both are as they were: commits of
+/// others on one of them are not brought onto the other. Nor is work that people did not approve.
+pub(super) async fn unfinished_on_request(
+    claim: &Claim,
+    change: &ChangeHead,
+    tip: &CommitId,
+    mirror: &Mirror,
+) -> Result<Option<CommitId>, Interruption> {
+    if claim.record.request.round.is_some() || change.is_fork {
+        return Ok(None);
+    }
+    let runs = claim.services.store.runs(Some(&claim.lease.task), MOST_RUNS).await?;
+    for run in runs.iter().filter(|run| run.id != claim.lease.run) {
+        let record = match Record::read(run) {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::warn!(task = %claim.lease.task, "the work of an earlier run is not continued: {error}");
+                return Ok(None);
+            }
+        };
+        let was_cut_short = matches!(run.state, State::Failed | State::Stopped) && record.delivered.denial.is_none();
+        if !was_cut_short || record.request.is_discreet != claim.record.request.is_discreet {
+            return Ok(None);
+        }
+        // A run may have ended before it did anything; the one before it may have work.
+        let Some(SavedWork::Branch(branch)) = record.pushed() else {
+            continue;
+        };
+        let own = record.delivered.unfinished.get(&branch);
+        let own = own.map(Vec::as_slice).unwrap_or_default();
+        let there = mirror.branch(&branch).await?.filter(|commit| own.contains(commit));
+        if let Some(commit) = there
+            && mirror.descends(&commit, tip).await?
+        {
+            return Ok(Some(commit).filter(|commit| commit != tip));
+        }
+        return Ok(None);
+    }
+    Ok(None)
 }
 
 /// Returns the commit before all work on a branch of the program's own that is at `commit`: where
