@@ -166,6 +166,52 @@ async fn a_test_that_failed_before_the_change_is_said_and_stops_nothing() {
 }
 
 #[tokio::test]
+async fn finished_work_does_not_fail_because_no_reply_about_old_failures_can_be_read() {
+    let outcomes = [(false, "done"), (true, "failed: unreadable replies")];
+    for (goes_on, outcome) in outcomes {
+        let mut world = World::on_gitlab().await;
+        world.configure(|config| {
+            config["planning"] = json!({"verification": {"test_command": "python -m unittest -v"}});
+        });
+        let tests = "import unittest\n\nclass Widgets(unittest.TestCase):\n    def test_old(self):\n        self.assertEqual(1, 2)\n";
+        world
+            .gitlab
+            .default_project()
+            .commit("main", "Add", &[("test_widgets.py", tests)]);
+        let plan = Plan::of(&["greet"])
+            .in_environment("python")
+            .verified_by("grep -q Hello README.md");
+        let mut script = executes(world.model.plans(plan), "echo Hello > README.md").done("Greeted.");
+        if goes_on {
+            // What it has begun then is not finished.
+            script = executes(script, "echo half > half.txt");
+        }
+        for _ in 0..6 {
+            script = script.says("That test has nothing to do with the greeting.");
+        }
+        let issue = world.gitlab.open_issue("Greet").label("coding agent");
+
+        let ended = world.run().await;
+
+        ended.prints(&format!("gitlab:acme/widgets#1: {outcome}\n"), &world);
+        assert_eq!(world.model.requests().len(), 9 + usize::from(goes_on));
+        if !goes_on {
+            assert_eq!(issue.labels(), ["coding agent done"]);
+            let merge = &world.gitlab.merge_requests()[0];
+            assert!(!merge.is_draft(), "{}", world.story());
+            let text = merge.text();
+            assert!(
+                text.contains("Greeted.")
+                    && text.contains("- ✅ `grep -q Hello README.md` passed")
+                    && text.contains("- ⚠️ `python -m unittest -v` ended with 1, as it did before the change"),
+                "{text}"
+            );
+        }
+        world.finish().await;
+    }
+}
+
+#[tokio::test]
 async fn what_runs_the_tests_and_is_not_there_is_said_and_stops_nothing() {
     let world = World::start().await;
     let files = [("Cargo.toml", "[package]\n"), ("tests/test_a.py", "import pytest\n")];

@@ -4,11 +4,12 @@
 //! Small models do that, and the run ended as done, with nothing changed and nothing checked. Where
 //! a plan was made, the planner has looked; in a later round, the model's words may be all that is
 //! wanted. Who finds that nothing has to be changed says so, and that counts; of finished work that
-//! was looked at once more it counts at once.
+//! was looked at once more, or against which nothing counts, it counts at once, and without a reply
+//! that can be read the work stays finished.
 
 use crate::agent::dialogue::{self, ReplyForm};
-use crate::agent::record::PausedBy;
 use crate::agent::record::interruption::Interruption;
+use crate::agent::record::{PausedBy, Record};
 use crate::agent::run::Run;
 use crate::agent::stages::working::{another_try, unseen_files};
 use crate::conversation::decode::files;
@@ -36,6 +37,9 @@ pub(super) struct Untouched {
     without_change: u32,
     unseen: Unseen,
     second_look: SecondLook,
+    /// Whether the model was only asked to say once more that it is done: nothing counts against
+    /// the result, and nothing was changed since.
+    awaits_word: bool,
 }
 
 /// The files of the last reply that the model would have written without having seen them whole.
@@ -74,6 +78,10 @@ impl Untouched {
             } else {
                 SecondLook::No
             },
+            // Where there are several tries, the best of them is delivered.
+            awaits_word: is_asked_about_result(record)
+                && record.worked.tries.failed() == 0
+                && !another_try::is_another_left(&run.claim),
         }
     }
 
@@ -82,8 +90,11 @@ impl Untouched {
         let is_in_vain =
             |result: &ToolResult| result.output.contains(UNCHANGED) || unseen_files::was_left_alone(result);
         let may_change = |result: &ToolResult| circling::does_something(result) && !is_in_vain(result);
-        if self.second_look == SecondLook::Idle && results.iter().any(may_change) {
-            self.second_look = SecondLook::Acted;
+        if results.iter().any(may_change) {
+            self.awaits_word = false;
+            if self.second_look == SecondLook::Idle {
+                self.second_look = SecondLook::Acted;
+            }
         }
         let changes_nothing = |result: &ToolResult| result.call.tool.ends_with("/write_file") && is_in_vain(result);
         self.unseen = if results.iter().any(unseen_files::is_to_be_printed) {
@@ -110,8 +121,9 @@ impl Untouched {
         }
     }
 
-    /// Tells whether the work is as finished as it was, although no reply to the second look could
-    /// be used, or none be asked for any more.
+    /// Tells whether the work is as finished as it was, although no reply to the second look, or to
+    /// a question about a result that nothing counts against, could be used, or none be asked for
+    /// any more.
     pub(super) fn stays_finished(&self, interruption: &Interruption) -> bool {
         let ends_it = matches!(
             interruption,
@@ -121,12 +133,13 @@ impl Untouched {
                     ..
                 }
         );
-        self.second_look == SecondLook::Idle && ends_it
+        (self.second_look == SecondLook::Idle || self.awaits_word) && ends_it
     }
 
     /// Notes that people have written: what they ask for may not be done.
     pub(super) fn hear_of_more(&mut self) {
         self.second_look = SecondLook::No;
+        self.awaits_word = false;
     }
 
     /// Tells the model that it is not done; returns whether it did.
@@ -190,5 +203,48 @@ impl Untouched {
         self.was_told = true;
         dialogue::tell(&run.claim, chat, NO_TOOL);
         Ok(true)
+    }
+}
+
+/// Tells whether the model was sent back by a verification of its work, and not because something
+/// counts against that: it was asked about tests that failed before, or about findings.
+fn is_asked_about_result(record: &Record) -> bool {
+    let verified = &record.verified;
+    // Work that cannot be taken as it is, say, is sent back before it is checked.
+    let checked_at = verified.checked.as_ref().map(|work| work.turns);
+    verified.sent_back_at.is_some() && verified.sent_back_at == checked_at && record.is_verified()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn only_a_verification_against_which_nothing_counts_leaves_no_more_than_a_word_to_say() {
+        let is_asked = |verified: Value| {
+            let record: Record = serde_json::from_value(json!({ "verified": verified })).unwrap();
+            is_asked_about_result(&record)
+        };
+        let checked = json!({ "tree": null, "turns": 4 });
+        let check = |excuse: Value| json!([{ "command": "make test", "exit_code": 1, "excuse": excuse }]);
+        let excused = check(json!("failed_before"));
+        assert!(is_asked(
+            json!({ "sent_back_at": 4, "checked": checked, "checks": excused })
+        ));
+        assert!(!is_asked(
+            json!({ "sent_back_at": 4, "checked": checked, "checks": check(Value::Null) })
+        ));
+        // Refused before it was checked, and not sent back at all.
+        assert!(!is_asked(
+            json!({ "sent_back_at": 6, "checked": checked, "checks": excused })
+        ));
+        assert!(!is_asked(json!({ "checked": checked, "checks": excused })));
+        assert!(!is_asked(json!({})));
+        let deleted = json!([{ "kind": "test_deleted", "path": "a_test.py", "line": null, "text": "test_a" }]);
+        assert!(!is_asked(
+            json!({ "sent_back_at": 4, "checked": checked, "findings": deleted })
+        ));
     }
 }
