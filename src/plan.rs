@@ -259,6 +259,16 @@ impl Plan {
         Some(action.expected_outcome.trim()).filter(|expected| !expected.is_empty())
     }
 
+    /// Returns the environment of `known` that the plan selects, if it selects one of them. Models
+    /// write names with capitals that they do not have; the exact name goes first.
+    pub fn environment_among<'a>(&self, known: &[&'a str]) -> Option<&'a str> {
+        let name = self.selected_environment.as_ref()?.name.as_str();
+        let meant = name.trim().to_lowercase();
+        let exact = known.iter().find(|known| **known == name);
+        let similar = || known.iter().find(|known| known.trim().to_lowercase() == meant);
+        exact.or_else(similar).copied()
+    }
+
     fn wished_order(&self) -> Vec<&Subtask> {
         let place = |subtask: &&Subtask| {
             let order = &self.action_plan.execution_order;
@@ -279,27 +289,29 @@ impl Plan {
 /// Returns the environment to use: the plan's if it is one of `known`, else `default` with a note
 /// that says why.
 pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice {
-    let note = match (&plan.selected_environment, &plan.environment_flaw) {
-        (Some(selected), _) if known.contains(&selected.name.as_str()) => {
-            return Choice {
-                name: selected.name.clone(),
-                note: None,
-            };
-        }
-        (Some(selected), _) => format!(
-            "The plan selected the environment `{}`, which is not configured (there are: {}); the default `{default}` is used.",
-            selected.name.replace('`', "'"),
-            known.join(", ")
-        ),
-        (None, Some(flaw)) => {
+    if let Some(name) = plan.environment_among(known) {
+        return Choice {
+            name: name.to_owned(),
+            note: None,
+        };
+    }
+    let (why, instead) = match (&plan.selected_environment, &plan.environment_flaw) {
+        (Some(selected), _) => (
             format!(
-                "The plan's `selected_environment` could not be read ({flaw}); the default environment `{default}` is used."
-            )
-        }
-        (None, None) => format!("The plan selected no environment; the default `{default}` is used."),
+                "The plan selected the environment `{}`, which is not configured (there are: {})",
+                selected.name.replace('`', "'"),
+                known.join(", ")
+            ),
+            "the default",
+        ),
+        (None, Some(flaw)) => (
+            format!("The plan's `selected_environment` could not be read ({flaw})"),
+            "the default environment",
+        ),
+        (None, None) => ("The plan selected no environment".to_owned(), "the default"),
     };
     Choice {
         name: default.to_owned(),
-        note: Some(note),
+        note: Some(format!("{why}; {instead} `{default}` is used.")),
     }
 }

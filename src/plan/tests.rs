@@ -178,6 +178,26 @@ fn the_environment_falls_back_to_the_default_and_says_why() {
 }
 
 #[test]
+fn an_environment_is_known_whatever_the_case_of_its_name() {
+    let known = ["node", "Python", "python"];
+    let choose = |name: &str| choose_environment(&with_environment(&json!({ "name": name })), &known, "node");
+    for (written, meant) in [
+        ("Node", "node"),
+        (" NODE\n", "node"),
+        ("python", "python"),
+        ("PYTHON", "Python"),
+    ] {
+        assert_eq!(
+            choose(written),
+            Choice {
+                name: meant.to_owned(),
+                note: None
+            }
+        );
+    }
+}
+
+#[test]
 fn the_order_follows_the_plan_but_never_precedes_a_dependency() {
     let plan = Plan {
         task_decomposition: TaskDecomposition {

@@ -212,7 +212,7 @@ fn check_environment(plan: &Plan, surroundings: &Surroundings<'_>, add: &mut imp
         );
     }
     if let Some(selected) = &plan.selected_environment
-        && !known.contains(&selected.name.as_str())
+        && plan.environment_among(known).is_none()
     {
         let what = format!(
             "the environment `{}` is not configured; there are: {}",
