@@ -286,9 +286,9 @@ impl Plan {
     }
 }
 
-/// Returns the environment to use: the plan's if it is one of `known`, else `default` with a note
-/// that says why.
-pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice {
+/// Returns the environment to use: the plan's if it is one of `known`, else `shown`, the one that
+/// the project's files show, or `default`, with a note that says why.
+pub fn choose_environment(plan: &Plan, known: &[&str], shown: Option<&str>, default: &str) -> Choice {
     if let Some(name) = plan.environment_among(known) {
         return Choice {
             name: name.to_owned(),
@@ -310,8 +310,13 @@ pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice 
         ),
         (None, None) => ("The plan selected no environment".to_owned(), "the default"),
     };
+    let shown = shown.filter(|shown| *shown != default);
+    let used = match shown {
+        Some(shown) => format!("`{shown}` is used, which the project's files show"),
+        None => format!("{instead} `{default}` is used"),
+    };
     Choice {
-        name: default.to_owned(),
-        note: Some(format!("{why}; {instead} `{default}` is used.")),
+        name: shown.unwrap_or(default).to_owned(),
+        note: Some(format!("{why}; {used}.")),
     }
 }
