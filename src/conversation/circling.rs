@@ -61,7 +61,7 @@ pub enum Verdict {
     /// The model is to be warned.
     Warn(Stuck),
     /// The model was warned and does not stop.
-    Enough,
+    Enough(Stuck),
 }
 
 /// The way in which a model is stuck.
@@ -121,7 +121,7 @@ impl Watch {
         self.recent.clear();
         (self.stale, self.idle) = (0, 0);
         if self.has_warned {
-            return Verdict::Enough;
+            return Verdict::Enough(stuck);
         }
         self.has_warned = true;
         Verdict::Warn(stuck)
@@ -194,8 +194,9 @@ mod tests {
 
     #[test]
     fn the_same_call_with_the_same_result_is_a_circle_whatever_time_it_took() {
-        use Verdict::{Enough, GoOn};
+        use Verdict::GoOn;
         const WARN: Verdict = Verdict::Warn(Stuck::Repeating);
+        const ENOUGH: Verdict = Verdict::Enough(Stuck::Repeating);
         let step = |time: &'static str| ("make", time);
         check(
             &[
@@ -206,7 +207,7 @@ mod tests {
                 step("no\n[exit code 2, 12 ms]"),
                 step("no\n[exit code 2, 12 ms]"),
             ],
-            &[GoOn, GoOn, WARN, GoOn, GoOn, Enough],
+            &[GoOn, GoOn, WARN, GoOn, GoOn, ENOUGH],
         );
     }
 
@@ -250,7 +251,7 @@ mod tests {
         let expected: Vec<Verdict> = (0..22)
             .map(|step| match step {
                 12 => Verdict::Warn(Stuck::Repeating),
-                21 => Verdict::Enough,
+                21 => Verdict::Enough(Stuck::Repeating),
                 _ => Verdict::GoOn,
             })
             .collect();
@@ -266,7 +267,7 @@ mod tests {
             assert_eq!(told, [39, 79]);
             assert_eq!(
                 (verdicts[39], verdicts[79]),
-                (Verdict::Warn(Stuck::Idle), Verdict::Enough)
+                (Verdict::Warn(Stuck::Idle), Verdict::Enough(Stuck::Idle))
             );
         }
     }
@@ -280,6 +281,6 @@ mod tests {
             assert_eq!(watch.judge(&call("workspace/write_file", number, false)), Verdict::GoOn);
         }
         assert_eq!(stuck(&mut watch), Verdict::Warn(Stuck::Repeating));
-        assert_eq!(stuck(&mut watch), Verdict::Enough);
+        assert_eq!(stuck(&mut watch), Verdict::Enough(Stuck::Repeating));
     }
 }

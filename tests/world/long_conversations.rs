@@ -178,6 +178,8 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_stopped() {
     let last = issue.comments_of(world.github.bot()).pop().unwrap();
     let remedy = "went round in circles and was told so, in vain; a larger model may do better, or a task that names";
     assert!(last.contains(remedy), "{last}");
+    let call = "Its last call: `execute_command cat missing.txt`, of which came: `cat: missing.txt: No such file";
+    assert!(last.contains(call), "{last}");
     assert_eq!(issue.labels(), ["coding agent failed"]);
     world.finish().await;
 }

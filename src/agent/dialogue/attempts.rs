@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::conversation::ToolResult;
+use crate::conversation::{ToolCall, ToolResult};
 use crate::plain::one_line;
 
 /// Number of different attempts that are remembered.
@@ -29,7 +29,7 @@ impl Attempts {
     pub(crate) fn note(&mut self, results: &[ToolResult]) {
         for result in results {
             let mut attempt = Attempt {
-                what: what(result),
+                what: cut(&called(&result.call)),
                 outcome: outcome(result),
                 times: 1,
             };
@@ -57,14 +57,15 @@ impl Attempts {
     }
 }
 
-fn what(result: &ToolResult) -> String {
-    let args = &result.call.args;
+/// Returns the tool of a call, with the argument that says most.
+pub(crate) fn called(call: &ToolCall) -> String {
+    let args = &call.args;
     let telling = ["command", "path"].iter().find_map(|name| args.get(*name)?.as_str());
     let telling = telling
         .or_else(|| args.values().find_map(Value::as_str))
         .unwrap_or_default();
-    let tool = result.call.tool.rsplit('/').next().unwrap_or_default();
-    cut(&format!("{tool} {telling}"))
+    let tool = call.tool.rsplit('/').next().unwrap_or_default();
+    format!("{tool} {telling}")
 }
 
 /// Returns the line of a result that says most: the last two of a command, which say what it
@@ -89,7 +90,8 @@ fn outcome(result: &ToolResult) -> String {
     cut(&said)
 }
 
-fn cut(text: &str) -> String {
+/// Returns the beginning of a text on one line.
+pub(crate) fn cut(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -100,7 +102,6 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::ToolCall;
 
     fn result(tool: &str, arg: (&str, &str), output: &str) -> ToolResult {
         ToolResult {

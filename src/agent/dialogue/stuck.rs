@@ -2,14 +2,17 @@
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;
+use crate::agent::dialogue::attempts::{called, cut};
 use crate::agent::dialogue::replanning;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
-use crate::conversation::ToolSpec;
 use crate::conversation::breaker::Trip;
-use crate::conversation::circling::Verdict;
+use crate::conversation::circling::{Stuck, Verdict};
+use crate::conversation::{Message, ToolSpec};
 use crate::llm::chat::Chat;
+use crate::markdown::code::code;
 use crate::plain::counted;
+use crate::secret::Redactor;
 
 /// Reacts to the verdicts on the last reply.
 ///
@@ -51,9 +54,93 @@ pub(crate) async fn help(
             }
             replanning::revise_plan(claim, chat, stuck.reason()).await
         }
-        Verdict::Enough => Err(Interruption::failed(
+        Verdict::Enough(stuck) => Err(Interruption::failed(in_vain(
+            stuck,
+            chat.messages(),
+            &claim.services.redactor,
+        ))),
+    }
+}
+
+/// Returns why the work of a stuck model ends, with the call that it made last, which it repeated,
+/// and the beginning of what came of it.
+fn in_vain(stuck: Stuck, messages: &[Message], redactor: &Redactor) -> String {
+    let remedy = "a larger model may do better, or a task that names the files to change";
+    let what = match stuck {
+        Stuck::Repeating => "went round in circles",
+        Stuck::Idle => "changed nothing for a long time",
+    };
+    let last = messages.iter().rev().find_map(|message| match message {
+        Message::Results { results } => results.last(),
+        Message::System { .. } | Message::User { .. } | Message::Assistant { .. } | Message::Summary { .. } => None,
+    });
+    // Without secrets before it is cut: nobody recognises half of one.
+    let shown = |text: &str| code(&cut(redactor.clean(text).as_str()));
+    let call = match last {
+        Some(last) if last.output.trim().is_empty() => {
+            format!(" Its last call: {}, without any output.", shown(&called(&last.call)))
+        }
+        Some(last) => format!(
+            " Its last call: {}, of which came: {}",
+            shown(&called(&last.call)),
+            shown(&last.output)
+        ),
+        None => String::new(),
+    };
+    format!("the model {what} and was told so, in vain; {remedy}.{call}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::conversation::{ToolCall, ToolResult};
+
+    fn results(command: &str, output: &str) -> Message {
+        let result = ToolResult {
+            call: ToolCall {
+                id: String::new(),
+                tool: "workspace/execute_command".to_owned(),
+                args: serde_json::Map::from_iter([("command".to_owned(), json!(command))]),
+            },
+            output: output.to_owned(),
+            is_error: false,
+        };
+        Message::Results { results: vec![result] }
+    }
+
+    #[test]
+    fn the_repeated_call_and_what_came_of_it_are_named_on_one_line() {
+        let messages = [
+            results("ls", "calc.py"),
+            results("make check\n", "`cc` is missing\n@all see\n\n[exit code 2, 12 ms]"),
+            Message::User {
+                text: "You have looked around".to_owned(),
+                pictures: Vec::new(),
+            },
+        ];
+        assert_eq!(
+            in_vain(Stuck::Repeating, &messages, &Redactor::default()),
             "the model went round in circles and was told so, in vain; a larger model may do better, or a task that \
-             names the files to change",
-        )),
+             names the files to change. Its last call: `execute_command make check`, of which came: \
+             `` `cc` is missing @all see [exit code 2, 12 ms] ``"
+        );
+    }
+
+    #[test]
+    fn a_long_result_is_cut_and_an_empty_one_is_called_so() {
+        let long = results("make", &"word ".repeat(1_000));
+        let told = in_vain(Stuck::Idle, &[long], &Redactor::default());
+        assert!(
+            told.starts_with("the model changed nothing for a long time and was told so"),
+            "{told}"
+        );
+        assert!(told.ends_with("word …`") && told.len() < 500, "{told}");
+        let silent = in_vain(Stuck::Repeating, &[results("true", "\n")], &Redactor::default());
+        assert!(
+            silent.ends_with("Its last call: `execute_command true`, without any output."),
+            "{silent}"
+        );
     }
 }
