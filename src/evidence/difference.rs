@@ -2,10 +2,11 @@
 //! longer run or check less.
 //!
 //! The unified diff is read once, line by line. Code that only moved is no finding: what is removed
-//! in one place and added in another cancels out.
+//! in one place and added in another cancels out, and so does a test that only has another name.
 
 mod configuration; // how the tests are run
 mod hunks;
+mod renames; // tests that only have another name
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -16,6 +17,7 @@ use super::language::{asserts, is_code, is_placeholder, is_test_file, skips};
 use crate::plain::counted;
 use configuration::Configuration;
 use hunks::{Line, Side, Walk};
+use renames::Bodies;
 
 /// Most findings that are returned; a reviewer who has read so many knows enough.
 const MOST_FINDINGS: usize = 50;
@@ -161,6 +163,7 @@ struct Inspection {
     gone: HashMap<(Kind, String), i64>,
     /// Tests on the old side less those on the new one, by name, with the file of the test.
     tests: BTreeMap<String, (i64, String)>,
+    bodies: Bodies,
     /// Number of tests that were added to each file.
     tests_added: BTreeMap<String, usize>,
     /// Assertions that were removed from test files, and those that were added: file and text.
@@ -175,6 +178,7 @@ impl Inspection {
         if !is_code(line.path) {
             return;
         }
+        self.bodies.line(line);
         if let Some(name) = &line.test {
             let count = self
                 .tests
@@ -224,6 +228,7 @@ impl Inspection {
     }
 
     fn findings(mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.bodies).settle(&mut self.tests, &mut self.tests_added);
         let mut findings = self.tests_gone();
         let shorter = self.files_that_assert_less();
         // The assertions of a deleted test went with it.

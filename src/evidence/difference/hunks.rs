@@ -17,6 +17,8 @@ pub(super) enum Side {
 pub(super) struct Line<'a> {
     pub(super) side: Side,
     pub(super) is_context: bool,
+    /// Number of the hunk in the diff, from 1.
+    pub(super) hunk: usize,
     pub(super) path: &'a str,
     /// Number of the line in the file of its side, from 1.
     pub(super) number: u32,
@@ -49,6 +51,8 @@ pub(super) struct Walk<'a> {
     new: Sight<'a>,
     /// Number of lines of each side that are left in the hunk.
     left: (u32, u32),
+    /// Number of hunks so far.
+    hunks: usize,
     deleted: Vec<&'a str>,
 }
 
@@ -92,6 +96,7 @@ impl<'a> Walk<'a> {
             }
         } else if let Some((old, new)) = hunk(line) {
             self.left = (old.1, new.1);
+            self.hunks += 1;
             self.old = Sight::at(old.0);
             self.new = Sight::at(new.0);
         }
@@ -99,13 +104,18 @@ impl<'a> Walk<'a> {
 
     fn old_line(&mut self, text: &'a str, is_context: bool) -> Line<'a> {
         self.left.0 = self.left.0.saturating_sub(1);
-        self.old.see(self.path, Side::Old, text, is_context)
+        let line = self.old.see(self.path, Side::Old, text, is_context);
+        Line {
+            hunk: self.hunks,
+            ..line
+        }
     }
 
     fn new_line(&mut self, text: &'a str, is_context: bool) -> Line<'a> {
         self.left.1 = self.left.1.saturating_sub(1);
         let line = self.new.see(self.path, Side::New, text, is_context);
         Line {
+            hunk: self.hunks,
             is_in_new_file: self.old_path == "/dev/null",
             ..line
         }
@@ -126,6 +136,7 @@ impl<'a> Sight<'a> {
         let line = Line {
             side,
             is_context,
+            hunk: 0,
             path,
             number: self.number,
             text,

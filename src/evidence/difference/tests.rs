@@ -111,7 +111,7 @@ fn tests_that_are_not_run_any_more_are_found() {
             ],
             &["a_test.go: a test was deleted: TestA"],
         ),
-        // Renamed, or another one in its place: somebody should look, and no more.
+        // Another one in its place: somebody should look, and no more.
         (
             "test_a.py",
             &[
@@ -148,6 +148,100 @@ fn tests_that_are_not_run_any_more_are_found() {
     assert_eq!(
         told(&diff),
         ["spec/a_spec.rb: a test was deleted: the whole of spec/a_spec.rb"]
+    );
+}
+
+#[test]
+fn a_test_that_only_has_another_name_is_no_finding() {
+    for (path, lines, expected) in [
+        // Where it stood.
+        (
+            "test_calc.py",
+            &[
+                " import pytest",
+                "-def test_mean_of_nothing():",
+                "+def test_mean_of_an_empty_list():",
+                "     with pytest.raises(ValueError):",
+                "         mean([])",
+            ][..],
+            &[][..],
+        ),
+        // More of it follows behind the hunk.
+        (
+            "test_a.py",
+            &["-def test_a():", "+def test_b():", "     a()", "     b()", "     c()"],
+            &[],
+        ),
+        // Elsewhere, indented in another way.
+        (
+            "test_a.py",
+            &[
+                "-def test_a():",
+                "-    assert a() == 1",
+                "-",
+                " def test_c():",
+                "     assert c()",
+                "+",
+                "+def test_b():",
+                "+  assert a()  == 1",
+            ],
+            &[],
+        ),
+        (
+            "a.test.js",
+            &[
+                "-it('adds', () => expect(add(1, 2)).toBe(3));",
+                "+it('adds two', () => expect(add(1, 2)).toBe(3));",
+            ],
+            &[],
+        ),
+        // The one that came is the renamed one, and replaces no other.
+        (
+            "test_a.py",
+            &[
+                "-def test_a():",
+                "+def test_b():",
+                "     assert a() == 1",
+                "-def test_c():",
+                "-    assert c() == 1",
+            ],
+            &["test_a.py: a test was deleted: test_c"],
+        ),
+        // One test does not stand for two.
+        (
+            "test_a.py",
+            &[
+                "-def test_a():",
+                "-    assert a() == 1",
+                "-def test_c():",
+                "-    assert a() == 1",
+                "+def test_b():",
+                "+    assert a() == 1",
+            ],
+            &["test_a.py: a test was deleted: test_c"],
+        ),
+        // The beginning alone is the same.
+        (
+            "test_a.py",
+            &[
+                "-def test_a():",
+                "+def test_b():",
+                "     result = a()",
+                "-    assert result == 1",
+                "+    assert result",
+            ],
+            &["test_a.py: a test checks less than before: test_a (gone; others came)"],
+        ),
+    ] {
+        assert_eq!(told(&file(path, lines)), expected, "{lines:?}");
+    }
+    // Three lines at the end of a hunk may be the beginning of two tests.
+    let cut = |lines: &[&str]| file("test_a.py", lines);
+    let one = cut(&["-def test_a():", "     a()", "     b()", "     c()"]);
+    let other = cut(&["+def test_b():", "     a()", "     b()", "     c()"]);
+    assert_eq!(
+        told(&format!("{one}{other}")),
+        ["test_a.py: a test checks less than before: test_a (gone; others came)"]
     );
 }
 
