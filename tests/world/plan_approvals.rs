@@ -141,6 +141,41 @@ async fn a_plan_waits_with_all_that_it_would_do_and_is_carried_out_after_a_word(
 }
 
 #[tokio::test]
+async fn the_question_names_cited_files_and_what_the_plan_is_to_achieve() {
+    let world = world().await;
+    let goal = json!({
+        "main_objective": "Greet",
+        "success_criteria": ["The reader is greeted"],
+        "constraints": [],
+        "context_analysis": "",
+    });
+    let action = json!({ "task_id": "task-1", "purpose": "", "expected_outcome": "A greeting is there" });
+    let plan = Plan::of(&["greet the reader"])
+        .in_environment("python")
+        .with("goal_understanding", goal)
+        .with(
+            "action_plan",
+            json!({ "execution_order": ["task-1"], "actions": [action] }),
+        )
+        .with(
+            "evidence",
+            json!([{ "path": "README.md", "lines": "1", "why": "the title" }]),
+        );
+    let issue = asked(&world, plan).await;
+
+    let question = last_on_github(&world, &issue);
+    for words in [
+        "Files of the project that it names: `README.md`.",
+        "- Done when: The reader is greeted\n- Expected: A greeting is there",
+        "`README.md:1`",
+        ": the title",
+    ] {
+        assert!(question.contains(words), "{words}: {question}");
+    }
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
     let world = world().await;
     let issue = asked(&world, plan()).await;

@@ -134,12 +134,89 @@ pub(crate) fn estimate(claim: &Claim, plan: &Plan) -> Estimate {
 pub(crate) async fn files(mirror: &Mirror, base: &CommitId, plan: &Plan) -> Result<Vec<String>, RepositoryError> {
     let (files, _) = mirror.files(base, MOST_FILES).await?;
     let paths: Vec<String> = files.into_iter().map(|file| file.path).collect();
-    let subtasks = plan.task_decomposition.subtasks.iter();
-    let actions = plan.action_plan.actions.iter();
-    let mut text: Vec<&str> = vec![&plan.goal_understanding.main_objective, &plan.comment];
-    text.extend(subtasks.map(|subtask| subtask.description.as_str()));
-    text.extend(actions.flat_map(|action| [action.purpose.as_str(), action.expected_outcome.as_str()]));
+    Ok(named_by(plan, &paths))
+}
+
+/// Returns those of `paths` that the plan names: first those that it cites as its evidence, then
+/// those in its words and commands.
+fn named_by(plan: &Plan, paths: &[String]) -> Vec<String> {
+    let (goal, steps) = (&plan.goal_understanding, &plan.task_decomposition);
+    let mut text: Vec<&str> = vec![
+        &goal.main_objective,
+        &plan.comment,
+        &steps.reasoning,
+        &goal.context_analysis,
+    ];
+    text.extend(steps.subtasks.iter().map(|subtask| subtask.description.as_str()));
+    for action in &plan.action_plan.actions {
+        text.extend([action.purpose.as_str(), action.expected_outcome.as_str()]);
+    }
+    text.extend(
+        goal.success_criteria
+            .iter()
+            .chain(&goal.constraints)
+            .map(String::as_str),
+    );
+    if let Some(environment) = &plan.selected_environment {
+        text.push(&environment.reasoning);
+        text.extend(environment.setup_commands.iter().map(String::as_str));
+    }
+    text.extend(plan.verification.iter().map(|check| check.command.as_str()));
+    text.push(&plan.test_command);
     let text = text.join("\n");
-    let named = named_files::all_named(&text, &paths).into_iter();
-    Ok(named.take(MOST_NAMED).map(str::to_owned).collect())
+    let cited = plan.evidence.iter().map(|citation| citation.path.as_str());
+    let cited = cited.filter(|cited| paths.iter().any(|path| path == cited));
+    let mut named: Vec<&str> = Vec::new();
+    for path in cited.chain(named_files::all_named(&text, paths)) {
+        if !named.contains(&path) {
+            named.push(path);
+        }
+    }
+    named.into_iter().take(MOST_NAMED).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::conversation::Reply;
+    use crate::plan;
+
+    #[test]
+    fn a_file_is_named_by_evidence_words_and_commands() {
+        let paths = [
+            "a.py",
+            "b.py",
+            "c.py",
+            "d.py",
+            "e.py",
+            "calc.py",
+            "test_calc.py",
+            "other.py",
+        ];
+        let paths = paths.map(str::to_owned);
+        let plan = json!({
+            "phase": "planning",
+            "goal_understanding": {
+                "main_objective": "Mend the mean",
+                "success_criteria": ["a.py has a mean", "The mean in calc.py is right"],
+                "constraints": ["leave b.py alone"],
+                "context_analysis": "c.py calls it",
+            },
+            "task_decomposition": { "reasoning": "d.py is next to it", "subtasks": [{ "id": 1, "description": "mend it" }] },
+            "selected_environment": { "name": "python", "setup_commands": ["python e.py"] },
+            "verification": [{ "command": "pytest -q test_calc.py" }],
+            "evidence": [{ "path": "calc.py", "lines": "5-6" }, "gone.py:1", "calc.py:9"],
+        });
+        let plan = plan::read(&Reply {
+            text: plan.to_string(),
+            ..Reply::default()
+        })
+        .unwrap();
+        assert_eq!(
+            named_by(&plan, &paths),
+            ["calc.py", "d.py", "c.py", "a.py", "b.py", "e.py", "test_calc.py"]
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::agent::record::Record;
 use crate::agent::services::Settings;
+use crate::agent::text::plans;
 use crate::agent::text::usage::spent;
 use crate::approval::proposal::{Egress, HeldPlan, Part, Reason};
 use crate::markdown::compose::{Line, Page};
@@ -49,6 +50,10 @@ pub(crate) fn question(page: &mut Page, held: &HeldPlan, record: &Record, settin
         ],
     )]);
     page.details("The plan", plan(held));
+    if let Some(plan) = &record.planned.plan {
+        plans::goals(page, plan);
+    }
+    plans::evidence(page, &record.planned.evidence);
 }
 
 /// Returns the time at which the question lapses.

@@ -31,7 +31,7 @@ pub(crate) fn plans(page: &mut Page, state: State, record: &Record) {
 }
 
 /// Writes the plan's goals, as the worker is told them.
-fn goals(page: &mut Page, plan: &Plan) {
+pub(crate) fn goals(page: &mut Page, plan: &Plan) {
     let goal = &plan.goal_understanding;
     let expected = plan
         .ordered()
@@ -81,7 +81,7 @@ fn estimates(page: &mut Page, plan: &Plan) {
 }
 
 /// Writes the places that the plan rests on: links where they hold, and what is wrong where not.
-fn evidence(page: &mut Page, evidence: &[Evidence]) {
+pub(crate) fn evidence(page: &mut Page, evidence: &[Evidence]) {
     let items: Vec<Line> = evidence
         .iter()
         .take(MOST)
