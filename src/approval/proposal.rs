@@ -60,6 +60,9 @@ pub struct Denial {
     pub question: Uuid,
     pub by: String,
     pub reason: String,
+    /// Digest of the plan; `None` if an earlier version of the program wrote this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Digest>,
 }
 
 /// A plan that waits, as people are told of it.
@@ -74,6 +77,9 @@ pub struct HeldPlan {
     pub is_void: bool,
     /// Whether the work has begun, by this plan or by one before it.
     pub is_at_work: bool,
+    /// Whether it is a plan that was denied before.
+    #[serde(default)]
+    pub was_denied: bool,
     /// The goal in one line, cleaned of secrets.
     pub goal: String,
     pub steps: Vec<String>,
@@ -134,6 +140,11 @@ impl Part {
 impl Bound {
     pub fn of(parts: impl IntoIterator<Item = (Part, Digest)>) -> Self {
         Self(parts.into_iter().collect())
+    }
+
+    /// Returns the digest of a part.
+    pub fn part(&self, part: Part) -> Option<&Digest> {
+        self.0.get(&part)
     }
 
     /// Returns the digest of all parts.

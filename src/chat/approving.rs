@@ -370,6 +370,7 @@ mod tests {
             question: question.id,
             by: by.to_owned(),
             reason: String::new(),
+            plan: None,
         };
         let before = Question::new(Digest::of(&[b"another"]), "");
         record.planned.denials.push(denial(&before, "alice"));
@@ -399,6 +400,7 @@ mod tests {
                 question: question.id,
                 by: "alice".to_owned(),
                 reason: String::new(),
+                plan: None,
             });
             Run {
                 id: RunId::new(),

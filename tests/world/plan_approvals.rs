@@ -254,6 +254,54 @@ async fn the_planner_gets_the_reason_of_a_denial_and_a_second_one_ends_the_run()
 }
 
 #[tokio::test]
+async fn a_plan_that_was_denied_is_sent_back_once_and_then_told_to_be_the_same() {
+    let world = world().await;
+    let issue = asked(&world, plan()).await;
+
+    world.model.plans(plan()).plans(plan());
+    issue.comment("alice", "/agent deny Greet in French.");
+    world.runs_to(&issue, WAITS).await;
+
+    let requests = world.model.requests();
+    assert_eq!(requests.len(), 3, "{}", world.story());
+    let told = requests[2].last_user_message();
+    assert!(
+        told.contains("This is the plan that was not approved. The reason: Greet in French."),
+        "{told}"
+    );
+    let question = last_on_github(&world, &issue);
+    let words = "This is the plan that was denied before: asked for another one, the planner made the same again.";
+    assert!(question.contains(words), "{question}");
+    assert_eq!(digests(&world)[0], digests(&world)[1]);
+
+    // It may still be approved.
+    greets(world.model.script());
+    issue.comment("alice", "/agent approve");
+    world.runs_to(&issue, DONE).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_planner_that_repeats_a_denied_plan_may_make_another_one() {
+    let world = world().await;
+    let issue = asked(&world, plan()).await;
+
+    world
+        .model
+        .plans(plan())
+        .plans(Plan::of(&["greet in French"]).in_environment("python"));
+    issue.comment("alice", "/agent deny Greet in French.");
+    world.runs_to(&issue, WAITS).await;
+
+    let question = last_on_github(&world, &issue);
+    assert!(
+        question.contains("greet in French") && !question.contains("denied before"),
+        "{question}"
+    );
+    world.finish().await;
+}
+
+#[tokio::test]
 async fn a_denial_that_ends_the_run_ends_it_also_where_that_is_shown_later() {
     let world = world().await;
     let issue = asked(&world, plan()).await;

@@ -80,6 +80,9 @@ pub(crate) async fn put(run: &mut Run, reason: Reason) -> Result<Signal, Interru
     // An approval of other parts than these counts for nothing, so it may stay in the record.
     let void = run.claim.record.planned.approval.as_ref();
     let is_void = void.is_some();
+    let denials = run.claim.record.planned.denials.iter();
+    let mut denied = denials.filter_map(|denial| denial.plan.as_ref());
+    let was_denied = !is_void && denied.any(|denied| now.part(Part::Plan) == Some(denied));
     let changed = match (void, &before) {
         (Some(grant), _) => grant.bound.changed(&now),
         (None, Some(before)) => before.bound.changed(&now),
@@ -108,6 +111,7 @@ pub(crate) async fn put(run: &mut Run, reason: Reason) -> Result<Signal, Interru
         is_at_work: claim.state == State::Working
             || claim.record.prepared.is_repeated
             || before.is_some_and(|before| before.is_at_work),
+        was_denied,
         goal: clean(&plan.goal_understanding.main_objective),
         steps: plan
             .ordered()
@@ -241,6 +245,7 @@ pub(crate) fn hear_denial(
         question: held.question.id,
         by: order.by.clone(),
         reason: reason.clone().unwrap_or_default(),
+        plan: held.bound.part(Part::Plan).cloned(),
     };
     claim.note(Fact::ApprovalDenied {
         id: denial.question,

@@ -27,10 +27,8 @@ const MOST_NAMED: usize = 20;
 /// Returns digests of all that an approval of the current plan covers. The plan counts as it is
 /// saved, without secrets, so that the next process finds the same.
 pub(crate) fn bound(claim: &Claim) -> Bound {
-    let mut plan = serde_json::to_value(&claim.record.planned.plan).unwrap_or_default();
-    redaction::clean_words(&claim.services.redactor, &mut plan);
     let texts = [
-        (Part::Plan, vec![plan.to_string()]),
+        (Part::Plan, vec![plan_text(claim, claim.record.planned.plan.as_ref())]),
         (Part::SetUp, set_up_commands(claim)),
         (Part::Environment, environment_parts(claim)),
         (Part::Egress, vec![written(&egress(claim))]),
@@ -41,6 +39,17 @@ pub(crate) fn bound(claim: &Claim) -> Bound {
         let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
         (part, Digest::of(&texts))
     }))
+}
+
+/// Returns the digest of a plan, as it would be bound.
+pub(crate) fn digest(claim: &Claim, plan: &Plan) -> Digest {
+    Digest::of(&[plan_text(claim, Some(plan)).as_bytes()])
+}
+
+fn plan_text(claim: &Claim, plan: Option<&Plan>) -> String {
+    let mut plan = serde_json::to_value(plan).unwrap_or_default();
+    redaction::clean_words(&claim.services.redactor, &mut plan);
+    plan.to_string()
 }
 
 /// Returns the set-up commands, without secrets.

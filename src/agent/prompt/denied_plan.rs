@@ -14,6 +14,14 @@ pub(crate) fn of_planner(fence: &str, plan: &Plan, denial: &Denial) -> String {
     )
 }
 
+/// Returns the message for the planner that has made the plan again which people denied.
+pub(crate) fn again(denial: &Denial) -> String {
+    format!(
+        "This is the plan that was not approved. The reason: {}\nMake another plan that takes the reason into account.",
+        denial.reason.trim()
+    )
+}
+
 /// Returns the message for the worker whose revised plan was denied; `plan` is the one before.
 pub(crate) fn of_worker(plan: &Plan, reason: &str) -> String {
     format!(
@@ -46,6 +54,7 @@ mod tests {
             question: Uuid::nil(),
             by: "@alice".to_owned(),
             reason: "Not red.".to_owned(),
+            plan: None,
         };
         insta::assert_snapshot!(of_planner("data-1", &plan, &denial), @r"
         You made this plan before:
@@ -53,6 +62,10 @@ mod tests {
         - 1: paint it
         </data-1>
         It was not approved. The reason: Not red.
+        Make another plan that takes the reason into account.
+        ");
+        insta::assert_snapshot!(again(&denial), @r"
+        This is the plan that was not approved. The reason: Not red.
         Make another plan that takes the reason into account.
         ");
         insta::assert_snapshot!(of_worker(&plan, "Not red."), @r"

@@ -20,6 +20,9 @@ pub(crate) fn question(page: &mut Page, held: &HeldPlan, record: &Record, settin
     } else {
         "🔐 The plan needs your approval"
     });
+    if held.was_denied {
+        page.own("This is the plan that was denied before: asked for another one, the planner made the same again.");
+    }
     page.paragraph(why(held));
     page.items(what_would_happen(held));
     page.paragraph(environment(held));

@@ -59,6 +59,13 @@ fn plan(held: &HeldPlan, wording: Wording) -> Vec<String> {
             &changed.join(", "),
         ));
     }
+    if held.was_denied {
+        let words = wording.of(
+            "This is the plan that was denied before.",
+            "前回却下された計画と同じです。",
+        );
+        lines.push(words.to_owned());
+    }
     if !held.goal.is_empty() {
         lines.push(cut(&held.goal));
     }
@@ -210,6 +217,7 @@ mod tests {
             changed: vec![Part::SetUp],
             is_void: false,
             is_at_work: false,
+            was_denied: false,
             goal: "Greet the reader".to_owned(),
             steps: (1..=17).map(|number| format!("step {number}")).collect(),
             set_up: texts(&["pip install -r requirements.txt", "make"]),
@@ -271,6 +279,14 @@ mod tests {
         let at = lines.iter().position(|line| *line == end[0]).unwrap();
         assert_eq!(lines[at..at + end.len()], end);
         assert!(text.ends_with("Estimated cost: $1.50\nCost so far: $0.25"), "{text}");
+        assert!(!text.contains("denied before"), "{text}");
+        let again = HeldPlan {
+            was_denied: true,
+            ..held_plan()
+        };
+        let again = asked(PausedBy::Plan(Box::new(again)), false);
+        let words = "its set-up commands\nThis is the plan that was denied before.\nGreet the reader";
+        assert!(again.contains(words), "{again}");
         let japanese = asked(PausedBy::Plan(Box::new(held_plan())), true);
         assert!(japanese.contains("\n- ほか2件\n準備コマンド: pip"), "{japanese}");
     }

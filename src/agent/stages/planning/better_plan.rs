@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::agent::approval::proposal;
 use crate::agent::claim::Claim;
 use crate::agent::prompt;
 use crate::agent::prompt::denied_plan;
 use crate::agent::prompt::reviews;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::text::reviews::target;
+use crate::plan::Plan;
 
 /// Returns the task, with the plan that there is and what is wrong with it. A plan that goes back
 /// for its review still has to settle what people did not approve in one before it.
@@ -42,4 +44,12 @@ pub(super) fn task(claim: &Claim) -> Result<Cow<'_, str>, Interruption> {
         );
     }
     Ok(Cow::Owned(task))
+}
+
+/// Returns the message about a plan that people denied already; `None` if it is another one.
+pub(super) fn denied_again(claim: &Claim, plan: &Plan) -> Option<String> {
+    let digest = proposal::digest(claim, plan);
+    let mut denials = claim.record.planned.denials.iter().rev();
+    let denial = denials.find(|denial| denial.plan.as_ref() == Some(&digest))?;
+    Some(denied_plan::again(denial))
 }

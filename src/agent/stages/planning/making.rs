@@ -101,7 +101,8 @@ struct Base {
     commit: CommitId,
 }
 
-/// Asks until there is a plan. Evidence that does not hold is asked for again once.
+/// Asks until there is a plan. Evidence that does not hold is asked for again once, and so is a plan
+/// that people denied already.
 async fn converse(
     run: &mut Run,
     mut chat: Chat,
@@ -113,7 +114,7 @@ async fn converse(
         run.claim.services.settings.planning.max_subtasks,
         run.claim.services.settings.planning.max_look_turns,
     );
-    let (mut looks, mut has_doubted) = (0, false);
+    let (mut looks, mut has_doubted, mut has_refused) = (0, false, false);
     loop {
         let before = chat.messages().len();
         commands::hear_while_planning(run, &mut chat).await?;
@@ -144,6 +145,11 @@ async fn converse(
                 if let Some(doubts) = evidence::doubts(&run.claim).filter(|_| !has_doubted) {
                     has_doubted = true;
                     chat.send_user_message(&run.claim.services.redactor.clean(&doubts));
+                    continue;
+                }
+                if let Some(denied) = better_plan::denied_again(&run.claim, &plan).filter(|_| !has_refused) {
+                    has_refused = true;
+                    chat.send_user_message(&run.claim.services.redactor.clean(&denied));
                     continue;
                 }
                 run.claim.record.worked.refusals.clear();
