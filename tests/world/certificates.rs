@@ -105,7 +105,8 @@ async fn what_is_trusted_for_one_connection_is_not_trusted_for_others() {
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+    look  GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+                                          -> create that label there: work begins where people put it on
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     BAD   GitLab token                    the server's certificate comes from an authority that is not trusted here
                                           -> name that authority's certificate in ca_file
@@ -115,7 +116,7 @@ async fn what_is_trusted_for_one_connection_is_not_trusted_for_others() {
     BAD   model                           the model at https://ADDRESS/v1 cannot be reached: the server's certificate comes from an authority that is not trusted here
                                           -> name that authority's certificate in ca_file
 
-    2 to fix.
+    2 to fix, 1 to look at.
     ");
     world.finish().await;
 }

@@ -60,12 +60,14 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+    look  GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+                                          -> create that label there: work begins where people put it on
     ok    GitHub repositories acme/*      can be searched; 0 items carry the trigger label now; repositories looked at: 1
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     ok    GitLab token                    works, as coding-agent-bot
     ok    GitLab project acme/widgets     can be read and pushed to
-    ok    GitLab labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+    look  GitLab labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+                                          -> create that label there: work begins where people put it on
     ok    GitLab git of acme/widgets      can be fetched, and takes claims
     ok    executor                        EXECUTOR
     ok    Docker                          ENGINE
@@ -76,7 +78,7 @@ async fn a_healthy_world_is_told_line_by_line() {
     ok    model's edits                   one line of a file was mended by an exact edit
     ok    model's window                  a prompt of 101439 tokens was read from its first word on; 128000 are configured
 
-    Everything is there.
+    Everything is there; 2 to look at.
     "#);
     assert_eq!(ended.code, Some(0));
     // Nothing was changed: not even a label was made.
@@ -222,7 +224,8 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+    look  GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+                                          -> create that label there: work begins where people put it on
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     BAD   executor                        the executor /nowhere/executor cannot be read: No such file or directory (os error 2)
                                           -> `make build` or `make install` puts a static one beside the program, and so does `cargo install` with RUSTFLAGS='-C target-feature=+crt-static' and --target; or set command_executor.executor_path
@@ -235,7 +238,7 @@ async fn a_machine_without_docker_executor_tools_and_model_is_told_what_to_mend(
     BAD   model                           the model at http://ADDRESS/v1 cannot be reached: Connection refused (os error 111)
                                           -> start its server, or check llm.openai.base_url
 
-    5 to fix.
+    5 to fix, 1 to look at.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
@@ -258,7 +261,8 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     ok    state directory                 FOLDER/state
     ok    GitHub token                    works, as coding-agent-bot
     ok    GitHub repository acme/widgets  can be read and pushed to
-    ok    GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+    look  GitHub labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+                                          -> create that label there: work begins where people put it on
     ok    GitHub git of acme/widgets      can be fetched, and takes claims
     ok    executor                        EXECUTOR
     ok    Docker                          ENGINE
@@ -269,7 +273,7 @@ async fn a_missing_image_and_a_missing_model_are_named() {
     BAD   model                           the openai server at MODEL/v1 does not list the model 'missing-model' (it has: scripted, qwen3-coder:30b, qwen/qwen3-coder-30b, gpt-5-mini, claude-sonnet-4-5)
                                           -> choose a model the server has in llm.openai.model (MODEL/v1/models lists them)
 
-    2 to fix, 1 to look at.
+    2 to fix, 2 to look at.
     ");
     assert_eq!(ended.code, Some(1));
     world.finish().await;
@@ -341,7 +345,7 @@ async fn without_the_image_that_each_run_needs_nothing_is_well() {
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stdout.contains("BAD   environment python"), "{}", ended.stdout);
         assert!(ended.stdout.contains(remedy), "{}", ended.stdout);
-        assert!(ended.stdout.contains("\n1 to fix."), "{}", ended.stdout);
+        assert!(ended.stdout.contains("\n1 to fix, 1 to look at."), "{}", ended.stdout);
     }
     // One that only some plans choose may wait.
     world.configure(|config| {
@@ -406,7 +410,7 @@ async fn a_server_that_cuts_long_prompts_without_a_word_is_found_out() {
     BAD   model's window                  of a long prompt about 4096 tokens arrive, and 16384 are configured; the server silently drops what comes before them
                                           -> lower llm.ollama.context_length to what the model and the memory allow, or raise the limit on the server (OLLAMA_CONTEXT_LENGTH; `ollama ps` shows the window in use)
 
-    1 to fix.
+    1 to fix, 1 to look at.
     "#);
     assert_eq!(ended.code, Some(1));
     world.finish().await;

@@ -43,7 +43,8 @@ async fn a_classic_token_is_told_what_it_should_not_have() {
     -> use a fine-grained token for these repositories alone, with Contents, Issues and Pull requests (read and write) and Commit statuses and Actions (read-only); or a classic one with the scope 'repo' alone; make a token with an end, at most a year ahead: one that is lost is good for ever otherwise
     look GitHub repository acme/widgets can be read and pushed to; the token's account is an administrator of it
     -> use the token of an account of its own with the role Write: what the token's account writes is taken for the program's, and a person's comments would not be read
-    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    look GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     world.github.scopes("");
@@ -64,7 +65,8 @@ async fn a_fine_grained_token_tells_its_end_and_nothing_else() {
     look GitHub token works, as coding-agent-bot; what it may do only its settings page tells; it ends on DAY
     -> make a new token in time
     ok GitHub repository acme/widgets can be read and pushed to
-    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    look GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     world.finish().await;
@@ -77,7 +79,8 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     ok GitHub App works, as coding-agent[bot]
     ok GitHub repository acme/widgets can be read and pushed to
-    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    look GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
@@ -89,7 +92,8 @@ async fn an_app_is_told_what_it_should_not_have_and_what_it_lacks() {
     look GitHub App works, as coding-agent[bot]; it may do more than the program needs: administration (read), checks (write), workflows (write); it may not read actions, so checks that fail are not seen
     -> take these permissions off the App, or lower them to read-only; give the App these repository permissions (read-only) and accept them where it is installed, or set follow_up.max_ci_rounds to 0
     ok GitHub repository acme/widgets can be read and pushed to
-    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    look GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
@@ -123,10 +127,12 @@ async fn a_gitlab_token_is_told_scopes_role_and_end() {
     -> use a project or group access token, or the token of an ordinary user with the role Developer; make a token with the scope 'api' alone; make a new token in time
     look GitLab project acme/widgets can be read and pushed to; the token's user has the role Maintainer
     -> use an access token of the project or group, or of a user of its own, with the role Developer: what the token's user writes is taken for the program's, and a person's comments would not be read
-    ok GitLab labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    look GitLab labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     look GitLab project acme/tools can be read and pushed to; the token's user has the role Owner
     -> use an access token of the project or group, or of a user of its own, with the role Developer: what the token's user writes is taken for the program's, and a person's comments would not be read
-    ok GitLab labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
+    look GitLab labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitLab git of acme/widgets can be fetched, and takes claims
     ok GitLab git of acme/tools can be fetched, and takes claims
     ");

@@ -116,16 +116,16 @@ async fn doctor_examines_each_host_under_its_name() {
     insta::assert_snapshot!(of_forges.join("\n"), @"
     ok    GitHub token                         works, as coding-agent-bot
     ok    GitHub repository acme/widgets       can be read and pushed to
-    ok    GitHub labels in acme/widgets        'coding agent' is for you to create; the others will be made when they are needed
+    look  GitHub labels in acme/widgets        'coding agent' is for you to create; the others will be made when they are needed
     ok    GitHub git of acme/widgets           can be fetched, and takes claims
     ok    GitHub ghes token                    works, as coding-agent-bot
     ok    GitHub ghes repository acme/widgets  can be read and pushed to
-    ok    GitHub ghes labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
+    look  GitHub ghes labels in acme/widgets   'coding agent' is for you to create; the others will be made when they are needed
     BAD   GitHub ghes repository acme/none     the answer was 404 Not Found: Not Found
     ok    GitHub ghes git of acme/widgets      can be fetched, and takes claims
     ok    GitLab token                         works, as coding-agent-bot
     ok    GitLab project acme/widgets          can be read and pushed to
-    ok    GitLab labels in acme/widgets        'coding agent' is for you to create; the others will be made when they are needed
+    look  GitLab labels in acme/widgets        'coding agent' is for you to create; the others will be made when they are needed
     ok    GitLab git of acme/widgets           can be fetched, and takes claims
     ");
     world.finish().await;

@@ -158,20 +158,25 @@ impl<P: Platform> Host<P> {
             .copied()
             .filter(|label| !known.contains(&P::label_key(label)))
             .collect();
-        let detail = told_of(&missing, settings.labels.trigger.as_str());
-        Ok(Verdict::Good { detail })
+        Ok(verdict_of(&missing, &settings.labels.trigger))
     }
 }
 
-/// Returns what people are told of the labels that are missing. The program makes a label where it
-/// puts it on, and the trigger is put on by people.
-fn told_of(missing: &[&str], trigger: &str) -> String {
-    let are_others_missing = missing.iter().any(|label| *label != trigger);
-    match (missing.contains(&trigger), are_others_missing) {
-        (false, false) => "are there".to_owned(),
-        (false, true) => format!("{} will be made when they are needed", missing.join(", ")),
-        (true, false) => format!("'{trigger}' is for you to create"),
-        (true, true) => format!("'{trigger}' is for you to create; the others will be made when they are needed"),
+/// Returns the verdict on the labels that are missing. The program makes a label where it puts it
+/// on, and the trigger is put on by people.
+fn verdict_of(missing: &[&str], trigger: &str) -> Verdict {
+    let others: Vec<&str> = missing.iter().copied().filter(|label| *label != trigger).collect();
+    let is_trigger_missing = others.len() < missing.len();
+    let detail = match (is_trigger_missing, others.is_empty()) {
+        (false, true) => "are there".to_owned(),
+        (false, false) => format!("{} will be made when they are needed", others.join(", ")),
+        (true, true) => format!("'{trigger}' is for you to create"),
+        (true, false) => format!("'{trigger}' is for you to create; the others will be made when they are needed"),
+    };
+    if is_trigger_missing {
+        Verdict::doubtful(detail, "create that label there: work begins where people put it on")
+    } else {
+        Verdict::Good { detail }
     }
 }
 
@@ -217,14 +222,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_of_the_labels_that_are_missing_and_of_no_others() {
+    fn people_are_told_of_the_labels_that_are_missing_and_only_the_trigger_is_theirs_to_create() {
         let missing: [&[&str]; 4] = [&[], &["done"], &["go"], &["go", "done"]];
-        let told = missing.map(|missing| told_of(missing, "go"));
+        let told = missing.map(|missing| match verdict_of(missing, "go") {
+            Verdict::Good { detail } => format!("good: {detail}"),
+            Verdict::Doubtful { detail, remedy } => format!("doubtful: {detail} -> {remedy}"),
+            Verdict::Bad { detail, remedy } => format!("bad: {detail} -> {remedy}"),
+        });
         insta::assert_snapshot!(told.join("\n"), @"
-        are there
-        done will be made when they are needed
-        'go' is for you to create
-        'go' is for you to create; the others will be made when they are needed
+        good: are there
+        good: done will be made when they are needed
+        doubtful: 'go' is for you to create -> create that label there: work begins where people put it on
+        doubtful: 'go' is for you to create; the others will be made when they are needed -> create that label there: work begins where people put it on
         ");
     }
 }

@@ -25,8 +25,10 @@ async fn git_and_labels_of_an_owner_are_tried_before_anything_is_labelled() {
     ok GitHub token works, as coding-agent-bot
     look GitHub repositories acme/* can be searched; 0 items carry the trigger label now; repositories looked at: 3; the token's account may not push to acme/closed
     -> give the account the role Write, and a fine-grained token the permission 'Contents' (Read and write), or name the other repositories one by one in github.repositories
-    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
-    ok GitHub labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
+    look GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
+    look GitHub labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
 
@@ -85,8 +87,10 @@ async fn an_app_is_tried_on_the_repositories_that_it_is_installed_on() {
     insta::assert_snapshot!(told_by_doctor(&world, "GitHub").await, @"
     ok GitHub App works, as coding-agent[bot]
     ok GitHub repositories acme/* can be searched; 0 items carry the trigger label now; repositories looked at: 2
-    ok GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
-    ok GitHub labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
+    look GitHub labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
+    look GitHub labels in acme/tools 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitHub git of acme/widgets can be fetched, and takes claims
     ");
     assert!(world.github.count("GET /installation/repositories") > 0);
@@ -104,11 +108,15 @@ async fn a_group_is_tried_in_its_first_projects() {
     insta::assert_snapshot!(told_by_doctor(&world, "GitLab").await, @"
     ok GitLab token works, as coding-agent-bot
     ok GitLab group acme acme can be searched; 0 items carry the trigger label now; projects looked at: 5
-    ok GitLab labels in acme/a 'coding agent' is for you to create; the others will be made when they are needed
-    ok GitLab labels in acme/b 'coding agent' is for you to create; the others will be made when they are needed
-    ok GitLab labels in acme/c 'coding agent' is for you to create; the others will be made when they are needed
+    look GitLab labels in acme/a 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
+    look GitLab labels in acme/b 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
+    look GitLab labels in acme/c 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitLab project acme/widgets can be read and pushed to
-    ok GitLab labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    look GitLab labels in acme/widgets 'coding agent' is for you to create; the others will be made when they are needed
+    -> create that label there: work begins where people put it on
     ok GitLab git of acme/a can be fetched, and takes claims
     ok GitLab git of acme/widgets can be fetched, and takes claims
     ");

@@ -128,7 +128,7 @@ async fn an_examination_tells_one_finding_for_each_subject() {
     insta::assert_snapshot!(told.join("\n"), @"
     GitHub token: doubtful, works, as bot; it may do more than the program needs: delete_repo; it never expires
     GitHub repository o/r: good, can be read and pushed to
-    GitHub labels in o/r: good, 'coding agent' is for you to create; the others will be made when they are needed
+    GitHub labels in o/r: doubtful, 'coding agent' is for you to create; the others will be made when they are needed
     GitHub repository o/hidden: bad, the answer was 404 Not Found: Not Found
     ");
 }
