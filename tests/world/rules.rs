@@ -311,7 +311,7 @@ async fn a_change_of_a_file_that_is_left_out_is_refused_as_a_whole() {
 
     The work changes what is left out by file_patterns in .coding-agent-rules.yaml, so nothing of it was pushed: `infra/a.tf`; let the rules on the branch `main` allow it, or ask for something else.
 
-    The work so far could not be brought to this repository. It is kept where this program runs, in the file `outputs/RUN/work.bundle`; there `git fetch outputs/RUN/work.bundle refs/coding-agent/RUN/accepted` brings it into a clone of this repository.
+    The work so far could not be brought to this repository. It is kept where this program runs, in the file `outputs/RUN/work.bundle` below `logs.directory`; with its whole path, `git fetch outputs/RUN/work.bundle refs/coding-agent/RUN/accepted` brings it into a clone of this repository.
 
     To start a new run, set the label `coding agent` again.
 

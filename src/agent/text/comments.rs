@@ -337,7 +337,7 @@ pub(crate) fn earlier_work(page: &mut Page, saved: Option<&SavedWork>, record: &
 /// Returns the sentence about the file that has the work, up to what it can be fetched into.
 fn in_file(WorkFile { file, reference }: &WorkFile) -> Line {
     Line::filled(
-        " It is kept where this program runs, in the file {}; there {} brings it into a clone",
+        " It is kept where this program runs, in the file {} below `logs.directory`; with its whole path, {} brings it into a clone",
         [Line::code(file), Line::code(&format!("git fetch {file} {reference}"))],
     )
 }

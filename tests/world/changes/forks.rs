@@ -131,7 +131,7 @@ async fn a_fork_that_moved_while_it_was_worked_on_leaves_nothing_on_a_branch() {
 
     The branch `greeting` got other commits while this was worked on, so nothing was pushed to it and nothing of it was overwritten.
 
-    The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this repository. It is kept where this program runs, in the file `outputs/RUN/work.bundle`; there `git fetch outputs/RUN/work.bundle refs/coding-agent/RUN/accepted` brings it into a clone of the fork.
+    The work so far is on no branch: this request comes from a fork, and commits of a fork are never pushed to this repository. It is kept where this program runs, in the file `outputs/RUN/work.bundle` below `logs.directory`; with its whole path, `git fetch outputs/RUN/work.bundle refs/coding-agent/RUN/accepted` brings it into a clone of the fork.
 
     To start a new run, set the label `coding agent` again.
 

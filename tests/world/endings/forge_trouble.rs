@@ -242,7 +242,7 @@ async fn a_push_that_is_refused_fails_the_task_with_what_the_forge_said() {
 
     Pushing to coding-agent/1-greet-the-reader of `http://<address>/acme/widgets.git`: access refused: GH006: Protected branch update failed, hook declined to update refs/heads/coding-agent/1-greet-the-reader, \[remote rejected] (hook declined); let the token's account push to such branches (branch protection, push rules, hooks).
 
-    The work so far could not be brought to this repository. It is kept where this program runs, in the file `outputs/<run>/work.bundle`; there `git fetch outputs/<run>/work.bundle refs/coding-agent/<run>/accepted` brings it into a clone of this repository.
+    The work so far could not be brought to this repository. It is kept where this program runs, in the file `outputs/<run>/work.bundle` below `logs.directory`; with its whole path, `git fetch outputs/<run>/work.bundle refs/coding-agent/<run>/accepted` brings it into a clone of this repository.
 
     To start a new run, set the label `coding agent` again.
 

@@ -93,7 +93,7 @@ fn expect_the_work_in_a_file(world: &World, issue: &Item) {
     ] {
         assert!(last.contains(words), "{last}");
     }
-    let command = Regex::new("there `git fetch (\\S+) (\\S+)` brings it into a clone").unwrap();
+    let command = Regex::new("with its whole path, `git fetch (\\S+) (\\S+)` brings it into a clone").unwrap();
     let told = command.captures(&last).unwrap_or_else(|| panic!("{last}"));
     let bundle = world.folder().join("logs").join(&told[1]);
     let clone = tempfile::tempdir().unwrap();
