@@ -273,6 +273,15 @@ impl World {
         Program::start(command)
     }
 
+    /// Starts the program with these arguments in the folder of its configuration, which it finds
+    /// by itself.
+    pub fn spawn_in_its_folder(&self, arguments: &[&str]) -> Program {
+        self.writes_its_configuration();
+        let mut command = self.program();
+        command.args(arguments);
+        Program::start(command)
+    }
+
     /// Runs the program with these arguments to its end; what it prints goes to `stdout`.
     pub async fn prints_to(&self, stdout: impl Into<Stdio>, arguments: &[&str]) -> Ended {
         let config = self.writes_its_configuration();

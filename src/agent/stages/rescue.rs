@@ -285,7 +285,10 @@ async fn put_into_file(run: &mut Run, fork: &str, attempt: Attempt) -> Result<Op
     }
     match file::put(run, mirror.as_ref()).await {
         Ok(file) => Ok(file.map(|file| SavedWork::Kept(KeptWork::File(file)))),
-        Err(error) => Err(Obstacle::passes(format!("{error:#}"))),
+        Err(error) => {
+            tracing::warn!(task = %run.claim.lease.task, "the work on a fork could not be put into a file: {error:#}");
+            Err(Obstacle::of_file(&error))
+        }
     }
 }
 

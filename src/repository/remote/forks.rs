@@ -68,6 +68,9 @@ impl Mirror {
         if self.kept_wip(run).await?.is_some() {
             names.push(wip_ref(run)?);
         }
+        // A git that was killed leaves its lock, and the next one would refuse to write.
+        let left = file.with_added_extension("lock");
+        unless_missing(tokio::fs::remove_file(&left).await).map_err(|error| lock::at(&left, &error))?;
         self.git("keeping the work in a file")
             .args(["bundle", "create", "--quiet"])
             .arg(file)

@@ -214,6 +214,64 @@ async fn a_budget_that_ends_the_work_on_a_fork_and_a_stop_after_it_show_nothing(
     requests.world.finish().await;
 }
 
+/// Has people stop both runs while the model is at work, and expects that they end. The program is
+/// started in the folder of its configuration.
+async fn stopped_in_the_midst(requests: &Requests, meanwhile: impl FnOnce(&World)) {
+    requests.each(|script| planned(script).done("This is never heard.").holds());
+    let world = &requests.world;
+    let running = world.spawn_in_its_folder(&["run"]);
+    world.model.until_held(2).await;
+    meanwhile(world);
+    requests.comment("/agent stop");
+    let ended = running.ended().await;
+    for _ in TITLES {
+        world.model.release();
+    }
+    let stopped = ["github:acme/widgets#1: stopped", "gitlab:acme/widgets!1: stopped"];
+    assert_eq!(ended.outcomes(), stopped, "{ended:?}\n{}", world.story());
+    requests.has_nothing_of_the_fork();
+    assert_eq!(requests.mirrors_of_forks(), 0, "they go with their runs");
+}
+
+#[tokio::test]
+async fn a_run_that_is_stopped_in_the_midst_leaves_its_work_in_a_file() {
+    let requests = Requests::open(|_| {}).await;
+
+    stopped_in_the_midst(&requests, |_| {}).await;
+
+    for told in requests.last_told() {
+        let file = "in the file `outputs/RUN/work.bundle`";
+        assert!(told.contains("### ⏹️ Stopped") && told.contains(file), "{told}");
+    }
+    let outputs = requests.world.folder().join("logs").join("outputs");
+    let bundles = std::fs::read_dir(outputs).unwrap().flatten();
+    assert_eq!(bundles.filter(|run| run.path().join("work.bundle").exists()).count(), 2);
+    requests.world.finish().await;
+}
+
+#[tokio::test]
+async fn a_stopped_run_ends_where_no_file_can_ever_be_written_and_tells_no_path_of_the_machine() {
+    let requests = Requests::open(|_| {}).await;
+
+    stopped_in_the_midst(&requests, |world| {
+        let outputs = world.folder().join("logs").join("outputs");
+        let _ = std::fs::remove_dir_all(&outputs);
+        std::fs::write(outputs, "no folder").unwrap();
+    })
+    .await;
+
+    for told in requests.last_told() {
+        let nowhere = "The work so far could not be brought to this repository: this request comes from a fork, and commits of a \
+                       fork are never pushed to this repository. Nor could it be put into a file where this program runs; its log \
+                       says why.";
+        assert!(told.contains("### ⏹️ Stopped") && told.contains(nowhere), "{told}");
+    }
+    for text in [requests.world.github.timeline(), requests.world.gitlab.timeline()] {
+        assert!(!text.contains("outputs"), "{text}");
+    }
+    requests.world.finish().await;
+}
+
 #[tokio::test]
 async fn a_rate_limit_and_a_killed_worker_show_nothing_of_a_fork() {
     let requests = Requests::open(|_| {}).await;

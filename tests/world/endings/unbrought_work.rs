@@ -8,7 +8,7 @@ use chrono::{TimeDelta, Utc};
 use regex::Regex;
 use serde_json::json;
 
-use super::{greeting, plan, writes};
+use super::{greeting, greets, plan, writes};
 use crate::fake::fault::{Disturbance, Fault};
 use crate::fake::github::Item;
 use crate::world::{Program, World};
@@ -93,8 +93,13 @@ fn expect_the_work_in_a_file(world: &World, issue: &Item) {
     ] {
         assert!(last.contains(words), "{last}");
     }
+    expect_the_work_by_the_command_of(&last, world);
+}
+
+/// Expects that the command that people are told brings the work.
+fn expect_the_work_by_the_command_of(last: &str, world: &World) {
     let command = Regex::new("with its whole path, `git fetch (\\S+) (\\S+)` brings it into a clone").unwrap();
-    let told = command.captures(&last).unwrap_or_else(|| panic!("{last}"));
+    let told = command.captures(last).unwrap_or_else(|| panic!("{last}"));
     let bundle = world.folder().join("logs").join(&told[1]);
     let clone = tempfile::tempdir().unwrap();
     let origin = world.github.default_repository().git();
@@ -187,6 +192,22 @@ async fn another_machine_that_cannot_fetch_has_the_work_in_a_file_too() {
     );
     assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
     expect_the_work_in_a_file(&world, &issue);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn the_file_is_written_where_the_program_is_started_in_the_folder_of_its_configuration() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()));
+    let repository = world.github.default_repository();
+    repository.rejects_pushes_to("coding-agent/1-greet-the-reader");
+    let issue = greeting(&world);
+
+    let ended = world.spawn_in_its_folder(&["run"]).ended().await;
+
+    assert_eq!(ended.code, Some(1), "{ended:?}\n{}", world.story());
+    let last = issue.comments_of(world.github.bot()).pop().unwrap();
+    expect_the_work_by_the_command_of(&last, &world);
     world.finish().await;
 }
 

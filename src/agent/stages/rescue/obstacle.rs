@@ -63,7 +63,29 @@ impl Obstacle {
             | WorkspaceError::Failed(_) => Self::passes(error.to_string()),
         }
     }
+
+    /// Returns why work on a fork is not put into a file where this program runs, in words without a
+    /// path of that machine. A folder that is not there, or may not be written to, stays so until
+    /// somebody mends it; anything else passes, a full disk above all.
+    pub(super) fn of_file(error: &anyhow::Error) -> Self {
+        let told = format!("{error:#}");
+        if UNUSABLE.iter().any(|words| told.contains(words)) {
+            let reason = "this request comes from a fork, and commits of a fork are never pushed to this repository";
+            return Self::Stays(reason.to_owned());
+        }
+        Self::passes("it cannot be put into a file where this program runs, and the log there says why")
+    }
 }
+
+/// What the system says of a folder or file that cannot be used, whoever reports it.
+const UNUSABLE: [&str; 6] = [
+    "Is a directory",
+    "No such file or directory",
+    "Not a directory",
+    "Operation not permitted",
+    "Permission denied",
+    "Read-only file system",
+];
 
 /// Returns true if git, or a program beside it, found no room for what it had to write.
 fn is_of_full_disk(complaint: &str) -> bool {
@@ -113,6 +135,39 @@ mod tests {
         ] {
             let told = refused.to_string();
             assert_eq!(Obstacle::of_taking(refused), Obstacle::Stays(told));
+        }
+    }
+
+    #[test]
+    fn only_a_folder_that_cannot_be_used_keeps_work_out_of_a_file_for_good() {
+        let git = |reason: &str| {
+            anyhow::Error::from(RepositoryError::Unexpected {
+                what: "keeping the work in a file".to_owned(),
+                reason: reason.to_owned(),
+            })
+        };
+        let denied = anyhow::Error::from(std::io::Error::from_raw_os_error(13));
+        for error in [
+            denied,
+            git("Unable to create '/srv/logs/work.bundle.lock': Read-only file system"),
+        ] {
+            let obstacle = Obstacle::of_file(&error);
+            assert!(
+                matches!(&obstacle, Obstacle::Stays(reason) if reason.contains("from a fork")),
+                "{error:#}: {obstacle:?}"
+            );
+        }
+        let full = anyhow::Error::from(std::io::Error::from_raw_os_error(28));
+        for error in [
+            full,
+            git("write error: No space left on device"),
+            git("git was lost: /srv/logs"),
+        ] {
+            let obstacle = Obstacle::of_file(&error);
+            assert!(
+                matches!(&obstacle, Obstacle::Passes { reason, .. } if !reason.contains('/')),
+                "{error:#}: {obstacle:?}"
+            );
         }
     }
 
