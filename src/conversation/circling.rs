@@ -9,7 +9,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Message, ToolResult};
+use super::{Message, ToolCall, ToolResult};
 
 /// Number of times that a step, or a pair of steps, comes in a row before it counts as a
 /// repetition.
@@ -139,8 +139,13 @@ impl Watch {
 
 /// Tells whether a call may have changed something.
 pub fn does_something(result: &ToolResult) -> bool {
-    let tool = result.call.tool.rsplit('/').next().unwrap_or_default();
-    !result.is_error && !LOOKING.contains(&tool)
+    !result.is_error && does_more_than_look(&result.call)
+}
+
+/// Tells whether a call is of a tool that may change something.
+pub fn does_more_than_look(call: &ToolCall) -> bool {
+    let tool = call.tool.rsplit('/').next().unwrap_or_default();
+    !LOOKING.contains(&tool)
 }
 
 fn fingerprint(results: &[ToolResult]) -> u64 {
@@ -167,7 +172,6 @@ fn without_duration(output: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::ToolCall;
 
     fn results(command: &str, output: &str) -> Vec<ToolResult> {
         let args = serde_json::Map::from_iter([("command".to_owned(), command.into())]);

@@ -414,7 +414,8 @@ async fn what_a_task_without_a_configuration_file_did_can_be_looked_at_without_o
 
     let project = world.folder().join("project");
     std::fs::create_dir(&project).unwrap();
-    world.model.plans(Plan::of(&["look"])).done("There is nothing to do.");
+    let script = world.model.plans(Plan::of(&["look"]));
+    script.done("There is nothing to do.").done("There is nothing to do.");
     let worked = answer(&["run", "--task", "Look around", "--root", "project"]).await;
     assert_eq!(worked.code, Some(0), "{worked:?}");
 

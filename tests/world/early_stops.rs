@@ -27,7 +27,8 @@ async fn while_the_repository_is_fetched() {
         (Some(0), "github:acme/widgets#1: interrupted\n"),
         "{ended:?}"
     );
-    world.model.plans(Plan::of(&["greet"])).done("Nothing to do.");
+    let script = world.model.plans(Plan::of(&["greet"]));
+    script.done("Nothing to do.").done("Nothing to do.");
     let ended = world.run().await;
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);

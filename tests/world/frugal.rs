@@ -24,6 +24,7 @@ async fn two_tasks(provider: &str) -> World {
             .for_task(title)
             .plans(Plan::of(&["look at it"]))
             .holds()
+            .done("Nothing to do.")
             .done("Nothing to do.");
         world.github.open_issue(title).label("coding agent");
     }

@@ -81,7 +81,8 @@ async fn another_host_that_a_forge_sends_to_is_not_asked_and_hears_nothing() {
 async fn what_moved_on_the_same_host_is_followed() {
     let (github, gitlab) = both().await;
     for world in [&github, &gitlab] {
-        world.model.plans(Plan::of(&["look"])).done("There is nothing to do.");
+        let script = world.model.plans(Plan::of(&["look"]));
+        script.done("There is nothing to do.").done("There is nothing to do.");
     }
     let (here, there) = (kept(github.github.api_url()), kept(gitlab.gitlab.api_url()));
     for route in [GITHUB_LIST, GITHUB_COMMENT] {
@@ -105,7 +106,8 @@ async fn a_next_page_on_another_host_is_asked_of_the_forge_itself() {
     let elsewhere = kept(format!("http://{}", site.address()));
     let (github, gitlab) = both().await;
     for world in [&github, &gitlab] {
-        world.model.plans(Plan::of(&["look"])).done("There is nothing to do.");
+        let script = world.model.plans(Plan::of(&["look"]));
+        script.done("There is nothing to do.").done("There is nothing to do.");
     }
     github.github.misbehaves(GITHUB_LIST, 0, Fault::Continues(elsewhere), 1);
     gitlab.gitlab.misbehaves(GITLAB_LIST, 0, Fault::Continues(elsewhere), 1);

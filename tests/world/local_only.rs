@@ -175,7 +175,8 @@ async fn what_is_not_confidential_and_what_is_named_as_near_goes_on() {
             let llm = config["llm"].as_object_mut().unwrap();
             llm.extend(rule.as_object().unwrap().clone());
         });
-        world.model.plans(Plan::of(&["greet"])).done("Nothing to do.");
+        let script = world.model.plans(Plan::of(&["greet"]));
+        script.done("Nothing to do.").done("Nothing to do.");
         world.github.open_issue("Greet").label("coding agent");
 
         let ended = world.run().await;

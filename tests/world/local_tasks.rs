@@ -314,19 +314,22 @@ async fn no_change_is_a_good_end_and_said() {
     world
         .model
         .plans(Plan::of(&["look"]).verified_by("true"))
-        .done("All is well as it is.");
+        .done("All is well as it is.")
+        .done("It is not needed: the files say so.");
 
     let ended = world.command(&task(&folder, &["--environment", "python"])).await;
 
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
     assert!(picture(&folder) == before, "the folder is not as it was");
     insta::assert_snapshot!(report(&ended, &folder), @"
-    coding-agent: Done: no changes were needed in FOLDER.
+    coding-agent: Nothing was changed in FOLDER.
 
-    All is well as it is.
+    The model says: All is well as it is.
+
+    It is not needed: the files say so.
 
     Check `true` passed.
-    2 model turns ...
+    3 model turns ...
     ");
     world.finish().await;
 }

@@ -118,7 +118,8 @@ async fn confidential_work_goes_to_the_local_model_in_every_role() {
         config["llm"]["roles"]["local_only"] = json!("near");
         config["llm"]["local_only_label"] = json!("confidential");
     });
-    world.model.plans(Plan::of(&["greet"])).done("Nothing to do.");
+    let script = world.model.plans(Plan::of(&["greet"]));
+    script.done("Nothing to do.").done("Nothing to do.");
     world
         .github
         .open_issue("Greet")
@@ -129,7 +130,7 @@ async fn confidential_work_goes_to_the_local_model_in_every_role() {
 
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(far.requests().len(), 0);
-    assert_eq!(world.model.requests().len(), 2);
+    assert_eq!(world.model.requests().len(), 3);
     far.finish();
     world.finish().await;
 }
@@ -175,7 +176,8 @@ async fn a_model_that_cannot_be_reached_is_replaced_by_its_fallback() {
         config["llm"]["models"]["near"] = near;
         config["llm"]["models"]["far"]["fallback"] = json!("near");
     });
-    world.model.plans(Plan::of(&["greet"])).done("Nothing to do.");
+    let script = world.model.plans(Plan::of(&["greet"]));
+    script.done("Nothing to do.").done("Nothing to do.");
     world.github.open_issue("Greet").label("coding agent");
 
     let ended = world.run().await;
@@ -187,7 +189,8 @@ async fn a_model_that_cannot_be_reached_is_replaced_by_its_fallback() {
         .filter(|entry| entry["fact"] == "model_called")
         .map(|entry| json!([entry["model"], entry["role"]]))
         .collect();
-    assert_eq!(called, [json!(["near", "planner"]), json!(["llm", "worker"])]);
+    let of_worker = json!(["llm", "worker"]);
+    assert_eq!(called, [json!(["near", "planner"]), of_worker.clone(), of_worker]);
     world.finish().await;
 }
 

@@ -25,7 +25,8 @@ async fn the_worker_is_free_for_other_tasks() {
     let mut world = World::start().await;
     world.configure(|config| config["consumers"] = json!(1));
     world.model.for_task("Wait").plans(nothing()).rate_limited(Some(7_200));
-    world.model.for_task("Go on").plans(nothing()).done("Nothing to do.");
+    let script = world.model.for_task("Go on").plans(nothing());
+    script.done("Nothing to do.").done("Nothing to do.");
     let first = world.github.open_issue("Wait").label("coding agent");
     let second = world.github.open_issue("Go on").label("coding agent");
 
@@ -64,7 +65,7 @@ async fn a_run_that_is_put_back_is_stopped_and_resumed_by_comments() {
     let ended = world.run().await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{}", world.story());
 
-    script.done("Nothing to do.");
+    script.done("Nothing to do.").done("Nothing to do.");
     stopped.comment("alice", "/agent stop");
     resumed
         .comment("mallory", "/agent stop")
@@ -221,7 +222,7 @@ async fn what_is_said_before_the_models_first_reply_outlasts_the_wait_for_it() {
     );
     assert!(world.model.requests()[1].text().contains("Look at the color."));
 
-    world.model.done("Nothing to do.");
+    world.model.done("Nothing to do.").done("Nothing to do.");
     world.make_everything_due().await;
     let ended = world.run().await;
 
@@ -251,7 +252,7 @@ async fn what_is_said_before_the_models_first_reply_outlasts_a_pause() {
     ended.prints("github:acme/widgets#1: paused\n", &world);
     world.model.release();
 
-    world.model.done("Nothing to do.");
+    world.model.done("Nothing to do.").done("Nothing to do.");
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 

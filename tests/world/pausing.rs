@@ -400,6 +400,7 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
         .model
         .for_task("Something else")
         .plans(Plan::of(&["nothing"]))
+        .done("Nothing to do.")
         .done("Nothing to do.");
     let is_paused = async || {
         let status = world.command(&["status", "--json"]).await.stdout;

@@ -63,7 +63,7 @@ async fn it_is_edited_at_most_once_in_five_seconds_and_shows_the_newest() {
 async fn it_shows_what_another_process_has_done() {
     let world = World::start().await;
     let script = world.model.plans(Plan::of(&["count"]).in_environment("python"));
-    script.done("Counted.").holds();
+    script.done("Counted.").holds().done("Counted.");
     let issue = world.github.open_issue("Count").label("coding agent");
     let run = world.spawn(&["run"]);
     world.model.until_held(1).await;

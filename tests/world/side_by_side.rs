@@ -85,6 +85,7 @@ async fn a_second_run_on_one_state_folder_ends_at_once_and_says_so_in_the_log() 
         .model
         .plans(Plan::of(&["nothing"]).in_environment("python"))
         .holds()
+        .done("Nothing had to be done.")
         .done("Nothing had to be done.");
     let issue = world.github.open_issue("Do nothing").label("coding agent");
 
@@ -197,7 +198,9 @@ async fn a_trigger_that_crosses_the_end_of_the_run_starts_another_one() {
         .plans(plan.clone())
         .done("Looked.")
         .holds()
+        .done("Looked.")
         .plans(plan)
+        .done("Looked again.")
         .done("Looked again.");
     let issue = world.github.open_issue("Look").label("coding agent");
 

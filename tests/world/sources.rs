@@ -211,7 +211,8 @@ async fn the_next_idle_run_knows_what_the_last_one_was_told() {
     assert_eq!(second.len(), 4);
 
     // What was confirmed is not believed for longer than it is true.
-    world.model.plans(Plan::of(&["look"])).done("There is nothing to do.");
+    let script = world.model.plans(Plan::of(&["look"]));
+    script.done("There is nothing to do.").done("There is nothing to do.");
     let issue = world.gitlab.open_issue("New").label("coding agent");
     assert_eq!(world.run().await.code, Some(0), "{}", world.story());
     assert_eq!(issue.labels(), ["coding agent done"]);
@@ -244,7 +245,9 @@ async fn both_forges_are_served_at_once_and_missing_labels_are_made() {
     assert_eq!(here.labels(), ["coding agent done"]);
     assert_eq!(there.labels(), ["coding agent done"]);
     insta::assert_snapshot!(told(&world, here.comments_of(world.github.bot()).last().unwrap()), @"
-    ### ✅ Done: no changes were needed
+    ### ☑️ Nothing was changed
+
+    The model says:
 
     There is nothing to do.
 

@@ -15,7 +15,8 @@ use crate::world::facts::facts;
 async fn people_see_that_a_long_reply_arrives() {
     let world = World::start().await;
     world.model.plans(Plan::of(&["greet"]));
-    world.model.done(&"Greeted, at great length. ".repeat(100)).halts();
+    let script = world.model.done(&"Greeted, at great length. ".repeat(100)).halts();
+    script.done("Greeted.");
     let issue = world.github.open_issue("Greet").label("coding agent");
 
     let run = world.spawn(&["run"]);
@@ -40,7 +41,8 @@ async fn people_see_that_a_long_reply_arrives() {
 async fn the_terminal_of_a_local_task_shows_that_a_long_reply_arrives() {
     let world = World::start().await;
     world.model.plans(Plan::of(&["greet"]));
-    world.model.done(&"Greeted, at great length. ".repeat(100)).halts();
+    let script = world.model.done(&"Greeted, at great length. ".repeat(100)).halts();
+    script.done("Greeted.");
     let folder = world.folder().join("project");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("README.md"), "A program.\n").unwrap();
@@ -84,6 +86,7 @@ async fn a_reply_that_only_repeats_itself_is_ended_and_asked_for_again() {
         .model
         .says(&format!("I begin.\n{}", line.repeat(400)))
         .halts()
+        .done("Greeted.")
         .done("Greeted.");
     let issue = world.github.open_issue("Greet").label("coding agent");
 
@@ -244,7 +247,7 @@ async fn a_reply_that_takes_longer_than_a_gateway_waits_passes_it_as_a_stream() 
     let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
     world.model.plans(Plan::of(&["greet"]));
     // Longer than the gateway waits, and never silent for long.
-    world.model.done("Greeted.").trickles();
+    world.model.done("Greeted.").trickles().done("Greeted.");
     world.configure(|config| config["llm"]["openai"]["stream"] = json!(true));
     let issue = world.github.open_issue("Greet").label("coding agent");
     let begun = Instant::now();
@@ -253,7 +256,7 @@ async fn a_reply_that_takes_longer_than_a_gateway_waits_passes_it_as_a_stream() 
     ended.prints("github:acme/widgets#1: done\n", &world);
     assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!(issue.labels(), ["coding agent done"]);
-    assert_eq!((world.model.requests().len(), gateway.gave_up()), (2, 0));
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 0));
     world.finish().await;
 }
 
@@ -290,12 +293,12 @@ async fn a_gateway_that_cuts_every_reply_off_is_named_and_the_reply_is_paid_for_
     assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 2));
 
     // Later it is made and paid again.
-    world.model.done("Greeted.");
+    world.model.done("Greeted.").done("Greeted.");
     issue.comment("alice", "/agent resume");
     let ended = world.run().await;
 
     ended.prints("github:acme/widgets#1: done\n", &world);
-    assert_eq!((world.model.requests().len(), gateway.gave_up()), (4, 2));
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (5, 2));
     world.finish().await;
 }
 
@@ -305,13 +308,13 @@ async fn a_reply_that_a_gateway_cuts_off_once_comes_at_the_second_attempt() {
     let gateway = behind_a_gateway(&mut world, Duration::from_secs(2)).await;
     world.model.plans(Plan::of(&["greet"]));
     begins_and_halts(&world);
-    world.model.done("Greeted.");
+    world.model.done("Greeted.").done("Greeted.");
     let issue = world.github.open_issue("Greet").label("coding agent");
 
     let ended = world.run().await;
 
     ended.prints("github:acme/widgets#1: done\n", &world);
     assert_eq!(issue.labels(), ["coding agent done"]);
-    assert_eq!((world.model.requests().len(), gateway.gave_up()), (3, 1));
+    assert_eq!((world.model.requests().len(), gateway.gave_up()), (4, 1));
     world.finish().await;
 }

@@ -72,7 +72,8 @@ mod tests {
         ] {
             assert!(in_a_pull_request(&pull("Mended.", result)), "{result}");
         }
-        let comment = "✅ Done: no changes were needed\n\nAll is well.\n\nNothing was checked: nothing was changed.";
+        let comment =
+            "☑️ Nothing was changed\n\nThe model says:\n\nAll is well.\n\nNothing was checked: nothing was changed.";
         assert!(in_a_comment(comment));
     }
 

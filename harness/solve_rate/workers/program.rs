@@ -53,7 +53,7 @@ pub async fn work(job: &Job<'_>, bench: &mut Bench, setting: &Setting) -> anyhow
             let end = if pull.is_draft() { End::Draft } else { End::Ready };
             (end, Some(files_at(repository.git().path(), &pull.head_commit())?))
         }
-        // It says that nothing had to be changed.
+        // It changed nothing, and is done all the same.
         None if issue.labels().iter().any(|label| label == DONE) => (End::Ready, Some(before.clone())),
         None => (End::Failed, None),
     };

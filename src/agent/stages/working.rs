@@ -121,7 +121,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
     let mut breaker = Breaker::new(run.claim.services.settings.planning.circuit_breaker.tool_failures);
     let mut is_advised = false;
     let mut attempts = Attempts::default();
-    let mut untouched = Untouched::of(run);
+    let mut untouched = Untouched::of(run, chat);
     loop {
         if commands::hear(run, chat).await?.is_some() {
             hear_of_more(run, &mut untouched);
@@ -158,8 +158,8 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
                 dialogue::save(&mut run.claim, chat).await?;
                 continue;
             }
-            if !untouched.sends_back(run, chat)? && !reminds_of_the_rules(run, chat).await? {
-                let comment = run.claim.services.redactor.clean(&turn.comment).into_string();
+            let comment = run.claim.services.redactor.clean(&turn.comment).into_string();
+            if !untouched.sends_back(run, chat, &comment)? && !reminds_of_the_rules(run, chat).await? {
                 let worked = &mut run.claim.record.worked;
                 worked.summary = Some(untouched.summary(worked.summary.take(), comment));
                 return Ok(Signal::Finished);

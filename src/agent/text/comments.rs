@@ -236,7 +236,7 @@ pub fn done(record: &Record, settings: &Settings) -> Page {
             ),
             (None, true, true) => Line::from(done).and("pushed to ").and(branch()),
             (None, true, false) => Line::filled("⚠️ Pushed to {}, but {}", [branch(), what_is_wrong(record).into()]),
-            (None, false, true) => "✅ Done: no changes were needed".into(),
+            (None, false, true) => "☑️ Nothing was changed".into(),
             (None, false, false) => "⚠️ Nothing was changed, and the checks do not pass".into(),
         },
     );
@@ -376,9 +376,11 @@ pub fn needs_people(kind: Kind, most: u32, trigger: &str) -> Page {
 }
 
 pub(crate) fn summary(page: &mut Page, record: &Record) {
-    if let Some(summary) = &record.worked.summary {
-        page.said(summary);
+    let words = record.worked.summary.as_deref().unwrap_or_default();
+    if !words.trim().is_empty() && !record.has_changes() {
+        page.own("The model says:");
     }
+    page.said(words);
 }
 
 /// Formats an error as a sentence, with a capital letter and a full stop.

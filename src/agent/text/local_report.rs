@@ -38,7 +38,8 @@ pub fn local(
         let _ = writeln!(text, "The changes are kept in {kept}.");
     }
     if let Some(summary) = record.worked.summary.as_deref().filter(|_| is_done) {
-        let _ = writeln!(text, "\n{}\n", summary.trim());
+        let whose = if changed.is_empty() { "The model says: " } else { "" };
+        let _ = writeln!(text, "\n{whose}{}\n", summary.trim());
     }
     if is_done {
         if record.verified.checks.is_empty() {
@@ -76,7 +77,7 @@ fn headline(record: &Record, local: &LocalTask, ending: &RunOutcome, changed: &[
     let files = counted(changed.len(), "file");
     let done = if record.is_checked() { "Done" } else { "Done, unchecked" };
     match ending {
-        RunOutcome::Done { .. } if changed.is_empty() => format!("Done: no changes were needed in {folder}.\n"),
+        RunOutcome::Done { .. } if changed.is_empty() => format!("Nothing was changed in {folder}.\n"),
         RunOutcome::Done { is_verified: false } if local.dry_run => {
             format!(
                 "{files} would change, but {}; {folder} is as it was.\n",

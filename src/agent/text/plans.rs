@@ -18,7 +18,7 @@ const MOST: usize = 12;
 pub(crate) fn plans(page: &mut Page, state: State, record: &Record) {
     let Some(plan) = &record.planned.plan else { return };
     page.said(&plan.comment);
-    let is_ticked = state == State::Done && record.is_verified();
+    let is_ticked = state == State::Done && record.is_verified() && record.has_changes();
     page.items(checklist(plan, &record.worked.finished_subtasks, is_ticked));
     goals(page, plan);
     estimates(page, plan);
@@ -109,7 +109,8 @@ pub(crate) fn evidence(page: &mut Page, evidence: &[Evidence]) {
     page.details("What the plan rests on", places);
 }
 
-/// Marks finished subtasks, or all of them at the end of a run whose checks passed.
+/// Marks finished subtasks, or all of them at the end of a run that changed something and whose
+/// checks passed.
 fn checklist(plan: &Plan, finished: &BTreeSet<String>, is_all_done: bool) -> Vec<Line> {
     let item = |subtask: &Subtask| {
         let is_ticked = is_all_done || finished.contains(&subtask.id);

@@ -24,7 +24,8 @@ pub(super) fn progress(run: &Run, record: &Record, watched: &Watched) -> String 
     if let Some(plan) = &record.planned.plan {
         let steps = &plan.task_decomposition.subtasks;
         lines.extend(steps.iter().take(MOST_STEPS).map(|step| {
-            let is_finished = run.state == State::Done || record.worked.finished_subtasks.contains(&step.id);
+            let is_whole = run.state == State::Done && record.has_changes();
+            let is_finished = is_whole || record.worked.finished_subtasks.contains(&step.id);
             format!("{} {}", if is_finished { "☑" } else { "☐" }, cut(&step.description))
         }));
         let more = steps.len().saturating_sub(MOST_STEPS);
@@ -81,10 +82,9 @@ pub(super) fn other_wait(run: &Run, record: &Record) -> Option<(DateTime<Utc>, S
 pub(super) fn ending(run: &Run, record: &Record, watched: &Watched, cost_usd: Option<f64>) -> String {
     let wording = watched.wording();
     let (english, japanese) = match (run.state, record.is_verified()) {
-        (State::Done, _) if record.delivered.change.is_none() => (
-            "✅ Done; nothing had to be changed",
-            "✅ 完了しました。変更はありません",
-        ),
+        (State::Done, _) if !record.has_changes() => {
+            ("☑️ Done; nothing was changed", "☑️ 完了しました。変更はありません")
+        }
         (State::Done, true) if !record.is_checked() => (
             "☑️ Done, and nothing was checked",
             "☑️ 完了しましたが、検証は何も行われていません",
@@ -103,7 +103,12 @@ pub(super) fn ending(run: &Run, record: &Record, watched: &Watched, cost_usd: Op
     }
     lines.push(watched.url.clone());
     if let Some(summary) = &record.worked.summary {
-        lines.push(summary.chars().take(1_000).collect());
+        let words: String = summary.chars().take(1_000).collect();
+        lines.push(if run.state == State::Done && !record.has_changes() {
+            format!("{} {words}", wording.of("The model says:", "モデルの説明："))
+        } else {
+            words
+        });
     }
     if let Some(failure) = &record.failure {
         lines.push(cut(&failure.in_words()));

@@ -150,8 +150,8 @@ fn of(service: &Service, run: &Run, record: &Record, newest_fact: u64) -> RunDet
     let config = service.config();
     let plan = record.planned.plan.clone().unwrap_or_default();
     let finished = &record.worked.finished_subtasks;
-    // As in the comments on the item: what was verified as a whole has no open step.
-    let is_whole = run.state == State::Done && record.is_verified();
+    // As in the comments on the item: a change that was verified as a whole has no open step.
+    let is_whole = run.state == State::Done && record.is_verified() && record.has_changes();
     let steps = plan.task_decomposition.subtasks.into_iter().map(|step| Step {
         is_finished: is_whole || finished.contains(&step.id),
         id: step.id,

@@ -16,7 +16,7 @@ async fn a_pod_is_as_restricted_as_it_can_be() {
         config["command_executor"]["resources"]["disk_limit"] = json!("300m");
     });
     let (script, issue) = runs(&world, &[]);
-    script.done("Looked.").holds();
+    script.done("Looked.").holds().done("Looked.");
     let program = world.spawn(&["run"]);
     world.model.until_held(1).await;
     let pod = pod_of(&world).await;

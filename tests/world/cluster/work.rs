@@ -210,7 +210,7 @@ async fn a_pod_that_nobody_needs_is_swept_and_all_go_with_the_installation() {
     let world = World::start().await;
     world.run().await;
     let (script, issue) = runs(&world, &[]);
-    script.done("Looked.");
+    script.done("Looked.").done("Looked.");
     let instance = coding_agent::service::instance(&world.state_dir());
     let labels = format!(
         "coding-agent.instance={instance},coding-agent.run={}",

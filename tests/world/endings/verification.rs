@@ -231,7 +231,7 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     Planned.
 
-    - [x] greet the reader
+    - [ ] greet the reader
 
     <sub>Environment `python` · 3 model turns · <tokens> · <time> · run `<run>`</sub>
 
@@ -239,7 +239,9 @@ async fn no_change_at_all_is_a_legitimate_end() {
 
     <!-- coding-agent:<run>:progress -->
     -----
-    ### ✅ Done: no changes were needed
+    ### ☑️ Nothing was changed
+
+    The model says:
 
     The README greets its reader already.
 
@@ -253,5 +255,71 @@ async fn no_change_at_all_is_a_legitimate_end() {
     ");
     assert!(world.github.pulls().is_empty());
     assert_eq!(world.github.default_repository().branches(), ["main"]);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_has_begun_nothing_is_asked_once_more_and_its_words_are_told_as_its_own() {
+    let world = World::start().await;
+    let script = world.model.plans(plan());
+    let script = script.calls("workspace/read_file", json!({ "path": "README.md" }));
+    script
+        .done("I made the README greet its reader, and added a test.")
+        .done("Nothing more has to be done.");
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_snapshot!(world.model.requests()[3].last_user_message(), @"`done` did not count: nothing was changed in the project. Do what the plan asks for. If no change is needed, as where only a question is asked, finish again and say why.");
+    assert_snapshot!(told(&ended, &issue), @"
+    exit code: 0
+    labels: coding agent done
+    -----
+    <details><summary>🛠️ Done: how it went</summary>
+
+    Planned.
+
+    - [ ] greet the reader
+
+    <sub>Environment `python` · 4 model turns · <tokens> · <time> · run `<run>`</sub>
+
+    </details>
+
+    <!-- coding-agent:<run>:progress -->
+    -----
+    ### ☑️ Nothing was changed
+
+    The model says:
+
+    I made the README greet its reader, and added a test.
+
+    Nothing more has to be done.
+
+    Nothing was checked: nothing was changed, and the plan names no command for it.
+
+    <sub>4 model turns · <tokens> · <time></sub>
+
+    <!-- coding-agent:<run>:final -->
+    ");
+    assert!(world.github.pulls().is_empty());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_model_that_begins_when_it_is_asked_once_more_is_done_by_what_it_did() {
+    let world = World::start().await;
+    greets(world.model.plans(plan()).done("I made the README greet its reader."));
+    let issue = greeting(&world);
+
+    let ended = world.run().await;
+
+    assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
+    let comments = issue.comments_of(world.github.bot());
+    assert!(comments[0].contains("- [x] greet the reader"), "{}", comments[0]);
+    let last = &comments[1];
+    assert!(last.starts_with("### ☑️ Done, unchecked: http"), "{last}");
+    assert!(last.contains("\n\nThe README greets its reader now.\n"), "{last}");
+    assert!(!last.contains("I made"), "{last}");
+    assert_eq!(world.github.pulls()[0].file("README.md").as_deref(), Some("Hello\n"));
     world.finish().await;
 }

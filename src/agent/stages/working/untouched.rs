@@ -2,10 +2,11 @@
 //! wrote is what was there.
 //!
 //! Small models do that, and the run ended as done, with nothing changed and nothing checked. Where
-//! a plan was made, the planner has looked; in a later round, the model's words may be all that is
-//! wanted. Who finds that nothing has to be changed says so, and that counts; of finished work that
-//! was looked at once more, or against which nothing counts, it counts at once, and without a reply
-//! that can be read the work stays finished.
+//! a plan was made, the planner has looked: such a model is asked once more, and what it says then
+//! counts. In a later round, the model's words may be all that is wanted. Who finds that nothing has
+//! to be changed says so, and that counts; of finished work that was looked at once more, or against
+//! which nothing counts, it counts at once, and without a reply that can be read the work stays
+//! finished.
 
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::interruption::Interruption;
@@ -13,7 +14,7 @@ use crate::agent::record::{PausedBy, Record};
 use crate::agent::run::Run;
 use crate::agent::stages::working::{another_try, unseen_files};
 use crate::conversation::decode::files;
-use crate::conversation::{ToolResult, circling};
+use crate::conversation::{Message, ToolResult, circling};
 use crate::executor::UNCHANGED;
 use crate::llm::chat::Chat;
 
@@ -22,6 +23,8 @@ const NO_TOOL: &str = "`done` did not count: no tool was called, so nothing was 
 const NO_CHANGE: &str = "This did not count: what you wrote is what was there before, word for word. Find the line that does what the task \
      says is wrong, change that line, and write its file again.";
 const LEFT_ALONE: &str = "This did not count: nothing is changed by it. Write the file that is at fault, whole.";
+const NOTHING_BEGUN: &str = "`done` did not count: nothing was changed in the project. Do what the plan asks for. If no change is needed, as \
+     where only a question is asked, finish again and say why.";
 const NO_FILE: &str = "This did not count: you wrote no file.";
 
 /// Number of replies in a row that change nothing; the next one ends the run. While the task may
@@ -40,6 +43,10 @@ pub(super) struct Untouched {
     /// Whether the model was only asked to say once more that it is done: nothing counts against
     /// the result, and nothing was changed since.
     awaits_word: bool,
+    /// Whether planned work may still be sent back once because nothing of it was begun.
+    is_unbegun: bool,
+    /// What the model said when it was sent back for that, and has begun nothing since.
+    said: Option<String>,
 }
 
 /// The files of the last reply that the model would have written without having seen them whole.
@@ -63,8 +70,13 @@ enum SecondLook {
 
 impl Untouched {
     /// Begins with a conversation; one that goes on after a restart is not looked at again.
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run, chat: &Chat) -> Self {
         let record = &run.claim.record;
+        let goes_on = chat
+            .messages()
+            .iter()
+            .any(|message| matches!(message, Message::Assistant { .. } | Message::Summary { .. }));
+        let has_work = record.planned.base.as_ref().is_some_and(|base| base.holds_work);
         let is_planned = run.claim.services.settings.planning.enabled;
         Self {
             is_over: is_planned || record.request.round.is_some() || record.worked.turns > 0,
@@ -82,11 +94,20 @@ impl Untouched {
             awaits_word: is_asked_about_result(record)
                 && record.worked.tries.failed() == 0
                 && !another_try::is_another_left(&run.claim),
+            is_unbegun: record.planned.plan.is_some() && record.request.round.is_none() && !goes_on && !has_work,
+            said: None,
         }
     }
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
         self.is_over |= !results.is_empty();
+        let begins = |result: &ToolResult| {
+            !result.call.tool.starts_with("agent/") && circling::does_more_than_look(&result.call)
+        };
+        if results.iter().any(begins) {
+            self.is_unbegun = false;
+            self.said = None;
+        }
         let is_in_vain =
             |result: &ToolResult| result.output.contains(UNCHANGED) || unseen_files::was_left_alone(result);
         let may_change = |result: &ToolResult| circling::does_something(result) && !is_in_vain(result);
@@ -112,8 +133,12 @@ impl Untouched {
     }
 
     /// Returns the summary of work that ends with `comment`. What was said when it was finished
-    /// stays true after a second look.
+    /// stays true after a second look, and the answer to a question after it was sent back.
     pub(super) fn summary(&self, earlier: Option<String>, comment: String) -> String {
+        let comment = match &self.said {
+            Some(said) if !comment.contains(said.trim()) => format!("{}\n\n{comment}", said.trim()),
+            Some(_) | None => comment,
+        };
         match (earlier, self.second_look) {
             (Some(earlier), SecondLook::Acted) => format!("{}\n\n{comment}", earlier.trim_end()),
             (Some(earlier), SecondLook::Idle) => earlier,
@@ -142,11 +167,11 @@ impl Untouched {
         self.awaits_word = false;
     }
 
-    /// Tells the model that it is not done; returns whether it did.
+    /// Tells the model, which says `comment`, that it is not done; returns whether it did.
     ///
     /// # Errors
     /// If it was told often enough: work that nobody did must not end as done.
-    pub(super) fn sends_back(&mut self, run: &Run, chat: &mut Chat) -> Result<bool, Interruption> {
+    pub(super) fn sends_back(&mut self, run: &Run, chat: &mut Chat, comment: &str) -> Result<bool, Interruption> {
         if self.second_look != SecondLook::No {
             return Ok(false);
         }
@@ -176,21 +201,29 @@ impl Untouched {
             dialogue::tell(&run.claim, chat, text);
             return Ok(true);
         }
+        let no_file = || {
+            format!(
+                "{NO_FILE} {} If nothing has to be changed, say why once more.",
+                files::FORM
+            )
+        };
         if self.is_over {
-            return Ok(false);
+            let is_unbegun = std::mem::take(&mut self.is_unbegun);
+            if is_unbegun {
+                self.said = Some(comment.to_owned());
+                let text = match ReplyForm::of(&run.claim) {
+                    ReplyForm::Native | ReplyForm::Json => NOTHING_BEGUN.to_owned(),
+                    ReplyForm::Files => no_file(),
+                };
+                dialogue::tell(&run.claim, chat, &text);
+            }
+            return Ok(is_unbegun);
         }
         if ReplyForm::of(&run.claim) == ReplyForm::Files {
             // Said twice it counts; the project's tests have a say in it then.
             let counts = std::mem::replace(&mut self.was_told, true);
             if !counts {
-                dialogue::tell(
-                    &run.claim,
-                    chat,
-                    &format!(
-                        "{NO_FILE} {} If nothing has to be changed, say why once more.",
-                        files::FORM
-                    ),
-                );
+                dialogue::tell(&run.claim, chat, &no_file());
             }
             return Ok(!counts);
         }
