@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::{ADD, PROJECT, executes, node, plan, writes};
 use crate::fake::github::Item;
-use crate::reading::{facts, last_on_github};
 use crate::world::World;
+use crate::world::facts::facts;
+use crate::world::normalized::last_on_github;
 
 const BROKEN: &str = "- ❌ `npm test` ended with 1 instead of 0";
 const BROKEN_BEFORE: &str = "- ⚠️ `npm test` ended with 1, as it did before the change";

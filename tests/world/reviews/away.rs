@@ -79,7 +79,7 @@ async fn a_reviewer_that_is_not_there_is_waited_for_and_then_done_without() {
         .await;
     team.world.make_everything_due().await;
     // An answer that cannot be read, before the server goes away again, is no end of the wait.
-    let gateway = Gateway::before(team.reviewer.socket(), Duration::from_secs(60)).await;
+    let gateway = Gateway::before(team.reviewer.socket(), Duration::from_mins(1)).await;
     address(&mut team, gateway.address());
     team.reviewer.says("I like this result very much.").holds();
     let program = team.world.spawn(&["run"]);

@@ -43,10 +43,7 @@ pub(super) struct Untouched {
     /// Whether the model was only asked to say once more that it is done: nothing counts against
     /// the result, and nothing was changed since.
     awaits_word: bool,
-    /// Whether planned work may still be sent back once because nothing of it was begun.
-    is_unbegun: bool,
-    /// What the model said when it was sent back for that, and has begun nothing since.
-    said: Option<String>,
+    begun: Begun,
 }
 
 /// The files of the last reply that the model would have written without having seen them whole.
@@ -57,6 +54,15 @@ enum Unseen {
     Test,
     /// A file that the model was told to print first.
     ToBePrinted,
+}
+
+/// Whether anything of planned work was begun: where nothing was, it is sent back once.
+#[derive(Debug)]
+enum Begun {
+    Yes,
+    No,
+    /// It was sent back for that, after the model had said this.
+    Asked(String),
 }
 
 /// Whether the model looks at finished work once more, and what came of it.
@@ -94,8 +100,11 @@ impl Untouched {
             awaits_word: is_asked_about_result(record)
                 && record.worked.tries.failed() == 0
                 && !another_try::is_another_left(&run.claim),
-            is_unbegun: record.planned.plan.is_some() && record.request.round.is_none() && !goes_on && !has_work,
-            said: None,
+            begun: if record.planned.plan.is_some() && record.request.round.is_none() && !goes_on && !has_work {
+                Begun::No
+            } else {
+                Begun::Yes
+            },
         }
     }
 
@@ -105,8 +114,7 @@ impl Untouched {
             !result.call.tool.starts_with("agent/") && circling::does_more_than_look(&result.call)
         };
         if results.iter().any(begins) {
-            self.is_unbegun = false;
-            self.said = None;
+            self.begun = Begun::Yes;
         }
         let is_in_vain =
             |result: &ToolResult| result.output.contains(UNCHANGED) || unseen_files::was_left_alone(result);
@@ -135,9 +143,9 @@ impl Untouched {
     /// Returns the summary of work that ends with `comment`. What was said when it was finished
     /// stays true after a second look, and the answer to a question after it was sent back.
     pub(super) fn summary(&self, earlier: Option<String>, comment: String) -> String {
-        let comment = match &self.said {
-            Some(said) if !comment.contains(said.trim()) => format!("{}\n\n{comment}", said.trim()),
-            Some(_) | None => comment,
+        let comment = match &self.begun {
+            Begun::Asked(said) if !comment.contains(said.trim()) => format!("{}\n\n{comment}", said.trim()),
+            _ => comment,
         };
         match (earlier, self.second_look) {
             (Some(earlier), SecondLook::Acted) => format!("{}\n\n{comment}", earlier.trim_end()),
@@ -208,9 +216,9 @@ impl Untouched {
             )
         };
         if self.is_over {
-            let is_unbegun = std::mem::take(&mut self.is_unbegun);
+            let is_unbegun = matches!(self.begun, Begun::No);
             if is_unbegun {
-                self.said = Some(comment.to_owned());
+                self.begun = Begun::Asked(comment.to_owned());
                 let text = match ReplyForm::of(&run.claim) {
                     ReplyForm::Native | ReplyForm::Json => NOTHING_BEGUN.to_owned(),
                     ReplyForm::Files => no_file(),
