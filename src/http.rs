@@ -214,7 +214,8 @@ where
     E: Display,
     F: Future<Output = Result<T, AttemptError<E>>>,
 {
-    retry_or(backoff, what, attempt, identity).await
+    // Boxed: one within another, their types are deeper than the compiler looks.
+    Box::pin(retry_or(backoff, what, attempt, identity)).await
 }
 
 /// Like [`retry`]; returns what `given_up` makes of the error of an attempt that another one might
