@@ -41,30 +41,6 @@ async fn a_mirror_follows_the_forge_and_keeps_what_is_ours() {
 }
 
 #[tokio::test]
-async fn two_histories_part_at_their_newest_common_commit_or_nowhere() {
-    let mut world = World::with_a_commit();
-    let upstream = world.path("upstream.git");
-    let parted = head(&upstream);
-    let side = world.upstream_commit("b.txt", "b\n");
-    git(&upstream, &["update-ref", "refs/heads/side", side.as_str()]);
-    git(&upstream, &["update-ref", "refs/heads/main", parted.as_str()]);
-    let main = world.upstream_commit("c.txt", "c\n");
-    let mirror = world.mirror().await;
-    for (one, other) in [(&main, &side), (&side, &main), (&main, &parted), (&parted, &parted)] {
-        assert_eq!(mirror.fork_point(one, other).await.unwrap(), Some(parted.clone()));
-    }
-    assert!(mirror.fork_point(&main, &CommitId::nothing()).await.is_err());
-
-    world.config.depth = 1;
-    let remote = Remote {
-        url: format!("file://{}", upstream.display()),
-        login: None,
-    };
-    let cut = Mirror::fetch(&world.config, &world.path("cut"), &remote).await.unwrap();
-    assert_eq!(cut.fork_point(&main, &side).await.unwrap(), None);
-}
-
-#[tokio::test]
 async fn an_empty_repository_is_a_repository() {
     let world = World::new();
     let mirror = world.mirror().await;

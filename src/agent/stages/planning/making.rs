@@ -101,8 +101,8 @@ struct Base {
     commit: CommitId,
 }
 
-/// Asks until there is a plan. Evidence that does not hold is asked for again once, and so is a plan
-/// that people denied already.
+/// Asks until there is a plan. Evidence that does not hold is asked for again once, and so is a
+/// plan that people denied already.
 async fn converse(
     run: &mut Run,
     mut chat: Chat,

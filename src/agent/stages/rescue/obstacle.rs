@@ -64,8 +64,8 @@ impl Obstacle {
         }
     }
 
-    /// Returns why work on a fork is not put into a file where this program runs, in words without a
-    /// path of that machine. A folder that is not there, or may not be written to, stays so until
+    /// Returns why work on a fork is not put into a file where this program runs, in words without
+    /// a path of that machine. A folder that is not there, or may not be written to, stays so until
     /// somebody mends it; anything else passes, a full disk above all.
     pub(super) fn of_file(error: &anyhow::Error) -> Self {
         let told = format!("{error:#}");

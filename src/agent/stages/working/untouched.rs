@@ -3,10 +3,10 @@
 //!
 //! Small models do that, and the run ended as done, with nothing changed and nothing checked. Where
 //! a plan was made, the planner has looked: such a model is asked once more, and what it says then
-//! counts. In a later round, the model's words may be all that is wanted. Who finds that nothing has
-//! to be changed says so, and that counts; of finished work that was looked at once more, or against
-//! which nothing counts, it counts at once, and without a reply that can be read the work stays
-//! finished.
+//! counts. In a later round, the model's words may be all that is wanted. Who finds that nothing
+//! has to be changed says so, and that counts; of finished work that was looked at once more, or
+//! against which nothing counts, it counts at once, and without a reply that can be read the work
+//! stays finished.
 
 use crate::agent::dialogue::{self, ReplyForm};
 use crate::agent::record::interruption::Interruption;
