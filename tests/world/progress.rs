@@ -111,7 +111,7 @@ async fn a_run_that_was_killed_goes_on_in_the_same_comment() {
     let comments = issue.comments();
     assert_eq!(comments[0].id, before.id);
     assert!(
-        matches!(&comments[1..], [end] if end.body.contains("Done")),
+        matches!(&comments[1..], [end] if end.body.contains("Nothing was changed")),
         "{}",
         issue.timeline()
     );
