@@ -129,6 +129,15 @@ async fn a_denied_result_is_pushed_nowhere() {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
     assert_eq!(issue.labels(), ["coding agent stopped"]);
     assert_eq!(world.gitlab.default_project().branches(), ["main"]);
+    // One file was refused, also where it was judged for the question and for the branch.
+    let stats = world.command(&["stats", "--json"]).await;
+    let stats: serde_json::Value = serde_json::from_str(&stats.stdout).unwrap();
+    assert_eq!(
+        stats["refusals_by_rule"],
+        json!({ "protected_path": 1 }),
+        "{}",
+        world.story()
+    );
     world.finish().await;
 }
 

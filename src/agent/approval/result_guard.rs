@@ -70,7 +70,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
             return Ok(false);
         }
     };
-    note_objections(&run.claim, &objections);
+    note_objections(&mut run.claim, &head, &objections);
     question::put_question(&mut run.claim, &mirror, range, digest, (objections, obstacles)).await?;
     Ok(true)
 }
@@ -88,7 +88,7 @@ pub(crate) async fn ask_about_review(
     all.push(HoldReason::Unready { why });
     let objections = HoldReasons::of(all);
     let digest = question::digest_of(mirror, base, head).await?;
-    note_objections(claim, &objections);
+    note_objections(claim, head, &objections);
     question::put_question(claim, mirror, (base, head), digest, (objections, Vec::new())).await
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &Comm
     let Ok(all) = objections(claim, mirror, base, head).await else {
         return false;
     };
-    note_objections(claim, &all);
+    note_objections(claim, head, &all);
     let all = with_wishes(claim, all);
     if let Some(objection) = all.shown.first() {
         claim.warn(format!("The work so far is not shown on a branch: {objection}."));
@@ -130,8 +130,14 @@ pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &Comm
     all.shown.is_empty()
 }
 
-fn note_objections(claim: &Claim, objections: &HoldReasons) {
+/// Writes down why a commit is not pushed, once: it is judged again after its question was denied.
+fn note_objections(claim: &mut Claim, head: &CommitId, objections: &HoldReasons) {
     let found = objections.shown.iter().filter(|reason| **reason != HoldReason::Always);
+    let found: Vec<&HoldReason> = found.collect();
+    if found.is_empty() || claim.record.delivered.withheld.as_ref() == Some(head) {
+        return;
+    }
+    claim.record.delivered.withheld = Some(head.clone());
     for objection in found {
         claim.note(Fact::PolicyRefused {
             rule: objection.rule().to_owned(),

@@ -145,8 +145,7 @@ pub struct Evidence {
     pub cited: Citation,
     /// Where people can look at it.
     pub link: Option<String>,
-    /// The reason why the place is doubtful: it does not exist, or does not hold what is said of
-    /// it.
+    /// Why the place is doubtful: it does not exist, or does not hold what is said of it.
     pub fault: Option<String>,
 }
 
@@ -158,8 +157,7 @@ pub struct PreparationRecord {
     pub setup: String,
     /// Duration of the set-up commands, if they were run.
     pub set_up_milliseconds: u64,
-    /// The container that holds the whole project after its set-up. Any other container of the run
-    /// was left incomplete by a process that was stopped.
+    /// The container with the whole project after its set-up; any other of the run is incomplete.
     pub container: Option<String>,
     /// Whether the container replaced one that the model worked in, and the model was not told yet.
     pub is_replacement: bool,
@@ -279,6 +277,8 @@ pub struct DeliveryRecord {
     pub head: Option<CommitId>,
     /// The result whose difference is in the journal.
     pub noted: Option<CommitId>,
+    /// The commit whose hold reasons are in the journal.
+    pub withheld: Option<CommitId>,
     /// The result that a person approved for delivery, whatever its hold reasons.
     pub approval: Option<Grant>,
     /// The result that passed without a person; judged anew before each push.
