@@ -71,15 +71,10 @@ pub(crate) async fn register_follow_up(claim: &Claim, reporter: &Reporter) -> Re
 
 /// Returns the task of a round for the model, in little more than the room of one of `excerpts`.
 pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], excerpts: CleanExcerpts<'_>) -> String {
-    let wish = match round.kind {
-        Kind::Review => {
-            "People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment"
-        }
-        Kind::Checks => "Its checks failed. Find out why from the logs below, and mend it on the same branch",
-    };
     let mut text = format!(
-        "This is your own change request, {}. {wish}.\n<{fence}>\nTitle: {}\n",
+        "This is your own change request, {}. {}.\n<{fence}>\nTitle: {}\n",
         item.task,
+        wish(round),
         visible::line(&item.title)
     );
     if let Some(change) = &item.change {
@@ -100,6 +95,22 @@ pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], e
     text
 }
 
+/// Returns what is to be done in a round, without the full stop.
+fn wish(round: &Round) -> &'static str {
+    let has_logs = round.failed.iter().any(|check| check.log.is_some());
+    match round.kind {
+        Kind::Review => {
+            "People reviewed it. Do what they ask for below, on the same branch; questions are answered in your last comment"
+        }
+        Kind::Checks if has_logs => {
+            "Its checks failed. Find out why from the logs below, and mend it on the same branch"
+        }
+        Kind::Checks => {
+            "Its checks failed, and their logs cannot be read. Find out why by what they run, and mend it on the same branch"
+        }
+    }
+}
+
 /// Returns a failed check for the model. Its log is cut at the front, since the cause is at the
 /// end.
 fn failed(check: &FailedCheck, excerpts: CleanExcerpts<'_>) -> String {
@@ -114,4 +125,34 @@ fn failed(check: &FailedCheck, excerpts: CleanExcerpts<'_>) -> String {
         visible::line(&check.name),
         excerpts.of_end(&visible::plain(log)).trim()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn logs_are_named_only_where_one_can_be_read() {
+        let check = |log: Option<&str>| FailedCheck {
+            key: String::new(),
+            name: "test".to_owned(),
+            log: log.map(str::to_owned),
+        };
+        let said = |failed: Vec<FailedCheck>| {
+            wish(&Round {
+                kind: Kind::Checks,
+                number: 1,
+                comments: BTreeSet::new(),
+                failed,
+            })
+        };
+        assert!(said(vec![check(None), check(Some("E"))]).contains("from the logs below"));
+        let unread = said(vec![check(None)]);
+        assert!(
+            unread.contains("cannot be read") && !unread.contains("below"),
+            "{unread}"
+        );
+    }
 }
