@@ -118,7 +118,7 @@ pub trait TaskSource: Send + Sync {
     async fn edit_comment(&self, task: &TaskId, comment: CommentId, post: &Post<'_>) -> Result<(), ForgeError>;
 }
 
-/// The bot's account, and the rights of the people who have it work.
+/// The bot's account and its rights, and those of the people who have it work.
 #[async_trait]
 pub trait Permissions: Send + Sync {
     /// Returns the name of the bot's account.
@@ -131,6 +131,10 @@ pub trait Permissions: Send + Sync {
 
     /// Tells whether an account is in the configuration's `allowed_users`, by login or by id.
     fn allows(&self, who: Account<'_>) -> bool;
+
+    /// Returns what gives the bot's account the right to push to the task's repository where it
+    /// lacks it; `None` where it may push, or the forge does not tell.
+    async fn missing_push_right(&self, task: &TaskId) -> Result<Option<String>, ForgeError>;
 }
 
 /// Where code lives: pull/merge requests, their checks, and what git needs.

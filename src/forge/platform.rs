@@ -39,6 +39,7 @@ pub enum Right {
     WriteChanges,
     CommentOnChanges,
     ReadContents,
+    Push,
     ReadChecks,
     ReadRoles,
 }
@@ -143,6 +144,10 @@ pub trait PeopleApi {
 
     /// Tells whether an account may push to the repository.
     async fn may_write(&self, repository: &str, who: Account<'_>) -> Result<bool, Failure>;
+
+    /// Tells whether the bot's own account may push to the repository; true where the platform does
+    /// not tell.
+    async fn may_push(&self, repository: &str) -> Result<bool, Failure>;
 }
 
 /// Pull/merge requests, their checks, and what git needs.

@@ -1,4 +1,5 @@
-//! `doctor` tells of rights that the program does not need, and of tokens that end soon or never.
+//! `doctor` tells of rights that the program does not need, and of tokens that end soon or never; a
+//! run tells of the one that it lacks.
 
 use chrono::{Days, Utc};
 use serde_json::json;
@@ -8,6 +9,8 @@ use crate::doctor::said;
 use crate::fake::github::Permission;
 use crate::fake::gitlab::Access;
 use crate::world::World;
+use crate::world::normalized::last_on_gitlab;
+use crate::world::scripts::{greets, plan};
 
 /// Returns what `doctor` says of the forge.
 pub async fn told_by_doctor(world: &World, forge: &str) -> String {
@@ -194,5 +197,36 @@ async fn a_gitlab_group_is_told_the_projects_in_which_the_role_is_none_or_more_t
     BAD GitLab group acme can be searched, but the token's user may push to none of its 6 projects
     -> give the user (or the group access token) the role Developer in the group
     ");
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_token_that_may_not_push_is_told_before_the_model_is_asked() {
+    let world = World::on_gitlab().await;
+    let project = world.gitlab.default_project();
+    project.member(world.gitlab.bot(), Access::Reporter);
+    let issue = world.gitlab.open_issue("Greet the reader").label("coding agent");
+
+    let ended = world.run().await;
+
+    ended.prints("gitlab:acme/widgets#1: failed\n", &world);
+    assert_eq!(issue.labels(), ["coding agent failed"]);
+    assert_eq!(world.model.requests().len(), 0, "{}", world.model.dump());
+    insta::assert_snapshot!(last_on_gitlab(&world, &issue), @"
+    ### ❌ This could not be done
+
+    The program's account may not push to acme/widgets, so the result could not be delivered; give the token's user (or the access token) the role Developer in acme/widgets.
+
+    To start a new run, set the label `coding agent` again.
+
+    <!-- coding-agent:RUN:final -->
+    ");
+
+    project.member(world.gitlab.bot(), Access::Developer);
+    greets(world.model.plans(plan()));
+    issue.label("coding agent");
+    let ended = world.run().await;
+
+    ended.prints("gitlab:acme/widgets#1: done\n", &world);
     world.finish().await;
 }

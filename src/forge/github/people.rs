@@ -33,6 +33,17 @@ impl PeopleApi for Api {
         let found = access.user.as_ref().and_then(|user| user.id);
         Ok(may_write(&access) && !who.is_another(found))
     }
+
+    async fn may_push(&self, repository: &str) -> Result<bool, Failure> {
+        // An App's answer has no permissions of a user.
+        let may = |push: Option<bool>| self.is_app || push != Some(false);
+        if may(self.repository(repository).await?.permissions.push) {
+            return Ok(true);
+        }
+        // The right may have been given since it was read.
+        let found = self.ask_repository(repository).await?;
+        Ok(may(self.repositories.learn(repository, found).permissions.push))
+    }
 }
 
 impl Api {

@@ -12,6 +12,12 @@ pub(super) fn remedy(right: Right, repository: &str) -> String {
         Right::WriteChanges | Right::CommentOnChanges => ("Pull requests", "Read and write"),
         Right::ReadChecks => ("Commit statuses", "Read-only"),
         Right::ReadContents => ("Contents", "Read-only"),
+        Right::Push => {
+            return format!(
+                "give the token's account the role Write in {repository}, and a fine-grained token the repository \
+                 permission 'Contents' (Read and write)"
+            );
+        }
         Right::ReadRoles => {
             return format!(
                 "give the token's account the role Write in {repository}: GitHub tells nobody else who may write; a \

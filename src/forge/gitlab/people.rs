@@ -28,6 +28,17 @@ impl PeopleApi for Api {
             .iter()
             .any(|member| is_writer(member, who.login) && !who.is_another(member.id)))
     }
+
+    /// A role in the project or one of its groups is told with the project. A group that was
+    /// invited may give a higher one, which only the members tell.
+    async fn may_push(&self, repository: &str) -> Result<bool, Failure> {
+        let project = self.project(repository).await?;
+        if project.permissions.level().is_none_or(|level| level >= DEVELOPER) {
+            return Ok(true);
+        }
+        let login = self.own_login().await?;
+        self.may_write(repository, Account { login, id: None }).await
+    }
 }
 
 impl Api {

@@ -148,6 +148,15 @@ pub(crate) struct Permissions {
     pub(crate) group_access: Option<Access>,
 }
 
+impl Permissions {
+    /// Returns the highest role of the token's user by a membership in the project or a group of
+    /// its own; `None` without one, as for an administrator.
+    pub(crate) fn level(&self) -> Option<u64> {
+        let access = [&self.project_access, &self.group_access];
+        access.into_iter().flatten().map(|access| access.access_level).max()
+    }
+}
+
 #[derive(Deserialize)]
 pub(crate) struct Access {
     pub(crate) access_level: u64,

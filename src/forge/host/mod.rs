@@ -6,6 +6,7 @@ mod explaining;
 mod examine;
 mod issues;
 mod labels;
+mod people;
 mod search;
 
 use std::collections::BTreeSet;
@@ -16,16 +17,16 @@ use chrono::{DateTime, Utc};
 use http::StatusCode;
 
 use crate::finding::Finding;
-use crate::forge::http::failure::{Attempt, Failure};
+use crate::forge::http::failure::Failure;
 use crate::forge::http::retry::{once, until_seen};
 use crate::forge::http::{cache::Cache, meter::Traffic};
-use crate::forge::item::{account::Account, address::ItemAddress, change::OpenChange, checks::Checks};
+use crate::forge::item::{address::ItemAddress, change::OpenChange, checks::Checks};
 use crate::forge::platform::{Platform, Right};
 use crate::forge::settings::trigger::Trigger;
 use crate::forge::{
     AnswerMemory, Change, ChangeEdit, CodeHost, Comment, CommentId, CommentKey, CommentKind, Diagnostics, Edit, Forge,
     ForgeError, GitCredentials, GitRemote, Item, ItemEvent, KnownAnswer, NewChange, NewIssue, Opened, OpenedIssue,
-    Permissions, Post, Reaction, Search, TaskSource,
+    Post, Reaction, Search, TaskSource,
 };
 use crate::picture::Picture;
 use crate::task::id::{HostName, ItemId, ItemKind, TaskId};
@@ -193,39 +194,6 @@ impl<P: Platform> TaskSource for Host<P> {
             Some(StatusCode::NOT_FOUND) => ForgeError::Gone { what },
             _ => self.refused(failure, &what, Right::WriteIssues, at.repository),
         })
-    }
-}
-
-#[async_trait]
-impl<P: Platform> Permissions for Host<P> {
-    async fn bot_name(&self) -> Result<String, ForgeError> {
-        let login = self.platform.bot().await;
-        login.map(str::to_owned).map_err(|failure| {
-            let attempt = Attempt {
-                platform: &self.platform.settings().title,
-                what: "asking for the bot's own account",
-                remedy: P::TERMS.renew,
-                renew: P::TERMS.renew,
-            };
-            attempt.failed(failure)
-        })
-    }
-
-    async fn is_authorised(&self, task: &TaskId, who: Account<'_>) -> Result<bool, ForgeError> {
-        let repository = self.address(task)?.repository;
-        // A deleted account has no login, and to ask for none asks for something else.
-        if self.allows(who) || who.login.is_empty() {
-            return Ok(self.allows(who));
-        }
-        let may = self.platform.may_write(repository, who).await;
-        may.map_err(|failure| {
-            let what = format!("asking whether {} may write to {repository}", who.login);
-            self.refused(failure, &what, Right::ReadRoles, repository)
-        })
-    }
-
-    fn allows(&self, who: Account<'_>) -> bool {
-        self.platform.settings().allowed_users.name(who)
     }
 }
 

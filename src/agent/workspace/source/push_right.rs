@@ -1,4 +1,5 @@
-//! Whether the program may push to the branch that a pull/merge request leads from.
+//! Whether the program may push its result: to the repository at all, and to the branch that a
+//! pull/merge request leads from.
 //!
 //! Whoever can read a repository can open a request from any of its branches, the default one
 //! included. A label on that asks for work on a request; it does not ask for commits on a branch
@@ -10,17 +11,28 @@ use crate::agent::reporter::Reporter;
 use crate::agent::reporter::destination::ReportTarget;
 use crate::forge::{ChangeHead, Item, PushRight};
 
-/// Refuses a change from a fork that does not let the program push, from the default branch, and
-/// from a protected one. It is asked before any fetch or model call, so that nothing is paid for in
-/// vain, and before the push.
+/// Refuses a repository that the bot's account may only read, and a change from a fork that does
+/// not let the program push, from the default branch, and from a protected one. It is asked before
+/// any fetch or model call, so that nothing is paid for in vain, and before the push.
 pub(crate) async fn may_be_pushed(claim: &Claim, reporter: &Reporter, item: &Item) -> Result<(), Interruption> {
-    let (Some(change), ReportTarget::Item { forge, .. }) = (&item.change, &reporter.destination) else {
+    let ReportTarget::Item { forge, .. } = &reporter.destination else {
         return Ok(());
     };
-    check_fork(change)?;
-    if change.is_fork {
-        return Ok(());
+    if let Some(change) = &item.change {
+        check_fork(change)?;
+        if change.is_fork {
+            return Ok(());
+        }
     }
+    if let Some(remedy) = forge.missing_push_right(&item.task).await? {
+        let repository = item.task.repository().unwrap_or_default();
+        return Err(Interruption::failed(format!(
+            "the program's account may not push to {repository}, so the result could not be delivered; {remedy}"
+        )));
+    }
+    let Some(change) = &item.change else {
+        return Ok(());
+    };
     let head = &change.head_branch;
     if item.default_branch.as_ref() == Some(head) {
         return Err(shared(head, "the default branch of the repository", ""));

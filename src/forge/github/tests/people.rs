@@ -1,5 +1,7 @@
 //! Who may write, and the bot's reactions.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::json;
 
 use super::{config, github, refused, repository, task, unknown};
@@ -156,4 +158,29 @@ async fn the_bot_tells_its_name() {
         assert_eq!(github.bot_name().await.unwrap(), "helper");
     }
     assert_eq!(github.traffic().requests, 1);
+}
+
+#[tokio::test]
+async fn an_account_without_the_right_to_push_is_told_the_right_until_it_has_it() {
+    let asked_before = AtomicUsize::new(0);
+    let server = Server::start(move |_| {
+        let mut found = repository(1);
+        found["permissions"]["push"] = (asked_before.fetch_add(1, Ordering::Relaxed) > 1).into();
+        Reply::json(200, &found)
+    })
+    .await;
+    let github = github(&server).await;
+
+    let missing = github.missing_push_right(&task()).await.unwrap();
+    assert_eq!(
+        missing.as_deref(),
+        Some(
+            "give the token's account the role Write in o/r, and a fine-grained token the repository permission 'Contents' \
+             (Read and write)"
+        )
+    );
+    assert_eq!(github.missing_push_right(&task()).await.unwrap(), None);
+    assert_eq!(github.traffic().requests, 3);
+    assert_eq!(github.missing_push_right(&task()).await.unwrap(), None);
+    assert_eq!(github.traffic().requests, 3, "it is remembered");
 }

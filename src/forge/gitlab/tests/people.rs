@@ -1,8 +1,8 @@
 //! Who may write, and the bot's reactions.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{gitlab, issue, merge_request, note, refused, short, unknown};
+use super::{gitlab, issue, merge_request, note, project, refused, short, unknown};
 use crate::forge::item::account::Account;
 use crate::forge::test_server::{Reply, Server, named};
 use crate::forge::{Diagnostics, ForgeError, Permissions, Reaction, TaskSource};
@@ -136,4 +136,29 @@ async fn a_note_that_is_gone_needs_no_reaction_and_one_that_is_there_needs_the_r
 async fn the_bot_tells_its_name() {
     let server = Server::start(unknown).await;
     assert_eq!(gitlab(&server).await.bot_name().await.unwrap(), "bot");
+}
+
+#[tokio::test]
+async fn a_role_below_developer_keeps_from_pushing_unless_an_invited_group_gives_more() {
+    let remedy = "give the token's user (or the access token) the role Developer in g/s/p";
+    for (told, of_member, missing) in [
+        (Some(30), 20, None),
+        (None, 0, None),
+        (Some(20), 20, Some(remedy)),
+        (Some(20), 30, None),
+    ] {
+        let server = Server::start(move |asked| match short(asked).as_str() {
+            "GET " => {
+                let mut project = project(5);
+                project["permissions"]["project_access"] =
+                    told.map_or(Value::Null, |level| json!({"access_level": level}));
+                Reply::json(200, &project)
+            }
+            "GET /members/all" => Reply::json(200, &json!([{"id": 1, "username": "bot", "access_level": of_member}])),
+            _ => unknown(asked),
+        })
+        .await;
+        let found = gitlab(&server).await.missing_push_right(&issue()).await.unwrap();
+        assert_eq!(found.as_deref(), missing, "{told:?} {of_member}");
+    }
 }
