@@ -93,8 +93,7 @@ impl ExamineApi for Api {
 
     async fn examine_repository(&self, name: &str) -> Result<Verdict, Failure> {
         let project = self.ask_project(name).await?;
-        let access = [&project.permissions.project_access, &project.permissions.group_access];
-        let level = access.into_iter().flatten().map(|access| access.access_level).max();
+        let level = project.permissions.level();
         let fault = |detail: &str, remedy: &str| Verdict::Bad {
             detail: detail.to_owned(),
             remedy: remedy.to_owned(),

@@ -5,6 +5,7 @@ use crate::forge::platform::Right;
 /// Returns the sentence that says how to give `right` in `project`.
 pub(super) fn remedy(right: Right, project: &str) -> String {
     let role = match right {
+        Right::Push => return format!("give the token's user (or the access token) the role Developer in {project}"),
         Right::WriteChanges => "Developer",
         Right::ReadIssues
         | Right::WriteIssues

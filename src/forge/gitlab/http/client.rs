@@ -12,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gitlab::api::{ApiError, AsyncClient, AsyncQuery, Endpoint, Pageable, Pagination, RestClient, ignore, paged, raw};
-use http::header::{CONTENT_TYPE, IF_NONE_MATCH, LOCATION};
+use http::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,6 +21,7 @@ use url::Url;
 
 use crate::certificates::Trust;
 use crate::forge::ForgeError;
+use crate::forge::gitlab::http::redirect::{astray, at_home};
 use crate::forge::gitlab::{Config, schema};
 use crate::forge::http::clock::Clock;
 use crate::forge::http::clone_address::require_encrypted;
@@ -237,10 +237,8 @@ impl Client {
             sent = sent.body(request.body.clone());
         }
         let response = sent.send().await.map_err(|error| no_answer(&error))?;
-        if response.status().is_redirection() && response.headers().contains_key(LOCATION) {
-            return Err(Failure::unreadable(
-                "it sends to another host, where the token is not sent",
-            ));
+        if let Some(reason) = astray(response.url(), response.status(), response.headers()) {
+            return Err(Failure::unreadable(reason));
         }
         let answer = Answer::read(response).await?;
         self.meter.answered((&request.method, request.address.path()), &answer);
@@ -332,18 +330,6 @@ fn read_request(request: &http::request::Builder, body: Vec<u8>) -> Result<Reque
         address,
         headers,
         body: Bytes::from(body),
-    })
-}
-
-/// Returns a policy that follows redirects on the same host only: reqwest would send
-/// `PRIVATE-TOKEN`, unlike `Authorization`, to any other.
-fn at_home() -> Policy {
-    Policy::custom(|attempt| {
-        let from = attempt.previous().last().map(Url::origin);
-        if attempt.previous().len() > 5 || from != Some(attempt.url().origin()) {
-            return attempt.stop();
-        }
-        attempt.follow()
     })
 }
 

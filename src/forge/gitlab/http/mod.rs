@@ -1,5 +1,6 @@
 //! Requests to GitLab: the client, and endpoints that the `gitlab` crate does not have.
 
+mod redirect;
 mod client;
 pub(super) mod endpoints;
 

@@ -225,3 +225,23 @@ async fn an_examination_tells_one_finding_for_each_subject() {
     GitLab group g: good, g can be searched; 0 items carry the trigger label now; projects looked at: 0
     ");
 }
+
+#[tokio::test]
+async fn an_address_of_a_page_is_told_as_that_and_named_with_its_key() {
+    let told = async |sends_to: &'static str, is_page: bool| {
+        let server = Server::start(move |asked| match asked.uri.path() {
+            "/users/sign_in" if is_page => Reply::json(200, &json!("Sign in")),
+            _ => Reply::empty(302).with("location", sends_to),
+        })
+        .await;
+        gitlab(&server).await.item(&issue()).await.unwrap_err().to_string()
+    };
+    let page = "reading g/s/p#1: the answer could not be read: it sends to the page where people sign in, so gitlab.api_url is \
+                the address of a page and not of an API: write https://HOST/api/v4 of your GitLab";
+    assert_eq!(told("/users/sign_in", true).await, page);
+    // Which sends to itself there, or has another name.
+    assert_eq!(told("/users/sign_in", false).await, page);
+    assert_eq!(told("https://gitlab.example/git/users/sign_in", false).await, page);
+    insta::assert_snapshot!(told("/elsewhere", false).await, @"reading g/s/p#1: the answer could not be read: it sends from one place to the next without end");
+    insta::assert_snapshot!(told("https://gitlab.example/elsewhere", false).await, @"reading g/s/p#1: the answer could not be read: it sends to another host, where the token is not sent");
+}
