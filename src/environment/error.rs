@@ -6,6 +6,9 @@ pub enum EnvironmentError {
     /// The worker: its engine cannot be used; the task stays queued.
     #[error("the Docker engine at {address} cannot be used: {reason}; start it, or set DOCKER_HOST")]
     EngineUnavailable { address: String, reason: String },
+    /// The worker: its engine is named by a path and no address; the task stays queued.
+    #[error("the Docker engine's address is the path {path}; write unix://{path} in DOCKER_HOST")]
+    EngineByPath { path: String },
     /// The worker: its engine is too old; the task stays queued.
     #[error(
         "the Docker engine at {address} is too old: it is {found}, and Engine 20.10 (API 1.41) is the oldest that works; install a newer \

@@ -162,6 +162,7 @@ impl From<EnvironmentError> for Interruption {
     fn from(error: EnvironmentError) -> Self {
         match error {
             EnvironmentError::EngineUnavailable { .. }
+            | EnvironmentError::EngineByPath { .. }
             | EnvironmentError::EngineTooOld { .. }
             | EnvironmentError::RegistryUnavailable { .. }
             | EnvironmentError::ClusterUnavailable { .. } => Self::postponed(2, error.to_string()),

@@ -80,6 +80,9 @@ impl fmt::Debug for Client {
 impl Client {
     pub(crate) async fn connect(access: &EngineAccess) -> Result<(Self, EngineInfo), EnvironmentError> {
         let address = access.address();
+        if address.starts_with('/') {
+            return Err(EnvironmentError::EngineByPath { path: address });
+        }
         let no_docker = |reason: String| EnvironmentError::EngineUnavailable {
             address: address.clone(),
             reason,
@@ -241,6 +244,7 @@ mod tests {
         };
         insta::assert_snapshot!(error("unix:///nowhere/docker.sock").await, @"the Docker engine at unix:///nowhere/docker.sock cannot be used: Socket not found: /nowhere/docker.sock; start it, or set DOCKER_HOST");
         insta::assert_snapshot!(error("tcp://127.0.0.1:1").await, @"the Docker engine at tcp://127.0.0.1:1 cannot be used: Connection refused (os error 111); start it, or set DOCKER_HOST");
+        insta::assert_snapshot!(error("/var/run/docker.sock").await, @"the Docker engine's address is the path /var/run/docker.sock; write unix:///var/run/docker.sock in DOCKER_HOST");
         insta::assert_snapshot!(error("ssh://somewhere").await, @"the Docker engine at ssh://somewhere cannot be used: only unix:// and tcp:// addresses are supported; start it, or set DOCKER_HOST");
     }
 }

@@ -182,6 +182,7 @@ impl Cluster {
             | EnvironmentError::ServiceNotReady { .. }
             | EnvironmentError::Unexpected { .. } => self.not_tried(Failure::Other(error.to_string())),
             EnvironmentError::EngineUnavailable { .. }
+            | EnvironmentError::EngineByPath { .. }
             | EnvironmentError::EngineTooOld { .. }
             | EnvironmentError::ClusterUnavailable { .. }
             | EnvironmentError::RegistryUnavailable { .. }
