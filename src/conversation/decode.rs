@@ -52,6 +52,13 @@ const FORM: &str = "Reply with exactly one JSON object: \
 /// The same for a model that is offered the tools natively.
 const NATIVE_FORM: &str = "Call a tool, or call `done` with a comment when the whole task is finished and checked.";
 
+/// What a model is asked for behind a fault of its reply.
+const THINK_LESS: &str = "; think less, and reply sooner";
+const SHORTER: &str = "; send a shorter one, large files in several calls";
+const BEHIND: &str = "; reply behind them";
+const ONCE: &str = "; write it once";
+const AGAIN: &str = "; send the calls again";
+
 /// The reason why a reply could not be read, in words for the model: the text is sent to it
 /// unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +80,14 @@ impl Unreadable {
             what: what.into(),
             form,
         }
+    }
+
+    /// Returns the fault in words for people, without what the model was asked for.
+    pub fn for_people(&self) -> &str {
+        let mut asked = [THINK_LESS, SHORTER, BEHIND, ONCE, AGAIN].into_iter();
+        asked
+            .find_map(|asked| self.what.strip_suffix(asked))
+            .unwrap_or(&self.what)
     }
 }
 
@@ -100,7 +115,7 @@ fn turn_of_reply(
             (None, false) => "",
         };
         return Err(Unreadable::new(format!(
-            "{}.{cut} Nothing of this reply was run; send the calls again",
+            "{}.{cut} Nothing of this reply was run{AGAIN}",
             reply.broken_calls.join("; ")
         )));
     }
@@ -175,21 +190,17 @@ pub fn fault(reply: &Reply) -> Option<String> {
 
 fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
     if reply.repetition.is_some() {
-        return Some("The reply repeated the same text over and over, and was ended there; write it once".to_owned());
+        return Some(format!(
+            "The reply repeated the same text over and over, and was ended there{ONCE}"
+        ));
     }
     if reply.cut && reply.is_only_thought() {
-        return Some(
-            "The reply was cut at the length limit while it was still thought about; \
-             think less, and reply sooner"
-                .to_owned(),
-        );
+        return Some(format!(
+            "The reply was cut at the length limit while it was still thought about{THINK_LESS}"
+        ));
     }
     if reply.cut {
-        return Some(
-            "The reply was cut at the length limit before its end; send a shorter one, \
-             large files in several calls"
-                .to_owned(),
-        );
+        return Some(format!("The reply was cut at the length limit before its end{SHORTER}"));
     }
     if let Some((start, fault)) = &found.broken {
         return Some(format!(
@@ -200,7 +211,7 @@ fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
         ));
     }
     if reply.is_only_thought() {
-        return Some("The reply holds thoughts alone, which nobody reads; reply behind them".to_owned());
+        return Some(format!("The reply holds thoughts alone, which nobody reads{BEHIND}"));
     }
     found
         .ends_in_thought

@@ -27,7 +27,7 @@ use crate::llm::chat::PaidReply;
 use crate::llm::config::Edits;
 use crate::llm::config::model_config::OWN;
 use crate::llm::config::role::Role;
-use crate::llm::error::LlmError;
+use crate::llm::error::{LlmError, lacks_reply};
 use crate::llm::model::Model;
 use crate::llm::models::Models;
 use crate::llm::window_measurement::WindowMeasurement;
@@ -347,9 +347,13 @@ fn no_model(subject: &str, error: &LlmError) -> Finding {
             hint,
         ),
         LlmError::RateLimited { .. } => Finding::doubtful(subject, error, "nothing to do: runs wait until then"),
-        LlmError::Unreachable { address, reason, .. } => Finding::bad(
+        LlmError::Unreachable {
+            address,
+            reason,
+            is_away,
+        } => Finding::bad(
             subject,
-            format!("the model at {address} cannot be reached: {}", reason.what),
+            format!("the model at {address} {}: {}", lacks_reply(*is_away), reason.what),
             reason.remedy.as_deref().unwrap_or(usual),
         ),
         // The words of a server, whatever stands in them.
@@ -387,7 +391,7 @@ mod tests {
         let usual = "start the model's server, or fix the section llm of the configuration";
         let said = "it answered 500: it is down; blame it (tried four times)";
         let (detail, remedy) = told(&unreachable(said.to_owned().into()));
-        let of_server = format!("the model at http://model.test cannot be reached: {said}");
+        let of_server = format!("the model at http://model.test does not answer as it should: {said}");
         assert_eq!((detail, remedy.as_str()), (of_server, usual));
         let (detail, remedy) = told(&LlmError::ToolsUnsupported("no; never".to_owned()));
         assert!(detail.ends_with("no; never"), "{detail}");

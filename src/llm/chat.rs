@@ -157,6 +157,21 @@ impl Chat {
         self.form.is_some() && !self.native && !is_held
     }
 
+    /// Returns what gives the model that replied last more room for its replies, by keys that its
+    /// provider has.
+    pub fn room_hint(&self) -> String {
+        let mut models = std::iter::successors(Some(&self.connection), |connection| connection.fallback.as_ref());
+        let answering = models.find(|connection| connection.name == self.answered_by);
+        let info = answering.unwrap_or(&self.connection).provider.info();
+        let section = &info.section;
+        let limit = if matches!(info.name, "openai" | "anthropic") {
+            format!("{section}.max_tokens or ")
+        } else {
+            String::new()
+        };
+        format!("raise {limit}{section}.context_length, or lower {section}.reasoning_effort")
+    }
+
     /// Asks for replies that differ from earlier ones; `number` is another one for each beginning.
     pub fn ask_for_another(&mut self, number: usize) {
         self.variation = Some(number);

@@ -44,7 +44,7 @@ pub enum LlmError {
     #[error("the model's rate limit is reached until {}", .until.format("%Y-%m-%d %H:%M:%S UTC"))]
     RateLimited { until: DateTime<Utc> },
     /// The call may be repeated later: there was no answer after all retries.
-    #[error("the model at {address} cannot be reached: {reason}")]
+    #[error("the model at {address} {}: {reason}", lacks_reply(*.is_away))]
     Unreachable {
         address: String,
         reason: Reason,
@@ -71,6 +71,15 @@ pub enum LlmError {
     Cancelled,
 }
 
+/// Returns what is told of a model's server from which no reply came, behind its address.
+pub fn lacks_reply(is_away: bool) -> &'static str {
+    if is_away {
+        "cannot be reached"
+    } else {
+        "does not answer as it should"
+    }
+}
+
 impl LlmError {
     /// Tells whether a model that fails with this error cannot answer at all, while another may.
     /// Without native calls the same model goes on in JSON.
@@ -95,6 +104,25 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+
+    #[test]
+    fn only_a_server_to_which_there_is_no_connection_cannot_be_reached() {
+        let told = |is_away| {
+            let error = LlmError::Unreachable {
+                address: "http://model.test".to_owned(),
+                reason: Reason::with("it is so", "mend it"),
+                is_away,
+            };
+            error.to_string()
+        };
+        assert_eq!(
+            [true, false].map(told),
+            [
+                "the model at http://model.test cannot be reached: it is so; mend it",
+                "the model at http://model.test does not answer as it should: it is so; mend it",
+            ]
+        );
+    }
 
     #[test]
     fn the_end_of_a_rate_limit_has_no_fraction_of_a_second() {

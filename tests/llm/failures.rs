@@ -80,7 +80,7 @@ async fn a_server_that_keeps_failing_is_unreachable_and_the_conversation_unharme
     assert_eq!(
         error.to_string(),
         format!(
-            "the model at {} cannot be reached: it answered 500 Internal Server Error: upstream is down; blame it (tried four times)",
+            "the model at {} does not answer as it should: it answered 500 Internal Server Error: upstream is down; blame it (tried four times)",
             model.openai_address()
         )
     );

@@ -393,3 +393,26 @@ async fn a_fallback_gets_neither_thoughts_nor_ids_of_calls_and_the_model_goes_on
         near.finish();
     }
 }
+
+#[tokio::test]
+async fn more_room_is_advised_by_keys_that_the_provider_has() {
+    let model = Model::start().await;
+    for (provider, raised, section) in [
+        (ProviderName::Ollama, "llm.ollama.context_length", "llm.ollama"),
+        (ProviderName::Lmstudio, "llm.lmstudio.context_length", "llm.lmstudio"),
+        (
+            ProviderName::Openai,
+            "llm.openai.max_tokens or llm.openai.context_length",
+            "llm.openai",
+        ),
+        (
+            ProviderName::Anthropic,
+            "llm.anthropic.max_tokens or llm.anthropic.context_length",
+            "llm.anthropic",
+        ),
+    ] {
+        let told = chat(&llm(&model, provider), true).room_hint();
+        assert_eq!(told, format!("raise {raised}, or lower {section}.reasoning_effort"));
+    }
+    model.finish();
+}

@@ -90,9 +90,9 @@ async fn read_reply<T>(
         if attempt > re_asks {
             let text = format!(
                 "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
-                unreadable.what
+                unreadable.for_people()
             );
-            let remedy = remedy(&reply, claim.state, chat.could_be_held());
+            let remedy = remedy(&reply, claim.state, chat.could_be_held(), &chat.room_hint());
             return Err(Interruption::unreadable(text, remedy));
         }
         let quoted = take_out_if_long(claim, chat, reply.cut);
@@ -102,13 +102,12 @@ async fn read_reply<T>(
 }
 
 /// Returns what the operator can do about replies that cannot be read. `could_be_held` tells
-/// whether the configuration could have the server hold them to their form.
-fn remedy(reply: &Reply, state: State, could_be_held: bool) -> String {
+/// whether the configuration could have the server hold them to their form, and `room_hint` what
+/// gives them more room.
+fn remedy(reply: &Reply, state: State, could_be_held: bool, room_hint: &str) -> String {
     // One that was ended because it repeats itself would only repeat itself for longer.
     if reply.cut && reply.is_only_thought() && reply.repetition.is_none() {
-        return " (the model thinks until its replies are cut: raise its max_tokens or context_length, or lower its \
-                reasoning_effort)"
-            .to_owned();
+        return format!(" (the model thinks until its replies are cut: {room_hint})");
     }
     let mut remedies = vec!["a larger model may do better"];
     if could_be_held {
@@ -274,8 +273,11 @@ mod tests {
             thought: true,
             ..Reply::default()
         };
-        let room = "raise its max_tokens or context_length";
-        assert!(remedy(&cut, State::Working, true).contains(room));
+        let room = "raise llm.ollama.context_length";
+        assert_eq!(
+            remedy(&cut, State::Working, true, room),
+            format!(" (the model thinks until its replies are cut: {room})")
+        );
         let repetition = Repetition {
             piece: "Wait.\n".to_owned(),
             times: 200,
@@ -284,12 +286,12 @@ mod tests {
             repetition: Some(repetition),
             ..cut
         };
-        assert!(!remedy(&repeating, State::Working, true).contains(room));
+        assert!(!remedy(&repeating, State::Working, true, room).contains(room));
     }
 
     #[test]
     fn a_setting_is_advised_only_where_it_would_change_something() {
-        let of = |state, could_be_held| remedy(&Reply::default(), state, could_be_held);
+        let of = |state, could_be_held| remedy(&Reply::default(), state, could_be_held, "");
         assert_eq!(of(State::Working, false), "; a larger model may do better");
         assert_eq!(
             of(State::Working, true),

@@ -242,6 +242,15 @@ fn a_reply_of_thoughts_alone_is_told_from_an_empty_one() {
         ..Reply::default()
     };
     let told = |reply: &Reply| turn(reply).unwrap_err().what;
+    let cut = turn(&thought(true)).unwrap_err();
+    assert!(
+        cut.to_string().contains("about; think less, and reply sooner. "),
+        "{cut}"
+    );
+    assert_eq!(
+        cut.for_people(),
+        "The reply was cut at the length limit while it was still thought about"
+    );
     assert!(told(&thought(false)).starts_with("The reply holds thoughts alone"));
     assert!(told(&thought(true)).starts_with("The reply was cut at the length limit while it was still thought about"));
     let said = Reply {

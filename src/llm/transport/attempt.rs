@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn four_attempts_are_told_of_when_they_were_made() {
         let (first, _) = repeated(answered(StatusCode::BAD_GATEWAY, None));
-        let told = "the model at http://model.test cannot be reached: it answered 502 Bad Gateway: busy";
+        let told = "the model at http://model.test does not answer as it should: it answered 502 Bad Gateway: busy";
         assert_eq!(first.to_string(), told);
         assert_eq!(given_up(first).to_string(), format!("{told} (tried four times)"));
     }

@@ -102,7 +102,6 @@ impl ErrorResponse {
                 refused(&info.model_hint)
             }
             404 | 405 | 300..=399 => refused(&info.address_hint),
-            429 if words.contains("insufficient_quota") => refused("add credit to the account or choose another model"),
             429 => self.rate_limited(now),
             // Some gateways say with 408, too, that they do not wait any longer.
             408 | 504 | 524 if summary.took >= PATIENCE_OF_GATEWAYS => NextStep::Final(LlmError::Unreachable {
@@ -129,6 +128,7 @@ impl ErrorResponse {
     fn meant_status(&self, words: &str) -> u16 {
         match self.status.as_u16() {
             400 if is_about_the_key(words) => 401,
+            400 | 429 if is_without_credit(words) => 402,
             400 if is_without_model(words) => 503,
             status => status,
         }
@@ -247,6 +247,13 @@ fn first(json: Value) -> Value {
 fn is_about_the_key(words: &str) -> bool {
     let refusals = ["api_key_invalid", "api key not valid", "incorrect api key provided"];
     refusals.iter().any(|refusal| words.contains(refusal))
+}
+
+/// Tells whether the account is empty: the words, in lower case, are of `OpenAI` and Anthropic.
+fn is_without_credit(words: &str) -> bool {
+    ["insufficient_quota", "credit balance is too low"]
+        .iter()
+        .any(|refusal| words.contains(refusal))
 }
 
 /// Tells whether the server has the model, and could not load it or lost it: the words, in lower
@@ -403,6 +410,18 @@ mod tests {
                 ),
                 format!(
                     "{from} 429 Too Many Requests to a request for 'gpt': no money; add credit to the account or choose another model"
+                ),
+            ),
+            (
+                (
+                    400,
+                    None,
+                    r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."},"request_id":"req_1"}"#,
+                    true,
+                ),
+                format!(
+                    "{from} 400 Bad Request to a request for 'gpt': Your credit balance is too low to access the Anthropic API. Please \
+                     go to Plans & Billing to upgrade or purchase credits; add credit to the account or choose another model"
                 ),
             ),
             (

@@ -113,11 +113,14 @@ async fn a_model_that_thinks_until_it_is_cut_is_told_so_and_people_are_told_what
     let ended = world.run().await;
 
     assert_eq!(ended.code, Some(3), "{ended:?}\n{}", world.story());
-    let told = issue.comments_of(world.github.bot()).join("\n");
-    assert!(told.contains("the model thinks until its replies are cut"), "{told}");
+    let told = issue.comments_of(world.github.bot()).pop().unwrap();
+    let expected = "the last error was: The reply was cut at the length limit while it was still thought about (the model thinks until \
+                    its replies are cut: raise llm.openai.max_tokens or llm.openai.context_length, or lower \
+                    llm.openai.reasoning_effort).";
+    assert!(told.contains(expected), "{told}");
     let asked = re_asks(&world);
     assert!(
-        asked.contains("cut at the length limit while it was still thought about"),
+        asked.contains("cut at the length limit while it was still thought about; think less, and reply sooner."),
         "{asked}"
     );
     assert_eq!(world.model.requests().len(), 6);
