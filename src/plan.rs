@@ -286,37 +286,30 @@ impl Plan {
     }
 }
 
-/// Returns the environment to use: the plan's if it is one of `known`, else `shown`, the one that
-/// the project's files show, or `default`, with a note that says why.
-pub fn choose_environment(plan: &Plan, known: &[&str], shown: Option<&str>, default: &str) -> Choice {
+/// Returns the environment to use: the plan's if it is one of `known`, else `default` with a note
+/// that says why.
+pub fn choose_environment(plan: &Plan, known: &[&str], default: &str) -> Choice {
     if let Some(name) = plan.environment_among(known) {
         return Choice {
             name: name.to_owned(),
             note: None,
         };
     }
-    let (why, instead) = match (&plan.selected_environment, &plan.environment_flaw) {
-        (Some(selected), _) => (
+    let note = match (&plan.selected_environment, &plan.environment_flaw) {
+        (Some(selected), _) => format!(
+            "The plan selected the environment `{}`, which is not configured (there are: {}); the default `{default}` is used.",
+            selected.name.replace('`', "'"),
+            known.join(", ")
+        ),
+        (None, Some(flaw)) => {
             format!(
-                "The plan selected the environment `{}`, which is not configured (there are: {})",
-                selected.name.replace('`', "'"),
-                known.join(", ")
-            ),
-            "the default",
-        ),
-        (None, Some(flaw)) => (
-            format!("The plan's `selected_environment` could not be read ({flaw})"),
-            "the default environment",
-        ),
-        (None, None) => ("The plan selected no environment".to_owned(), "the default"),
-    };
-    let shown = shown.filter(|shown| *shown != default);
-    let used = match shown {
-        Some(shown) => format!("`{shown}` is used, which the project's files show"),
-        None => format!("{instead} `{default}` is used"),
+                "The plan's `selected_environment` could not be read ({flaw}); the default environment `{default}` is used."
+            )
+        }
+        (None, None) => format!("The plan selected no environment; the default `{default}` is used."),
     };
     Choice {
-        name: shown.unwrap_or(default).to_owned(),
-        note: Some(format!("{why}; {used}.")),
+        name: default.to_owned(),
+        note: Some(note),
     }
 }

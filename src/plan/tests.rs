@@ -144,7 +144,7 @@ fn the_model_is_told_where_a_plan_breaks() {
 #[test]
 fn the_environment_falls_back_to_the_default_and_says_why() {
     let known = ["python", "node"];
-    let choose = |environment: Value| choose_environment(&with_environment(&environment), &known, None, "python");
+    let choose = |environment: Value| choose_environment(&with_environment(&environment), &known, "python");
     assert_eq!(
         choose(json!({"name": "node"})),
         Choice {
@@ -180,7 +180,7 @@ fn the_environment_falls_back_to_the_default_and_says_why() {
 #[test]
 fn an_environment_is_known_whatever_the_case_of_its_name() {
     let known = ["node", "Python", "python"];
-    let choose = |name: &str| choose_environment(&with_environment(&json!({ "name": name })), &known, None, "node");
+    let choose = |name: &str| choose_environment(&with_environment(&json!({ "name": name })), &known, "node");
     for (written, meant) in [
         ("Node", "node"),
         (" NODE\n", "node"),
@@ -195,43 +195,6 @@ fn an_environment_is_known_whatever_the_case_of_its_name() {
             }
         );
     }
-}
-
-#[test]
-fn the_environment_that_the_files_show_goes_before_the_default_and_behind_the_plan() {
-    let known = ["python", "node"];
-    let choose = |environment: Value, shown: &str| {
-        let choice = choose_environment(&with_environment(&environment), &known, Some(shown), "python");
-        (choice.name, choice.note.unwrap_or_default())
-    };
-    let none = json!(null);
-    assert_eq!(
-        choose(none.clone(), "node"),
-        (
-            "node".to_owned(),
-            "The plan selected no environment; `node` is used, which the project's files show.".to_owned()
-        )
-    );
-    assert_eq!(
-        choose(json!({ "name": "rust" }), "node"),
-        (
-            "node".to_owned(),
-            "The plan selected the environment `rust`, which is not configured (there are: python, node); `node` is \
-             used, which the project's files show."
-                .to_owned()
-        )
-    );
-    assert_eq!(
-        choose(none, "python"),
-        (
-            "python".to_owned(),
-            "The plan selected no environment; the default `python` is used.".to_owned()
-        )
-    );
-    assert_eq!(
-        choose(json!({ "name": "python" }), "node"),
-        ("python".to_owned(), String::new())
-    );
 }
 
 #[test]

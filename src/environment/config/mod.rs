@@ -38,8 +38,7 @@ pub struct Config {
     /// build}. Replaces the five that ship.
     #[serde(deserialize_with = "notation::environments")]
     pub environments: BTreeMap<String, Environment>,
-    /// The environment of a plan that names none, or one that does not exist, where the project's
-    /// files show no other.
+    /// The environment of a plan that names none, or one that does not exist.
     pub default_environment: String,
     /// The settings that projects may choose for themselves in their rules.
     pub by_rules: ByRules,

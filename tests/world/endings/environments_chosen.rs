@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{greeting, greets, offered, plan, steady, told};
 use crate::fake::model::Plan;
-use crate::world::{IMAGE, World};
+use crate::world::World;
 
 #[tokio::test]
 async fn an_unknown_environment_gives_way_to_the_default_and_people_are_told() {
@@ -135,28 +135,6 @@ async fn a_plan_without_a_readable_environment_gets_the_default() {
 
     <!-- coding-agent:<run>:final -->
     ");
-    world.finish().await;
-}
-
-#[tokio::test]
-async fn a_plan_without_an_environment_gets_the_one_that_the_projects_files_show() {
-    let mut world = World::start().await;
-    world.configure(|config| {
-        config["command_executor"]["environments"] = json!({
-            "python": IMAGE,
-            "other": { "image": IMAGE, "project_files": ["README.md"] },
-        });
-    });
-    greets(world.model.plans(Plan::of(&["greet"])));
-    let issue = greeting(&world);
-
-    let ended = world.run().await;
-
-    assert_eq!(issue.labels(), ["coding agent done"], "{ended:?}");
-    let comments = issue.comments_of(world.github.bot());
-    let remark = "> ⚠️ The plan selected no environment; `other` is used, which the project's files show.";
-    assert!(comments.iter().all(|comment| comment.contains(remark)), "{comments:?}");
-    assert!(comments[0].contains("Environment `other`"), "{comments:?}");
     world.finish().await;
 }
 

@@ -1,15 +1,12 @@
 //! Selects the environment of a run.
 
 use crate::agent::claim::Claim;
-use crate::agent::record::interruption::Interruption;
-use crate::agent::stages::project_rules::MOST_FILES;
 use crate::agent::workspace::open;
 use crate::plan;
-use crate::repository::mirror::Mirror;
 
-/// Selects the environment: a person's choice wins; an unknown or missing name is replaced by what
-/// the project's files show, or by the default, and people are told.
-pub(crate) async fn choose_environment(claim: &mut Claim, mirror: &Mirror) -> Result<(), Interruption> {
+/// Selects the environment: a person's choice wins; an unknown or missing name is replaced by the
+/// default, and people are told.
+pub(crate) fn choose_environment(claim: &mut Claim) {
     let local = claim.record.request.local.as_ref();
     let named = local.and_then(|local| local.environment.clone());
     let by_rules = if named.is_none() { chosen_by_rules(claim) } else { None };
@@ -19,11 +16,7 @@ pub(crate) async fn choose_environment(claim: &mut Claim, mirror: &Mirror) -> Re
         (Some(name), _) => (name, None),
         (None, Some(plan)) => {
             let known: Vec<&str> = config.environments.keys().map(String::as_str).collect();
-            let shown = match plan.environment_among(&known) {
-                Some(_) => None,
-                None => shown_by_files(claim, mirror).await?,
-            };
-            let choice = plan::choose_environment(plan, &known, shown.as_deref(), &default);
+            let choice = plan::choose_environment(plan, &known, &default);
             (choice.name, choice.note)
         }
         (None, None) => (default, None),
@@ -33,20 +26,6 @@ pub(crate) async fn choose_environment(claim: &mut Claim, mirror: &Mirror) -> Re
     }
     tell_unused_set_up(claim);
     claim.record.planned.environment = Some(name);
-    Ok(())
-}
-
-/// Returns the environment that the project's files at the base show, if they show one.
-async fn shown_by_files(claim: &Claim, mirror: &Mirror) -> Result<Option<String>, Interruption> {
-    let Some(base) = &claim.record.planned.base else {
-        return Ok(None);
-    };
-    let (files, _) = mirror.files(&base.commit, MOST_FILES).await?;
-    let filter = claim.record.planned.rules.files.filter();
-    let paths = files.into_iter().map(|file| file.path);
-    let files: Vec<String> = paths.filter(|path| filter.takes(path)).collect();
-    let config = &claim.services.containers.config;
-    Ok(config.expected_for(&files).map(str::to_owned))
 }
 
 /// Tells people of set-up commands in the project's rules that the configuration does not allow.

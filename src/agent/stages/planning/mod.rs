@@ -50,7 +50,7 @@ pub(crate) async fn plan(run: &mut Run) -> Result<Signal, Interruption> {
             submodules::fetch(run, &source, &base).await?;
         }
     }
-    environment_choice::choose_environment(&mut run.claim, &source.mirror).await?;
+    environment_choice::choose_environment(&mut run.claim);
     let planned = &run.claim.record.planned;
     let plan = planned.plan.as_ref();
     run.claim.note(Fact::Planned {
