@@ -120,6 +120,35 @@ async fn a_request_goes_to_the_new_name_of_a_default_branch_that_is_renamed_just
     world.finish().await;
 }
 
+#[tokio::test]
+async fn work_that_an_earlier_run_began_goes_to_the_new_name_of_the_default_branch() {
+    let world = World::start().await;
+    executes(world.model.plans(plan()), "echo Hello > README.md").refuses("the account is closed");
+    let issue = greeting(&world);
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent failed"], "{}", world.story());
+    executes(world.model.plans(plan()), "echo more > more.txt").done("It says more.");
+    issue.label("coding agent");
+    // While it plans, the program looks whether the branch with that work has a request.
+    let repository = world.github.default_repository();
+    world.github.after("GET /repos/*/*/pulls", move || {
+        repository.renames_default_branch("trunk");
+    });
+
+    let ended = world.run().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    let pulls = world.github.pulls();
+    assert_eq!(
+        (pulls.len(), pulls[0].base().as_str()),
+        (1, "trunk"),
+        "{}",
+        world.story()
+    );
+    assert_eq!(pulls[0].files(), ["README.md", "more.txt"], "{}", world.story());
+    world.finish().await;
+}
+
 /// Gives a repository a branch `old` without the last commit of `main`.
 fn has_an_old_branch(repository: &Repository) {
     let git = repository.git();

@@ -11,7 +11,7 @@ use crate::workspace::base::Base;
 
 /// Returns the planned branch while it is there. Where the default branch was renamed meanwhile, or
 /// the planned branch deleted, it is the present default branch, if that has the commit that the
-/// work began from.
+/// work began from: that of an earlier run, where this one went on with its unfinished work.
 pub(super) async fn branch(
     run: &mut Run,
     forge: &Arc<dyn Forge>,
@@ -29,7 +29,7 @@ pub(super) async fn branch(
         return Ok(planned.clone());
     }
     if let Some(tip) = mirror.branch(present).await?
-        && mirror.descends(&tip, &base.commit).await?
+        && mirror.descends(&tip, base.before_work()).await?
     {
         run.claim.warn(format!(
             "The branch `{planned}`, which the request was to be merged into, is not there any more: it goes to \
