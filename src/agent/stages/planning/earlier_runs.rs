@@ -36,15 +36,15 @@ pub(crate) struct Memory {
     beginning: Beginning,
 }
 
-/// What a run on a pull/merge request begins with.
+/// What a run begins with.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Beginning {
-    /// The branch of the request, and there is no unfinished work beside it.
+    /// Its own branch, and there is no unfinished work beside that.
     #[default]
     Branch,
-    /// The unfinished work that an earlier run left beside that branch.
+    /// The unfinished work that an earlier run left beside the branch of a pull/merge request.
     UnfinishedWork,
-    /// The branch of the request, without the unfinished work on the branch of this name.
+    /// Its own branch, without the unfinished work on the branch of this name.
     WithoutWork(String),
 }
 
