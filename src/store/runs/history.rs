@@ -1,6 +1,7 @@
 //! Runs as they are listed for people: newest first, a page at a time, by state and repository.
 //! Without their records, so that a page costs the same behind a hundred thousand runs.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
@@ -70,6 +71,21 @@ impl Listed {
     }
 }
 
+/// Sorts the answers to several questions, the one for unfinished runs first. A run that ended
+/// between two of them is in both; it counts as ended.
+fn newest_first(mut found: Vec<Listed>, most: u32) -> Vec<Listed> {
+    found.sort_by_key(|run| Reverse(run.id));
+    found.dedup_by(|later, kept| {
+        let is_same = later.id == kept.id;
+        if is_same {
+            std::mem::swap(later, kept);
+        }
+        is_same
+    });
+    found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    found
+}
+
 impl Store {
     /// Returns up to `most` runs, newest first. Unfinished ones are never hidden.
     pub async fn history(&self, wanted: &Wanted, most: u32) -> Result<Vec<Listed>, StoreError> {
@@ -78,9 +94,7 @@ impl Store {
             let rows = self.fetch(query).await?;
             found.extend(rows.iter().map(Listed::read).collect::<Result<Vec<_>, _>>()?);
         }
-        found.sort_by_key(|run| std::cmp::Reverse(run.id));
-        found.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        Ok(found)
+        Ok(newest_first(found, most))
     }
 
     async fn unfinished_page(&self, wanted: &Wanted, most: u32) -> Result<Vec<Listed>, StoreError> {
@@ -155,5 +169,39 @@ impl Store {
             *counts.entry(row.text(1)?.to_owned()).or_default() += 1;
         }
         Ok(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(id: RunId, state: State) -> Listed {
+        let now = Utc::now();
+        Listed {
+            id,
+            task: "github:acme/widgets#7".parse().unwrap(),
+            title: "Greet".to_owned(),
+            finished_at: state.is_final().then_some(now),
+            state,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    #[test]
+    fn a_run_that_ended_between_two_questions_is_listed_once_and_as_ended() {
+        let mut ids = [RunId::new(), RunId::new(), RunId::new()];
+        ids.sort();
+        let [first, second, third] = ids;
+        let found = vec![
+            listed(third, State::Queued),
+            listed(second, State::Queued),
+            listed(second, State::Done),
+            listed(first, State::Done),
+        ];
+        let shown = newest_first(found, 2);
+        let shown: Vec<_> = shown.into_iter().map(|run| (run.id, run.state)).collect();
+        assert_eq!(shown, [(third, State::Queued), (second, State::Done)]);
     }
 }

@@ -137,7 +137,8 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
     let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
     program.until(&world, done).await;
     assert_eq!(searches(), 3, "only the real delivery has the forge searched");
-    assert_eq!(door.json("/api/history").await["runs"].as_array().unwrap().len(), 2);
+    let history = door.json("/api/history").await;
+    assert_eq!(history["runs"].as_array().unwrap().len(), 2, "{history}\n{}", world.story());
     let metrics = door.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("outcome=\"repeated\"} 100"), "{metrics}");
     ends(program, &world).await;
