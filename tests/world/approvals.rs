@@ -6,6 +6,8 @@ use crate::fake::model::Plan;
 use crate::world::World;
 use crate::world::facts::facts;
 use crate::world::normalized::told;
+use crate::world::painting::{held, plan, write};
+use crate::world::scripts::COMMAND;
 
 const WAITS: [&str; 1] = ["coding agent waiting"];
 
@@ -231,5 +233,69 @@ async fn the_reason_of_a_denial_is_told_and_remembered() {
         told.contains("People did not approve its result: We build elsewhere"),
         "{told}"
     );
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_decision_on_a_run_that_asks_for_none_fails_and_says_what_the_run_does() {
+    let world = World::start().await.attentive();
+    world.model.allows_restarts();
+    world.model.plans(plan()).calls(COMMAND, write("red")).holds();
+    let (issue, run) = held(&world).await;
+    let task = "github:acme/widgets#1";
+    let refused = async |command: &str, why: &str| {
+        let refused = world.command(&[command, task]).await;
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    };
+
+    refused(
+        "approve",
+        "#1: nothing was approved: it is at work (working); `coding-agent status` shows",
+    )
+    .await;
+    refused(
+        "deny",
+        "#1: nothing was denied: it is at work (working); `coding-agent status` shows",
+    )
+    .await;
+    issue.comment("alice", "/agent pause");
+    let ended = run.ended().await;
+    assert_eq!(ended.stdout, "github:acme/widgets#1: paused\n", "{}", world.story());
+    let paused = "#1: nothing was approved: it is paused and does not wait for approval; \
+                  `coding-agent resume github:acme/widgets#1` resumes it";
+    refused("approve", paused).await;
+    assert_eq!(issue.labels(), ["coding agent paused"], "{}", world.story());
+
+    let stopped = world.command(&["stop", task]).await;
+    assert_eq!(stopped.code, Some(0), "{stopped:?}\n{}", world.story());
+    assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_decision_during_a_pause_of_all_runs_is_noted_and_is_no_failure() {
+    let world = World::start().await;
+    works(&world, "echo rules > AGENTS.md");
+    let issue = world.github.open_issue("Write rules").label("coding agent");
+    world.run().await;
+    assert_eq!(issue.labels(), WAITS);
+    let task = "github:acme/widgets#1";
+    world.all_runs("pause").await;
+
+    for _ in 0..2 {
+        let noted = world.command(&["approve", task]).await;
+        assert_eq!(
+            (noted.code, noted.stdout.as_str()),
+            (
+                Some(0),
+                "github:acme/widgets#1: it counts, and the run goes on when the pause ends\n"
+            ),
+            "{noted:?}"
+        );
+    }
+    world.all_runs("resume").await;
+    world.run().await;
+    assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     world.finish().await;
 }

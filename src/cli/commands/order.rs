@@ -1,21 +1,22 @@
 //! `stop`, `pause`, `resume`, `approve`, `deny`, `budget`: what people tell a run from another
 //! process.
 
+mod decision; // whether an approval or a denial counts
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::agent::record::Record;
-use crate::agent::text::waits::{Decided, decided, question_of};
 use crate::agent::waiting::Visited;
-use crate::approval::Word;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, forge_configuration, print};
 use crate::service::Service;
 use crate::service::attending::CommandOutcome;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::task::command::Command;
 use crate::task::id::{RunId, TaskId};
+use crate::task::state::State;
+use decision::Decision;
 
 /// Time for a worker to act before the command ends: longer than the work of a run takes to save.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -41,36 +42,13 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
     let command = command.clone();
     session
         .run(async move {
-            match service.tell(&task, &command, None).await {
-                Ok(CommandOutcome::NoRun) => {
-                    complain(format_args!(
-                        "{task} has no unfinished run; `coding-agent status` lists the runs there are"
-                    ));
-                    exit::FAILED.into()
-                }
-                Ok(CommandOutcome::Here(Visited::Stays)) => match of_waiting(service.store(), &task, &command).await {
-                    Ok(told) => {
-                        print(format_args!("{task}: {told}"));
-                        exit::SUCCESS.into()
-                    }
-                    Err(refused) => {
-                        complain(format_args!("{task}: {refused}"));
-                        exit::FAILED.into()
-                    }
-                },
-                Ok(CommandOutcome::Here(visited)) => {
-                    print(format_args!("{task}: {visited}"));
+            match pass_on(&service, &task, &command).await {
+                Ok(told) => {
+                    print(told);
                     exit::SUCCESS.into()
                 }
-                Ok(CommandOutcome::Worker(run)) => {
-                    print(format_args!(
-                        "{task}: {}",
-                        through_worker(&service, run, &command).await
-                    ));
-                    exit::SUCCESS.into()
-                }
-                Err(error) => {
-                    complain(error);
+                Err(refused) => {
+                    complain(refused);
                     exit::FAILED.into()
                 }
             }
@@ -78,42 +56,39 @@ pub async fn tell(config: Option<&Path>, task: &str, command: &Command) -> ExitC
         .await
 }
 
-/// Returns what is told of a command to a run that waits after it; the error says why a decision
-/// does not count.
-async fn of_waiting(store: &Store, task: &TaskId, command: &Command) -> Result<String, String> {
-    let (digest, is_yes) = match command {
-        Command::Approve(digest) => (digest.as_ref(), true),
-        Command::Deny { digest, .. } => (digest.as_ref(), false),
-        Command::Stop
-        | Command::Pause
-        | Command::Resume
-        | Command::AutoApproveOff
-        | Command::Budget(_)
-        | Command::Help
-        | Command::Unknown(_) => return Ok(Visited::Stays.to_string()),
+/// Passes `command` on; returns its effect on the run.
+///
+/// # Errors
+/// If it has no effect: says why.
+async fn pass_on(service: &Service, task: &TaskId, command: &Command) -> Result<String, String> {
+    let store = service.store();
+    let unreachable = |error: StoreError| error.to_string();
+    let of_task = |why: String| format!("{task}: {why}");
+    let no_run = || format!("{task} has no unfinished run; `coding-agent status` lists the runs there are");
+    let Some(run) = store.unfinished_of(task).await.map_err(unreachable)? else {
+        return Err(no_run());
     };
-    let Some(run) = store.unfinished_of(task).await.map_err(|error| error.to_string())? else {
-        return Ok("it has ended meanwhile".to_owned());
-    };
-    let record = Record::read(&run).map_err(|unreadable| unreadable.to_string())?;
-    let word = Word { digest, is_later: true };
-    let why = match question_of(&record).map(|question| question.takes(word)) {
-        None => "nothing waits for approval".to_owned(),
-        Some(Err(refusal)) => format!("{refusal}; `coding-agent status` shows the right one"),
-        Some(Ok(())) => match decided(&record) {
-            Some(Decided::Approved { .. }) if is_yes => return Ok(COUNTS.to_owned()),
-            Some(Decided::Denied { .. }) if !is_yes => return Ok(COUNTS.to_owned()),
-            Some(Decided::Approved { .. } | Decided::Denied { .. }) => "it is decided already".to_owned(),
-            None => "what waits for approval has changed since".to_owned(),
+    let decision = Decision::of(command, &run).map_err(of_task)?;
+    let told = match service.tell(task, command, None).await.map_err(unreachable)? {
+        CommandOutcome::NoRun => return Err(no_run()),
+        CommandOutcome::Here(Visited::Stays) if decision.is_some() => COUNTS.to_owned(),
+        CommandOutcome::Here(visited) => visited.to_string(),
+        CommandOutcome::Worker(run) => match through_worker(store, run).await {
+            Some(state) => state.to_string(),
+            None => {
+                let later = format!("the worker was told to {command} and does so at its next safe point");
+                return Ok(of_task(later));
+            }
         },
     };
-    let done = if is_yes { "approved" } else { "denied" };
-    Err(format!("nothing was {done}: {why}"))
+    let after = store.run(run.id).await.map_err(unreachable)?;
+    let refusal = decision.zip(after).and_then(|(decision, run)| decision.refusal(&run));
+    refusal.map_or_else(|| Ok(of_task(told)), |why| Err(of_task(why)))
 }
 
-/// Waits until the worker has handled the request, and returns the effect on the run.
-async fn through_worker(service: &Service, run: RunId, command: &Command) -> String {
-    let store = service.store();
+/// Waits until the worker has handled the request, and returns the state of the run then; `None` if
+/// that takes too long.
+async fn through_worker(store: &Store, run: RunId) -> Option<State> {
     let acted = async {
         loop {
             let is_open = store.requests(run).await.is_ok_and(|requests| !requests.is_empty());
@@ -121,15 +96,12 @@ async fn through_worker(service: &Service, run: RunId, command: &Command) -> Str
             if let Ok(Some(run)) = store.run(run).await
                 && (!is_open || run.state.is_final())
             {
-                return run.state.to_string();
+                return run.state;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
     };
-    match tokio::time::timeout(PATIENCE, acted).await {
-        Ok(state) => state,
-        Err(_) => format!("the worker was told to {command} and does so at its next safe point"),
-    }
+    tokio::time::timeout(PATIENCE, acted).await.ok()
 }
 
 /// Pauses all runs of the installation, or lifts that pause.

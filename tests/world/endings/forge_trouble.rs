@@ -549,8 +549,9 @@ async fn the_denial_of_a_result_is_shown_when_the_forge_takes_comments_again() {
     // Nobody reads the comment with the denial at this moment.
     world.github.rate_limited(0, Duration::from_hours(1));
     let approved = world.command(&["approve", "github:acme/widgets#1"]).await;
-    let words = "github:acme/widgets#1: it has ended already, which is shown on the item at ";
-    assert!(approved.stdout.starts_with(words), "{approved:?}");
+    assert_eq!((approved.code, approved.stdout.as_str()), (Some(1), ""), "{approved:?}");
+    let words = "#1: nothing was approved: it has ended already, which is shown on the item at ";
+    assert!(approved.stderr.contains(words), "{approved:?}");
     let status = world.command(&["status"]).await;
     assert!(!status.stdout.contains("approval of its result"), "{status:?}");
     world.github.rate_limited(5_000, Duration::from_hours(1));
