@@ -59,6 +59,14 @@ pub(crate) async fn hear_while_planning(run: &mut Run, chat: &mut Chat) -> Resul
     Ok(())
 }
 
+/// Executes new orders where the model is not asked any more; new text stays unread.
+pub(crate) async fn hear_orders(run: &mut Run) -> Result<(), Interruption> {
+    for order in run.inbox.mailbox.take_orders() {
+        execute(&mut run.claim, &mut run.reporter, order).await?;
+    }
+    Ok(())
+}
+
 /// Executes new orders, and adds new text to the conversation.
 async fn pass_on(run: &mut Run, chat: &mut Chat) -> Result<Option<PassedOn>, Interruption> {
     let mail = run.inbox.mailbox.take();

@@ -8,6 +8,7 @@ use crate::least_rights::told_by_doctor;
 use crate::world::World;
 use crate::world::painting::{held, let_go, plan, repaints, write};
 use crate::world::people::says;
+use crate::world::processes::{self, mark};
 use crate::world::scripts::COMMAND;
 
 /// Returns how often the last conversation with the model holds some words.
@@ -43,6 +44,32 @@ async fn the_words_below_a_command_reach_the_model_at_work_once() {
     ] {
         assert!(answers.iter().any(|text| text.contains(answer)), "{answer}");
     }
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_command_that_comes_while_the_result_is_checked_is_answered_once() {
+    let mut world = World::start().await.attentive();
+    // Both checks wait for the same file.
+    world.configure(|config| config["planning"]["verification"]["environment"] = json!("same"));
+    let long = mark();
+    let check = format!("sleep {long} & until test -f /tmp/go; do sleep 0.1; done; kill $!");
+    let script = world.model.plans(plan().verified_by(&check));
+    script.calls(COMMAND, write("red")).done("It is red.");
+    let issue = world.github.open_issue("Paint it").label("coding agent");
+
+    let run = world.spawn(&["run"]);
+    processes::until_some(&long).await;
+    says(&world, &issue, "alice", "/agent approve").await;
+    world.in_container("touch /tmp/go").await;
+    let ended = run.ended().await;
+
+    ended.prints("github:acme/widgets#1: done\n", &world);
+    assert_eq!(world.run().await.stdout, "", "{}", world.story());
+    let answers = issue.comments_of(world.github.bot());
+    let answers: Vec<_> = answers.iter().filter(|text| text.contains(":reply-")).collect();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].starts_with("Nothing waits for approval."), "{answers:?}");
     world.finish().await;
 }
 

@@ -64,6 +64,11 @@ impl Mailbox {
         std::mem::take(&mut *lock(&self.mail))
     }
 
+    /// Takes the orders alone, and leaves the words.
+    pub fn take_orders(&self) -> Vec<Order> {
+        std::mem::take(&mut lock(&self.mail).orders)
+    }
+
     pub fn has_words(&self) -> bool {
         !lock(&self.mail).words.is_empty()
     }

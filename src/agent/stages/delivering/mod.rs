@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::agent::approval::result_guard;
 use crate::agent::claim::on_forge::fenced;
+use crate::agent::commands;
 use crate::agent::record::PushedResult;
 use crate::agent::record::interruption::Interruption;
 use crate::agent::reporter::Carried;
@@ -34,6 +35,9 @@ use crate::workspace::base::Base;
 
 /// Pushes, opens the request, comments and sets the final label. Each step is idempotent.
 pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
+    // Given while the result was checked, when no model was asked. Those before the question for
+    // an approval are no answer to it.
+    commands::hear_orders(run).await?;
     // The checked commit is delivered. A run of an earlier version has none where there are no
     // checks: it is created now, before any request to a forge that may fail.
     if run.claim.record.delivered.head.is_none() {
@@ -51,6 +55,8 @@ pub(crate) async fn deliver(run: &mut Run) -> Result<Signal, Interruption> {
         Some(_) => answer_threads(run).await?,
         None => apply(run).await?,
     }
+    // Those that came since: nobody hears them after the end.
+    commands::hear_orders(run).await?;
     run.reporter.show_final(&mut run.claim, State::Done).await?;
     let text = comments::done(&run.claim.record, &run.claim.services.settings);
     run.reporter.say(&mut run.claim, "final", &text).await?;
