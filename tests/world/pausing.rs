@@ -390,6 +390,13 @@ async fn the_pause_file_sets_all_runs_aside_and_its_end_lets_them_go_on() {
     let other = world.github.open_issue("Something else").label("coding agent");
     assert_eq!(world.run().await.stdout, "");
     assert_eq!(other.labels(), ["coding agent processing"]);
+    assert_eq!(world.run().await.stdout, "");
+    let told = other.comments_of(world.github.bot());
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("⏸️ All work is paused by the operator; this begins"),
+        "{told:?}"
+    );
 
     world
         .model

@@ -54,6 +54,8 @@ pub const NOTHING_PASSES: &str =
 /// Reply to `resume` while all runs are paused, and the end of the reply to a decision or a budget
 /// that counts.
 pub const ALL_PAUSED: &str = "All work is paused by the operator; it goes on when that ends.";
+/// Comment on an item whose run is to begin while all runs are paused.
+pub const BEGINS_LATER: &str = "⏸️ All work is paused by the operator; this begins when that ends.";
 /// End of the reply to an approval of what was approved before and is paused since.
 pub const PAUSED_SINCE: &str = "Somebody has paused it since: `/agent resume` resumes it.";
 

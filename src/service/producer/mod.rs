@@ -24,11 +24,13 @@ use crate::agent::record::follow_up::Notes;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::record::sections::{RequestRecord, StartedBy, ThreadRecord, WrittenClaim};
 use crate::agent::record::vouched::VouchedItem;
+use crate::agent::text::replies;
 use crate::agent::workspace::confidentiality::neutral_title;
 use crate::forge::{CommentKey, Discretion, ForgeError, FoundItem, Item, ItemEvent};
 use crate::journal::fact::{Fact, Subject};
 use crate::store::{Admission, StoreError, Turn};
 use crate::task::id::{RunId, TaskId};
+use crate::task::state::State;
 
 /// Time after which another machine searches a forge whose searcher has not come to an end.
 const LONGEST_SEARCH: Duration = Duration::from_mins(10);
@@ -271,6 +273,7 @@ impl Service {
         let asked = asked.as_deref();
         // Where it has ended without that, another one was asked for.
         admission = self.unless_over(admission, asked, task, &title, &record).await?;
+        self.tell_of_pause(connected, task, admission).await?;
         forge.remove_label(task, &connected.labels.trigger).await?;
         // Once more: that may have taken long, and nothing would take the label off again.
         admission = self.unless_over(admission, asked, task, &title, &record).await?;
@@ -282,6 +285,30 @@ impl Service {
                 Ok(Some(run))
             }
         }
+    }
+
+    /// Tells people whose run has not begun that all runs are paused, where they are; once. The run
+    /// is there also where the forge takes no comment.
+    async fn tell_of_pause(
+        &self,
+        connected: &Connected,
+        task: &TaskId,
+        admission: Admission,
+    ) -> Result<(), StoreError> {
+        let (Admission::New(run) | Admission::Known(run)) = admission;
+        let store = &self.services.store;
+        let stored = store.run(run).await?;
+        if !store.is_paused().await? || stored.is_none_or(|run| run.state != State::Queued) {
+            return Ok(());
+        }
+        let name = run.to_string();
+        let told = self
+            .say(connected, task, ("paused", &name), &replies::BEGINS_LATER.into())
+            .await;
+        if let Err(error) = told {
+            tracing::warn!(%task, "people could not be told that all runs are paused: {error}");
+        }
+        Ok(())
     }
 
     /// Returns the record of a run that begins.
