@@ -53,7 +53,7 @@ impl Decision {
         }
     }
 
-    /// Returns why the decision does not count, by the run as it is afterwards; `None` if it counts.
+    /// Returns why the decision does not count, by the run as it is afterwards; `None` if it does.
     pub(super) fn refusal(&self, run: &Run) -> Option<String> {
         let record = match Record::read(run) {
             Ok(record) => record,
