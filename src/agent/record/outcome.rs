@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::agent::record::FailureKind;
-use crate::plain::one_line;
+use crate::plain::{one_line, printable};
 use crate::task::state::{Judged, State};
 
 /// Why a run waits whose end was decided, and is not on its item yet.
@@ -54,7 +54,7 @@ impl RunOutcome {
     /// Returns the outcome on one line, with the reason where the run waits for a time.
     pub fn with_reason(&self) -> String {
         if let Self::Postponed { reason, .. } = self {
-            return format!("{self}: {}", one_line(reason));
+            return format!("{self}: {}", printable(&one_line(reason)));
         }
         self.to_string()
     }
@@ -86,5 +86,25 @@ impl std::fmt::Display for RunOutcome {
             Self::Disowned => formatter.write_str("given up to another worker"),
             Self::Unsaved => formatter.write_str("put down, because the store cannot be written or read"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_stands_on_one_line_and_controls_no_terminal() {
+        let postponed = RunOutcome::Postponed {
+            until: DateTime::UNIX_EPOCH + TimeDelta::hours(2),
+            reason: "it answered 502:\n\u{1b}[2Jbusy".to_owned(),
+        };
+        assert_eq!(
+            postponed.with_reason(),
+            "put back until 1970-01-01 02:00 UTC: it answered 502: \u{fffd}[2Jbusy"
+        );
+        assert_eq!(RunOutcome::Stopped.with_reason(), "stopped");
     }
 }

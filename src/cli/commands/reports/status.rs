@@ -79,7 +79,8 @@ impl Listed {
     fn put_back_for(&self) -> Option<String> {
         self.run.not_before?;
         let record = self.record.as_ref().ok()?;
-        let parked = record.waiting.parked.as_ref().map(|parked| one_line(&parked.reason));
+        let parked = record.waiting.parked.as_ref();
+        let parked = parked.map(|parked| printable(&one_line(&parked.reason)));
         parked.or_else(|| Interruption::of_decided_end(record).map(|_| UNSHOWN.to_owned()))
     }
 }
@@ -264,6 +265,7 @@ fn lines_of_usage(record: &Record) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::record::Parked;
     use crate::task::id::RunId;
     use crate::task::state::{Judged, Stage, State};
 
@@ -278,6 +280,26 @@ mod tests {
             updated_at: Utc::now(),
             not_before: None,
         }
+    }
+
+    #[test]
+    fn the_reason_of_a_wait_stands_on_one_line_and_controls_no_terminal() {
+        let mut run = run(State::Working, "github:acme/widgets#1", "Greet");
+        let mut record = Record::default();
+        record.waiting.parked = Some(Parked {
+            until: Utc::now(),
+            reason: "it answered 502:\n\u{1b}[2Jbusy".to_owned(),
+        });
+        let put_back_for = |run: &Run| {
+            let listed = Listed {
+                run: run.clone(),
+                record: Ok(record.clone()),
+            };
+            listed.put_back_for()
+        };
+        assert_eq!(put_back_for(&run), None);
+        run.not_before = Some(Utc::now());
+        assert_eq!(put_back_for(&run).as_deref(), Some("it answered 502: \u{fffd}[2Jbusy"));
     }
 
     #[test]
