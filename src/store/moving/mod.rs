@@ -1,8 +1,8 @@
 //! Copies a store into another one, table by table, and compares the two.
 //!
 //! It can be broken off at any moment: the next call goes on behind the last row that is there, and
-//! begins anew where the source has changed since. The source is left as it was. Nobody may work
-//! with either meanwhile.
+//! begins anew where the source has changed since, but not where somebody has worked with the
+//! target. The source is left as it was. Nobody may work with either meanwhile.
 
 mod tables;
 
@@ -11,12 +11,13 @@ use sha2::{Digest as _, Sha256};
 use super::engine::Purpose;
 use super::sql::{Cell, Row, Statement};
 use super::{Store, StoreError};
-use tables::{Kind, TABLES, Table};
+use tables::{Kind, TABLES, TIMES, Table};
 
 /// The table that whoever opens a store writes to, so that it says nothing of its use.
 const REMEMBERED: &str = "remembered";
 
-/// Name of the entry in the target that says that a copy was begun, and of which source.
+/// Name of the entry in the target that says that a copy was begun, of which source, and of which
+/// time the newest rows there were.
 const BEGUN: &str = "moved from";
 
 /// The result of copying a store.
@@ -36,6 +37,12 @@ pub enum MoveError {
     #[error("the target has {0} of its own; {mend}name an empty database, or a schema of its own", mend = mend(.0))]
     NotEmpty(&'static str),
     #[error(
+        "an earlier copy was broken off, and the target's table {0} has what the source has not, as where somebody has \
+         worked with the target since; nothing there was deleted. If it may go, empty the database and call this \
+         again, or else name another one, or a schema of its own"
+    )]
+    WorkedWith(&'static str),
+    #[error(
         "the table {table} differs after copying: {source_rows} rows here, {target_rows} there; see that nobody writes to \
          either of them, empty the database, and call this again"
     )]
@@ -44,6 +51,17 @@ pub enum MoveError {
         source_rows: u64,
         target_rows: u64,
     },
+}
+
+impl MoveError {
+    /// Tells whether what an earlier call has copied has changed since, or what refers to it finds
+    /// it no more.
+    fn is_of_a_change(&self) -> bool {
+        match self {
+            Self::Differs { .. } | Self::Store(StoreError::Database { .. }) => true,
+            Self::Store(_) | Self::InUse(_) | Self::NotEmpty(_) | Self::WorkedWith(_) => false,
+        }
+    }
 }
 
 /// Returns what else helps where a target has rows in a table.
@@ -62,21 +80,20 @@ pub async fn move_all(
     target: &Store,
     mut progress: impl FnMut(&str, u64) + Send,
 ) -> Result<Moved, MoveError> {
-    if source.has_other_workers().await? {
-        return Err(MoveError::InUse("the store in the file"));
-    }
-    if target.has_other_workers().await? {
-        return Err(MoveError::InUse("the target"));
-    }
-    if target.remembered(BEGUN).await?.as_deref() != Some(name)
-        && let Some(table) = in_use(target).await?
-    {
+    refuse_other_workers(source, target).await?;
+    let begun = target.remembered(BEGUN).await?;
+    let earlier = begun.and_then(|mark| newest_of(&mark, name));
+    if let Some(time) = earlier {
+        refuse_work(source, target, time).await?;
+    } else if let Some(table) = in_use(target).await? {
         return Err(MoveError::NotEmpty(table));
     }
-    target.remember(BEGUN, name).await?;
+    let time = newest(source).await?.max(earlier.unwrap_or_default());
+    target.remember(BEGUN, &mark(name, time)).await?;
     let tables = match copied(source, target, &mut progress).await {
-        // What an earlier call has copied has changed since, or what refers to it finds it no more.
-        Err(MoveError::Differs { .. } | MoveError::Store(StoreError::Database { .. })) => {
+        Err(error) if error.is_of_a_change() => {
+            refuse_other_workers(source, target).await?;
+            refuse_work(source, target, time).await?;
             empty(target).await?;
             copied(source, target, &mut progress).await?
         }
@@ -84,6 +101,60 @@ pub async fn move_all(
     };
     target.erase_remembered(BEGUN).await?;
     Ok(Moved { tables })
+}
+
+async fn refuse_other_workers(source: &Store, target: &Store) -> Result<(), MoveError> {
+    if source.has_other_workers().await? {
+        return Err(MoveError::InUse("the store in the file"));
+    }
+    if target.has_other_workers().await? {
+        return Err(MoveError::InUse("the target"));
+    }
+    Ok(())
+}
+
+/// Returns what the target says of a copy from the source of this name, whose newest rows are of
+/// this time.
+fn mark(name: &str, time: i64) -> String {
+    format!("{name} {time}")
+}
+
+/// Reads the time in a [`mark`]; `None` if it is that of another source.
+fn newest_of(mark: &str, name: &str) -> Option<i64> {
+    mark.strip_prefix(name)?.strip_prefix(' ')?.parse().ok()
+}
+
+/// Returns the time of a store's newest row, in microseconds.
+async fn newest(store: &Store) -> Result<i64, StoreError> {
+    let mut newest = 0;
+    for (_, query) in TIMES {
+        newest = newest.max(time(store, query).await?);
+    }
+    Ok(newest)
+}
+
+/// Runs a query of [`TIMES`].
+async fn time(store: &Store, query: &'static str) -> Result<i64, StoreError> {
+    let row = store.fetch_first(Statement::new(query)).await?;
+    Ok(row.map(|row| row.number(0)).transpose()?.unwrap_or_default())
+}
+
+/// Refuses a target that has more than an earlier copy of rows up to this time has left there. A
+/// finished run that the source lacks may have been deleted there, and is no reason.
+async fn refuse_work(source: &Store, target: &Store, up_to: i64) -> Result<(), MoveError> {
+    for (table, query) in TIMES {
+        if time(target, query).await? > up_to {
+            return Err(MoveError::WorkedWith(table));
+        }
+    }
+    let unfinished = Statement::new("SELECT id FROM runs WHERE finished_at IS NULL");
+    for row in target.fetch(unfinished).await? {
+        let same = Statement::new("SELECT id FROM runs WHERE id = $1").with(row.text(0)?);
+        if source.fetch_first(same).await?.is_none() {
+            return Err(MoveError::WorkedWith("runs"));
+        }
+    }
+    Ok(())
 }
 
 /// Copies what the target does not have yet, and returns the tables with the number of their rows,
@@ -307,17 +378,22 @@ mod tests {
         store.begin_evaluation(uuid::Uuid::now_v7(), &json!({})).await.unwrap();
     }
 
+    /// Copies so many tables and no more, as a process does that is killed then.
+    async fn break_off(source: &Store, target: &Store, tables: usize) {
+        let time = newest(source).await.unwrap();
+        target.remember(BEGUN, &mark("the file", time)).await.unwrap();
+        for table in &TABLES[..tables] {
+            copy(source, target, table).await.unwrap();
+        }
+    }
+
     #[tokio::test]
     async fn a_store_is_copied_whole_goes_on_where_it_was_broken_off_and_is_compared() {
         let (file, other) = (sqlite::tests::Folder::new(), place());
         let source = file.open().await;
         fill(&source).await;
         let target = other.open().await;
-        // Broken off after the second table, as by a kill.
-        target.remember(BEGUN, "the file").await.unwrap();
-        for table in &TABLES[..2] {
-            copy(&source, &target, table).await.unwrap();
-        }
+        break_off(&source, &target, 2).await;
         let mut told = Vec::new();
         let moved = move_all(&source, "the file", &target, |table, rows| {
             told.push((table.to_owned(), rows));
@@ -379,10 +455,7 @@ mod tests {
         let source = file.open().await;
         fill(&source).await;
         let target = other.open().await;
-        target.remember(BEGUN, "the file").await.unwrap();
-        for table in &TABLES[..4] {
-            copy(&source, &target, table).await.unwrap();
-        }
+        break_off(&source, &target, 4).await;
         for change in [
             "UPDATE runs SET title = 'Another'",
             "INSERT INTO messages (run, position, message) SELECT run, 1000, message FROM messages WHERE position = 0",
@@ -401,5 +474,63 @@ mod tests {
         assert_eq!(target.remembered("answers").await.unwrap().as_deref(), Some("others"));
         let again = move_all(&source, "the file", &target, |_, _| ()).await;
         assert!(matches!(again, Err(MoveError::NotEmpty("runs"))), "{again:?}");
+    }
+
+    #[tokio::test]
+    async fn work_in_the_target_of_a_copy_that_was_broken_off_is_kept() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let source = file.open().await;
+        fill(&source).await;
+        let target = other.open().await;
+        break_off(&source, &target, 4).await;
+        let refused = async |work: &str| {
+            let moved = move_all(&source, "the file", &target, |_, _| ()).await;
+            assert!(matches!(moved, Err(MoveError::WorkedWith("runs"))), "{work}: {moved:?}");
+            let said = moved.unwrap_err().to_string();
+            assert!(said.contains("empty the database and call this again"), "{said}");
+        };
+
+        let run = admit(&target, 1_000).await;
+        refused("a new run").await;
+        let age = Statement::new("UPDATE runs SET created_at = 1, updated_at = 1 WHERE id = $1").with(run);
+        target.execute(age).await.unwrap();
+        refused("a new run by a clock that is behind").await;
+        assert!(target.run(run).await.unwrap().is_some());
+        let remove = Statement::new("DELETE FROM runs WHERE id = $1").with(run);
+        target.execute(remove).await.unwrap();
+        let lease = claim(&target).await;
+        target.save(&lease, State::Planning, &json!({ "b": 2 })).await.unwrap();
+        refused("a run that was copied and worked on").await;
+        let run = target.run(lease.run).await.unwrap().unwrap();
+        assert_eq!((run.state, run.record), (State::Planning, json!({ "b": 2 })));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nothing_is_deleted_where_a_worker_came_while_it_was_copied() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let source = file.open().await;
+        fill(&source).await;
+        let target = other.open().await;
+        break_off(&source, &target, 4).await;
+        let change = Statement::new("UPDATE runs SET title = 'Another'");
+        source.execute(change).await.unwrap();
+        let (mut worker, mut told) = (None, Vec::new());
+
+        let moved = move_all(&source, "the file", &target, |table, _| {
+            told.push(table.to_owned());
+            if worker.is_none() {
+                let opening = || tokio::runtime::Handle::current().block_on(file.open());
+                worker = Some(tokio::task::block_in_place(opening));
+            }
+        });
+        let moved = moved.await;
+
+        assert!(
+            matches!(moved, Err(MoveError::InUse("the store in the file"))),
+            "{moved:?}"
+        );
+        assert_eq!(told.iter().filter(|table| *table == "runs").count(), 1, "{told:?}");
+        let left = Statement::new("SELECT COUNT(*) FROM runs");
+        assert_eq!(target.fetch_count(left).await.unwrap(), 250);
     }
 }

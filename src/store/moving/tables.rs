@@ -238,6 +238,28 @@ pub(super) const TABLES: [Table; 17] = [
     ),
 ];
 
+/// Tables whose rows have times of what happened to them, each with a query for the newest one; 0
+/// where there are no rows.
+pub(super) const TIMES: [(&str, &str); 8] = [
+    ("runs", "SELECT COALESCE(MAX(updated_at), 0) FROM runs"),
+    ("facts", "SELECT COALESCE(MAX(at), 0) FROM facts"),
+    (
+        "followed",
+        "SELECT COALESCE(MAX(COALESCE(ended_at, active_at)), 0) FROM followed",
+    ),
+    (
+        "evaluations",
+        "SELECT COALESCE(MAX(COALESCE(ended_at, begun_at)), 0) FROM evaluations",
+    ),
+    ("once", "SELECT COALESCE(MAX(at), 0) FROM once"),
+    (
+        "chat_messages",
+        "SELECT COALESCE(MAX(COALESCE(handled_at, at)), 0) FROM chat_messages",
+    ),
+    ("chat_outbox", "SELECT COALESCE(MAX(at), 0) FROM chat_outbox"),
+    ("chat_watches", "SELECT COALESCE(MAX(since), 0) FROM chat_watches"),
+];
+
 /// Tables whose content is of the moment: who has a turn now.
 #[cfg(test)]
 pub(super) const LEFT_OUT: [&str; 1] = ["turns"];
