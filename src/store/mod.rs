@@ -37,6 +37,7 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
+use sqlx::error::ErrorKind;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -85,6 +86,17 @@ impl StoreError {
                 "{error}; see that this user may write there, or choose another `state_dir` in config.yaml"
             ),
         }
+    }
+
+    /// Tells whether the database took a row for one that breaks a constraint, such as one that
+    /// refers to another that is not there.
+    fn is_of_a_constraint(&self) -> bool {
+        let Self::Database { source, .. } = self else {
+            return false;
+        };
+        let error = source.downcast_ref::<sqlx::Error>();
+        let said = error.and_then(sqlx::Error::as_database_error);
+        said.is_some_and(|said| !matches!(said.kind(), ErrorKind::Other))
     }
 }
 

@@ -58,8 +58,9 @@ impl MoveError {
     /// it no more.
     fn is_of_a_change(&self) -> bool {
         match self {
-            Self::Differs { .. } | Self::Store(StoreError::Database { .. }) => true,
-            Self::Store(_) | Self::InUse(_) | Self::NotEmpty(_) | Self::WorkedWith(_) => false,
+            Self::Differs { .. } => true,
+            Self::Store(error) => error.is_of_a_constraint(),
+            Self::InUse(_) | Self::NotEmpty(_) | Self::WorkedWith(_) => false,
         }
     }
 }
@@ -532,5 +533,55 @@ mod tests {
         assert_eq!(told.iter().filter(|table| *table == "runs").count(), 1, "{told:?}");
         let left = Statement::new("SELECT COUNT(*) FROM runs");
         assert_eq!(target.fetch_count(left).await.unwrap(), 250);
+    }
+
+    #[tokio::test]
+    async fn a_copy_begins_anew_where_what_refers_to_a_row_does_not_find_it() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let source = file.open().await;
+        fill(&source).await;
+        let target = other.open().await;
+        break_off(&source, &target, 1).await;
+        // Before all that was copied.
+        for change in [
+            "INSERT INTO runs (id, task, title, state, record, created_at, updated_at, finished_at)
+             SELECT '00000000-0000-7000-8000-000000000000', task, title, 'done', record, created_at, updated_at,
+                 updated_at FROM runs ORDER BY id LIMIT 1",
+            "INSERT INTO messages (run, position, message)
+             SELECT '00000000-0000-7000-8000-000000000000', 0, message FROM messages WHERE position = 0",
+        ] {
+            assert_eq!(source.execute(Statement::new(change)).await.unwrap(), 1, "{change}");
+        }
+
+        let moved = move_all(&source, "the file", &target, |_, _| ()).await.unwrap();
+
+        assert!(
+            moved.tables.contains(&("runs", 251)) && moved.tables.contains(&("messages", 451)),
+            "{moved:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn another_error_of_the_database_ends_a_copy_and_deletes_nothing() {
+        let (file, other) = (sqlite::tests::Folder::new(), place());
+        let source = file.open().await;
+        fill(&source).await;
+        let target = other.open().await;
+        break_off(&source, &target, 4).await;
+        let change = Statement::new("ALTER TABLE automatic_approval RENAME COLUMN started_by TO another");
+        target.execute(change).await.unwrap();
+        let mut told = Vec::new();
+
+        let moved = move_all(&source, "the file", &target, |table, rows| {
+            told.push((table.to_owned(), rows));
+        });
+        let moved = moved.await;
+
+        assert!(
+            matches!(moved, Err(MoveError::Store(StoreError::Database { .. }))),
+            "{moved:?}"
+        );
+        let of_runs: Vec<_> = told.iter().filter(|(table, _)| table == "runs").collect();
+        assert_eq!(of_runs, [&("runs".to_owned(), 0)]);
     }
 }
