@@ -165,6 +165,9 @@ async fn copied(
     target: &Store,
     progress: &mut (impl FnMut(&str, u64) + Send),
 ) -> Result<Vec<(&'static str, u64)>, MoveError> {
+    // Whoever opens a store writes there, and what is there already would not be replaced.
+    let opened = Statement::new("DELETE FROM remembered WHERE name <> $1").with(BEGUN);
+    target.execute(opened).await?;
     for table in &TABLES {
         let copied = copy(source, target, table).await?;
         progress(table.name, copied);
@@ -195,14 +198,12 @@ async fn in_use(store: &Store) -> Result<Option<&'static str>, StoreError> {
     Ok(None)
 }
 
-/// Deletes all rows but the one that says that a copy was begun.
+/// Deletes all rows but what is remembered.
 async fn empty(target: &Store) -> Result<(), StoreError> {
     // What refers to others goes first.
     for table in TABLES.iter().rev().filter(|table| table.name != REMEMBERED) {
         while target.execute(Statement::new(table.empty)).await? > 0 {}
     }
-    let rest = Statement::new("DELETE FROM remembered WHERE name <> $1").with(BEGUN);
-    target.execute(rest).await?;
     Ok(())
 }
 
@@ -443,7 +444,10 @@ mod tests {
         // Whoever opens a store writes there.
         target.installation().await.unwrap();
         source.installation().await.unwrap();
-        move_all(&source, "the file", &target, |_, _| ()).await.unwrap();
+        let mut told = Vec::new();
+        let moved = move_all(&source, "the file", &target, |table, _| told.push(table.to_owned()));
+        moved.await.unwrap();
+        assert_eq!(told.len(), TABLES.len(), "all is copied once: {told:?}");
         assert_eq!(
             target.installation().await.unwrap(),
             source.installation().await.unwrap()
