@@ -161,6 +161,33 @@ async fn a_call_on_a_second_machine_finds_what_the_first_has_deleted_from_the_st
     world.finish().await;
 }
 
+#[tokio::test]
+async fn what_is_forgotten_once_more_goes_from_the_disks_of_the_others_once_more() {
+    let database = Database::start();
+    let (mut world, address) = world_on(&database).await;
+    works(&world, WORD);
+    issue(&world, WORD);
+    assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+    let run = Database::ask(&address, "SELECT id FROM runs");
+    let outputs = world.folder().join("logs/outputs").join(&run);
+    for _ in 0..2 {
+        // As a backup of the logs brings it back, the second time.
+        std::fs::create_dir_all(&outputs).unwrap();
+        std::fs::write(outputs.join("restored"), WORD).unwrap();
+        world.moves_to("second");
+        let ended = world.command(&["forget", "github:acme/widgets#1"]).await;
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+
+        world.comes_back();
+        tidies_again(&world);
+        assert_eq!(world.run().await.code, Some(0), "{}", world.story());
+        assert!(!outputs.exists(), "{}", world.story());
+        let notes = "SELECT COUNT(*) FROM remembered WHERE name LIKE 'forget %'";
+        assert_eq!(Database::ask(&address, notes), "1");
+    }
+    world.finish().await;
+}
+
 /// Returns the names under which something about the first task is written down once.
 async fn noted(world: &World) -> Vec<String> {
     let rows = world

@@ -55,13 +55,6 @@ impl Note {
         add(&mut self.conversations, &other.conversations);
     }
 
-    /// Tells whether this names all that another note does.
-    fn covers(&self, other: &Self) -> bool {
-        let mut both = self.clone();
-        both.add(other);
-        both == *self
-    }
-
     fn key(&self) -> String {
         format!("{NOTES}{}", self.id)
     }
@@ -83,7 +76,8 @@ fn add<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
 impl Service {
     /// Leaves a note for the other machines that share the store, if there may be any, before what
     /// it was made of is deleted. Returns what is to be erased: that of earlier calls, of which the
-    /// store has the note alone, is in it.
+    /// store has the note alone, is in it. It takes the place of theirs, so that each machine
+    /// erases once more, also what was written there since.
     pub(super) async fn leave_note(&self, mut note: Note) -> anyhow::Result<Note> {
         let store = &self.services.store;
         if !store.is_shared() {
@@ -93,9 +87,6 @@ impl Service {
         earlier.retain(|earlier| earlier.tasks.first() == note.tasks.first());
         for one in &earlier {
             note.add(one);
-        }
-        if let Some(known) = earlier.iter().find(|known| known.covers(&note)) {
-            return Ok(known.clone());
         }
         store.remember(&note.key(), &serde_json::to_string(&note)?).await?;
         for one in &earlier {
@@ -192,13 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn a_note_covers_what_was_added_to_it_and_is_read_as_it_was_written() {
+    fn a_note_names_what_was_added_to_it_and_is_read_as_it_was_written() {
         let (one, other) = (RunId::new(), RunId::new());
         let mut first = note("github:a/b#1", &[one], &[]);
         let second = note("github:a/b#1", &[other], &["thread"]);
-        assert!(first.covers(&first) && !first.covers(&second));
         first.add(&second);
-        assert!(first.covers(&second));
         assert_eq!((first.runs.as_slice(), first.tasks.len()), ([one, other].as_slice(), 1));
         for name in ["github:a/b#1", &one.to_string(), &other.to_string(), "thread"] {
             assert!(first.names().are_in(&format!("about {name}.")), "{name}");
