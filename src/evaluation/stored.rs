@@ -14,16 +14,21 @@ const ANSWERS: TimeDelta = TimeDelta::minutes(90);
 const WAITS: TimeDelta = TimeDelta::minutes(30);
 
 /// Returns how an evaluation stands: `running`, `broken off`, `passed`, `not passed` or `failed`.
-/// An evaluation without an end that would be over by now was broken off with its process.
 pub fn state(one: &StoredEvaluation, now: DateTime<Utc>) -> &'static str {
     let passed = one.document["evaluation"]["passed"].as_bool();
     match (one.ended_at, passed) {
-        (None, _) if now - one.begun_at - WAITS < longest_answers(one) => "running",
+        (None, _) if is_running(one, now) => "running",
         (None, _) => "broken off",
         (Some(_), Some(true)) => "passed",
         (Some(_), Some(false)) => "not passed",
         (Some(_), None) => "failed",
     }
+}
+
+/// Tells whether an evaluation is under way. One without an end that would be over by now was
+/// broken off with its process.
+pub fn is_running(one: &StoredEvaluation, now: DateTime<Utc>) -> bool {
+    one.ended_at.is_none() && now - one.begun_at - WAITS < longest_answers(one)
 }
 
 /// Returns the longest time that the answers of the reviewer may take.

@@ -11,6 +11,9 @@ use super::{Store, StoreError};
 /// hidden.
 const HIDDEN: &str = "evaluations are hidden up to";
 
+/// Key in the store for the ids of evaluations that are hidden although they have no end.
+const HIDDEN_WITHOUT_END: &str = "evaluations without an end are hidden";
+
 /// An evaluation. What is known of it is the caller's own document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEvaluation {
@@ -64,11 +67,13 @@ impl Store {
     pub async fn shown_evaluations(&self, most: u32) -> Result<Vec<StoredEvaluation>, StoreError> {
         let hidden = self.remembered(HIDDEN).await?;
         let hidden: i64 = hidden.and_then(|time| time.parse().ok()).unwrap_or_default();
+        let broken_off = self.remembered(HIDDEN_WITHOUT_END).await?.unwrap_or_default();
         let query = Statement::new(
-            "SELECT id, begun_at, ended_at, document FROM evaluations WHERE ended_at IS NULL OR ended_at > $2
+            "SELECT id, begun_at, ended_at, document FROM evaluations
+             WHERE ended_at > $2 OR (ended_at IS NULL AND REPLACE($3, id, '') = $3)
              ORDER BY begun_at DESC, id DESC LIMIT $1",
         );
-        let rows = self.fetch(query.with(most).with(hidden)).await?;
+        let rows = self.fetch(query.with(most).with(hidden).with(broken_off)).await?;
         rows.iter().map(StoredEvaluation::read).collect()
     }
 
@@ -82,13 +87,22 @@ impl Store {
         rows.iter().map(StoredEvaluation::read).collect()
     }
 
-    /// Hides the evaluations that have ended from those that are shown. Nothing is deleted.
-    pub async fn hide_evaluations(&self) -> Result<(), StoreError> {
+    /// Hides the evaluations that there are from those that are shown, but for those that
+    /// `is_running` says are under way. One that has an end later is shown then. Nothing is
+    /// deleted.
+    pub async fn hide_evaluations(
+        &self,
+        is_running: impl Fn(&StoredEvaluation) -> bool + Send + Sync,
+    ) -> Result<(), StoreError> {
         let last = Statement::new("SELECT COALESCE(MAX(ended_at), 0) FROM evaluations");
         let Some(row) = self.fetch_first(last).await? else {
             return Ok(());
         };
-        self.remember(HIDDEN, &row.number(0)?.to_string()).await
+        let open = self.open_evaluations(u32::MAX).await?;
+        let broken_off = open.iter().filter(|one| !is_running(one));
+        let broken_off: Vec<String> = broken_off.map(|one| one.id.to_string()).collect();
+        self.remember(HIDDEN, &row.number(0)?.to_string()).await?;
+        self.remember(HIDDEN_WITHOUT_END, &broken_off.join(" ")).await
     }
 
     /// Returns the evaluations whose id ends with `end`, two at most.

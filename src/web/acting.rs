@@ -4,7 +4,7 @@
 use std::fmt;
 
 use axum::http::StatusCode;
-use chrono::TimeDelta;
+use chrono::{TimeDelta, Utc};
 
 use super::Web;
 use super::access::Visitor;
@@ -13,6 +13,7 @@ use crate::agent::record::Record;
 use crate::agent::text::waits::{Decided, decided, may_go_on};
 use crate::agent::waiting::Visited;
 use crate::approval::digest::Beginning;
+use crate::evaluation::stored;
 use crate::journal::fact::{Fact, Subject};
 use crate::plain::one_line;
 use crate::service::attending::CommandOutcome;
@@ -232,11 +233,13 @@ impl Web {
         }
     }
 
-    /// Hides the finished runs and the ended evaluations that there are from their lists.
+    /// Hides from their lists the finished runs that there are, and the evaluations that are over
+    /// or were broken off.
     pub(super) async fn clear_history(&self, visitor: &Visitor) -> Result<(), Problem> {
         let store = self.service.store();
         store.hide_history().await?;
-        store.hide_evaluations().await?;
+        let now = Utc::now();
+        store.hide_evaluations(|one| stored::is_running(one, now)).await?;
         let fact = Fact::Ordered {
             by: visitor.name.clone(),
             command: "clear-history".to_owned(),

@@ -102,11 +102,11 @@ async fn runs_are_listed_by_state_and_repository_and_finished_ones_can_be_hidden
 }
 
 #[tokio::test]
-async fn evaluations_that_have_ended_can_be_hidden() {
+async fn evaluations_that_have_ended_or_were_broken_off_can_be_hidden() {
     let place = place();
     let store = place.open().await;
     let ids = |found: Vec<StoredEvaluation>| found.iter().map(|one| one.id).collect::<Vec<_>>();
-    store.hide_evaluations().await.unwrap();
+    store.hide_evaluations(|_| true).await.unwrap();
     let (over, open) = (Uuid::now_v7(), Uuid::now_v7());
     for id in [over, open] {
         store.begin_evaluation(id, &json!({})).await.unwrap();
@@ -114,7 +114,7 @@ async fn evaluations_that_have_ended_can_be_hidden() {
     store.end_evaluation(over, &json!({})).await.unwrap();
     assert_eq!(ids(store.shown_evaluations(10).await.unwrap()), [open, over]);
     assert_eq!(ids(store.open_evaluations(10).await.unwrap()), [open]);
-    store.hide_evaluations().await.unwrap();
+    store.hide_evaluations(|_| true).await.unwrap();
     assert_eq!(ids(store.shown_evaluations(10).await.unwrap()), [open]);
     store.end_evaluation(open, &json!({})).await.unwrap();
     assert_eq!(
@@ -124,4 +124,19 @@ async fn evaluations_that_have_ended_can_be_hidden() {
     );
     assert_eq!(ids(store.evaluations(10).await.unwrap()), [open, over]);
     assert!(store.open_evaluations(10).await.unwrap().is_empty());
+
+    let broken_off = [Uuid::now_v7(), Uuid::now_v7()];
+    let running = Uuid::now_v7();
+    for id in [broken_off[0], broken_off[1], running] {
+        store.begin_evaluation(id, &json!({})).await.unwrap();
+    }
+    store.hide_evaluations(|one| one.id == running).await.unwrap();
+    assert_eq!(ids(store.shown_evaluations(10).await.unwrap()), [running]);
+    store.end_evaluation(broken_off[0], &json!({})).await.unwrap();
+    assert_eq!(
+        ids(store.shown_evaluations(10).await.unwrap()),
+        [running, broken_off[0]],
+        "it was not broken off after all"
+    );
+    assert_eq!(store.evaluations(10).await.unwrap().len(), 5);
 }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use sqlx::Executor;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
@@ -202,6 +203,26 @@ async fn evaluations_are_told_as_they_come_and_hidden_with_the_history_when_they
     let all = names("/api/evaluations?hidden=true").await;
     assert_eq!(all, json!(["The sale", "The fire", "The shed"]));
     client.ends().await;
+    ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn an_evaluation_whose_process_was_killed_is_hidden_with_the_history() {
+    let mut world = World::start().await;
+    with_users(&mut world);
+    let (program, door) = opened(&world, &["dashboard"]).await;
+    let killed = "INSERT INTO evaluations (id, begun_at, document) VALUES ('01900000-0000-7000-8000-000000000000',
+         CAST(strftime('%s', 'now') AS INTEGER) * 1000000 - 86400000000, '{\"name\": \"The shed\"}')";
+    world.sqlite().await.execute(killed).await.unwrap();
+    assert_eq!(door.json("/api/evaluations").await[0]["state"], "broken off");
+
+    let cleared = door.post("/api/clear-history", &json!({})).await;
+
+    assert_eq!(cleared.status(), StatusCode::OK);
+    assert_eq!(door.json("/api/evaluations").await, json!([]));
+    let all = door.json("/api/evaluations?hidden=true").await;
+    assert_eq!(all[0]["state"], "broken off", "{all}");
     ends(program, &world).await;
     world.finish().await;
 }
