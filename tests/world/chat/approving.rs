@@ -110,7 +110,8 @@ async fn a_plan_that_is_made_again_after_its_denial_is_asked_about_again() {
     let slack = Slack::start().await;
     let mut world = world(&slack).await;
     world.configure(|config| config["approval"] = json!({ "plan": true }));
-    let script = world.model.for_task("Greet the reader").plans(plan());
+    // The denied plan goes back to the planner once, before people are asked about it again.
+    let script = world.model.for_task("Greet the reader").plans(plan()).plans(plan());
     greets(script.plans(plan()));
     let questions = |slack: &Slack| -> Vec<Message> {
         let mut said = slack.said();
