@@ -15,7 +15,10 @@ const LONGEST: usize = 160;
 
 /// The latest attempts, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts(VecDeque<Attempt>);
+pub(crate) struct Attempts {
+    different: VecDeque<Attempt>,
+    last: Option<ToolResult>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Attempt {
@@ -27,6 +30,7 @@ struct Attempt {
 impl Attempts {
     /// Records the results of a reply; the same attempt with the same outcome is only counted.
     pub(crate) fn note(&mut self, results: &[ToolResult]) {
+        self.last = results.last().cloned().or_else(|| self.last.take());
         for result in results {
             let mut attempt = Attempt {
                 what: cut(&called(&result.call)),
@@ -34,19 +38,29 @@ impl Attempts {
                 times: 1,
             };
             let is_same = |known: &Attempt| known.what == attempt.what && known.outcome == attempt.outcome;
-            if let Some(known) = self.0.iter().position(is_same).and_then(|place| self.0.remove(place)) {
+            if let Some(known) = self
+                .different
+                .iter()
+                .position(is_same)
+                .and_then(|place| self.different.remove(place))
+            {
                 attempt.times += known.times;
             }
-            self.0.push_back(attempt);
-            if self.0.len() > MOST {
-                self.0.pop_front();
+            self.different.push_back(attempt);
+            if self.different.len() > MOST {
+                self.different.pop_front();
             }
         }
     }
 
+    /// Returns the last result; `None` before the first.
+    pub(crate) fn last(&self) -> Option<&ToolResult> {
+        self.last.as_ref()
+    }
+
     /// Lists the attempts, one per line.
     pub(crate) fn list(&self) -> String {
-        self.0.iter().fold(String::new(), |mut text, attempt| {
+        self.different.iter().fold(String::new(), |mut text, attempt| {
             let times = match attempt.times {
                 1 => String::new(),
                 times => format!(" ({times} times)"),

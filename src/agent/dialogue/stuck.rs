@@ -2,13 +2,13 @@
 
 use crate::agent::claim::Claim;
 use crate::agent::dialogue;
-use crate::agent::dialogue::attempts::{called, cut};
+use crate::agent::dialogue::attempts::{Attempts, called, cut};
 use crate::agent::dialogue::replanning;
 use crate::agent::prompt;
 use crate::agent::record::interruption::Interruption;
 use crate::conversation::breaker::Trip;
 use crate::conversation::circling::{Stuck, Verdict};
-use crate::conversation::{Message, ToolSpec};
+use crate::conversation::{ToolResult, ToolSpec};
 use crate::llm::chat::Chat;
 use crate::markdown::code::code;
 use crate::plain::counted;
@@ -23,6 +23,7 @@ pub(crate) async fn help(
     chat: &mut Chat,
     (verdict, trip): (Verdict, Trip),
     tools: &[ToolSpec],
+    attempts: &Attempts,
 ) -> Result<(), Interruption> {
     let limit = claim.services.settings.planning.circuit_breaker.tool_failures;
     match trip {
@@ -56,7 +57,7 @@ pub(crate) async fn help(
         }
         Verdict::Enough(stuck) => Err(Interruption::failed(in_vain(
             stuck,
-            chat.messages(),
+            attempts.last(),
             &claim.services.redactor,
         ))),
     }
@@ -64,16 +65,12 @@ pub(crate) async fn help(
 
 /// Returns why the work of a stuck model ends, with the call that it made last, which it repeated,
 /// and the beginning of what came of it.
-fn in_vain(stuck: Stuck, messages: &[Message], redactor: &Redactor) -> String {
+fn in_vain(stuck: Stuck, last: Option<&ToolResult>, redactor: &Redactor) -> String {
     let remedy = "a larger model may do better, or a task that names the files to change";
     let what = match stuck {
         Stuck::Repeating => "went round in circles",
         Stuck::Idle => "changed nothing for a long time",
     };
-    let last = messages.iter().rev().find_map(|message| match message {
-        Message::Results { results } => results.last(),
-        Message::System { .. } | Message::User { .. } | Message::Assistant { .. } | Message::Summary { .. } => None,
-    });
     // Without secrets before it is cut: nobody recognises half of one.
     let shown = |text: &str| code(&cut(redactor.clean(text).as_str()));
     let call = match last {
@@ -95,10 +92,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::conversation::{ToolCall, ToolResult};
+    use crate::conversation::ToolCall;
 
-    fn results(command: &str, output: &str) -> Message {
-        let result = ToolResult {
+    fn result(command: &str, output: &str) -> ToolResult {
+        ToolResult {
             call: ToolCall {
                 id: String::new(),
                 tool: "workspace/execute_command".to_owned(),
@@ -106,22 +103,14 @@ mod tests {
             },
             output: output.to_owned(),
             is_error: false,
-        };
-        Message::Results { results: vec![result] }
+        }
     }
 
     #[test]
     fn the_repeated_call_and_what_came_of_it_are_named_on_one_line() {
-        let messages = [
-            results("ls", "calc.py"),
-            results("make check\n", "`cc` is missing\n@all see\n\n[exit code 2, 12 ms]"),
-            Message::User {
-                text: "You have looked around".to_owned(),
-                pictures: Vec::new(),
-            },
-        ];
+        let last = result("make check\n", "`cc` is missing\n@all see\n\n[exit code 2, 12 ms]");
         assert_eq!(
-            in_vain(Stuck::Repeating, &messages, &Redactor::default()),
+            in_vain(Stuck::Repeating, Some(&last), &Redactor::default()),
             "the model went round in circles and was told so, in vain; a larger model may do better, or a task that \
              names the files to change. Its last call: `execute_command make check`, of which came: \
              `` `cc` is missing @all see [exit code 2, 12 ms] ``"
@@ -130,14 +119,14 @@ mod tests {
 
     #[test]
     fn a_long_result_is_cut_and_an_empty_one_is_called_so() {
-        let long = results("make", &"word ".repeat(1_000));
-        let told = in_vain(Stuck::Idle, &[long], &Redactor::default());
+        let long = result("make", &"word ".repeat(1_000));
+        let told = in_vain(Stuck::Idle, Some(&long), &Redactor::default());
         assert!(
             told.starts_with("the model changed nothing for a long time and was told so"),
             "{told}"
         );
         assert!(told.ends_with("word …`") && told.len() < 500, "{told}");
-        let silent = in_vain(Stuck::Repeating, &[results("true", "\n")], &Redactor::default());
+        let silent = in_vain(Stuck::Repeating, Some(&result("true", "\n")), &Redactor::default());
         assert!(
             silent.ends_with("Its last call: `execute_command true`, without any output."),
             "{silent}"

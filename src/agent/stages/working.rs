@@ -177,7 +177,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             is_advised = true;
             offline::advise(run, chat).await?;
         }
-        stuck::help(&mut run.claim, chat, noticed, &specs).await?;
+        stuck::help(&mut run.claim, chat, noticed, &specs, &attempts).await?;
         if noticed.0 == Verdict::Warn(Stuck::Repeating) {
             fresh_start::begin_anew(run, chat, &attempts).await?;
         }
