@@ -157,8 +157,13 @@ async fn take_kept(claim: &Claim, mirror: &Mirror) -> Result<Option<CommitId>, O
 }
 
 /// Fetches the commits from the workspace of a run that goes on, if one is open; `message` is for
-/// what was uncommitted. A failure is logged: the run keeps its work.
+/// what was uncommitted. A result that was taken out before is returned as it is: taken out anew it
+/// would be another commit in its place, and what was reviewed could not be pushed any more. A
+/// failure is logged: the run keeps its work.
 pub(super) async fn take_out(run: &mut Run, message: &str) -> Option<CommitId> {
+    if let Some(head) = &run.claim.record.delivered.head {
+        return Some(head.clone());
+    }
     // A running snapshot temporarily moves the branch back.
     snapshots::finish_snapshot(run).await;
     let project = Arc::clone(&run.workspace.open.as_ref()?.project);
