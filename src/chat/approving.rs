@@ -55,7 +55,7 @@ pub(super) async fn carry_out(
         && let Some(run) = services.store().run(taken.run).await?
     {
         let waiting = waiting_question(services, &run);
-        let still_waits = matches!(&waiting, Ok(Some(question)) if question.digest.short() == taken.digest);
+        let still_waits = matches!(&waiting, Ok(Some(question)) if taken.is_to(question));
         if !still_waits {
             if taken.stands_in(&run) || has_counted(services, &taken).await? {
                 return Ok(Some(taken.in_words(is_japanese)));
@@ -157,6 +157,14 @@ struct Taken {
 }
 
 impl Taken {
+    /// Tells whether it answers a question, whose digest an earlier one of the run may have had.
+    fn is_to(&self, question: &Question) -> bool {
+        match self.question {
+            Some(id) => id == question.id,
+            None => question.digest.short() == self.digest,
+        }
+    }
+
     /// Tells whether a run says itself that the answer took effect.
     fn stands_in(&self, run: &Run) -> bool {
         let Ok(record) = Record::read(run) else { return false };
@@ -173,8 +181,7 @@ impl Taken {
 
     /// Returns why the answer does not count, by the record of a run that waits; `None` if it does.
     fn refusal(&self, record: &Record) -> Option<Phrase<'static>> {
-        let is_it = question_of(record).is_some_and(|question| question.digest.short() == self.digest);
-        if !is_it {
+        if !question_of(record).is_some_and(|question| self.is_to(question)) {
             return Some(Phrase::OtherDigest);
         }
         match decided(record) {
@@ -386,6 +393,26 @@ mod tests {
         assert_eq!(yes.refusal(&record), Some(Phrase::DecidedBefore));
         record.waiting.paused = None;
         assert_eq!(yes.refusal(&record), Some(Phrase::OtherDigest));
+    }
+
+    #[test]
+    fn an_answer_is_carried_out_to_its_own_question_and_to_no_other_with_the_digest() {
+        let digest = Digest::of(&[b"a plan"]);
+        let (before, now) = (Question::new(digest.clone(), ""), Question::new(digest, ""));
+        let taken = |question: Option<Uuid>, digest: &str| Taken {
+            run: RunId::new(),
+            question,
+            digest: digest.to_owned(),
+            login: "alice".to_owned(),
+            is_yes: false,
+            since: 0,
+        };
+        let short = now.digest.short();
+        assert!(taken(Some(now.id), short).is_to(&now));
+        assert!(!taken(Some(before.id), short).is_to(&now), "the plan was made again");
+        // An earlier version noted the digest alone.
+        assert!(taken(None, short).is_to(&now));
+        assert!(!taken(None, "0123456789abcdef").is_to(&now));
     }
 
     #[test]
