@@ -73,13 +73,13 @@ async fn pass_on(service: &Service, task: &TaskId, command: &Command) -> Result<
         CommandOutcome::NoRun => return Err(no_run()),
         CommandOutcome::Here(Visited::Stays) if decision.is_some() => COUNTS.to_owned(),
         CommandOutcome::Here(visited) => visited.to_string(),
-        CommandOutcome::Worker(run) => match through_worker(store, run).await {
-            Some(state) => state.to_string(),
-            None => {
+        CommandOutcome::Worker(run) => {
+            let Some(state) = through_worker(store, run).await else {
                 let later = format!("the worker was told to {command} and does so at its next safe point");
                 return Ok(of_task(later));
-            }
-        },
+            };
+            state.to_string()
+        }
     };
     let after = store.run(run.id).await.map_err(unreachable)?;
     let refusal = decision.zip(after).and_then(|(decision, run)| decision.refusal(&run));
