@@ -45,7 +45,7 @@ impl HistoryApi for Api {
         // After a removal somebody else may have put the label on, whom the history does not show
         // yet: whoever put it on before has not asked for this.
         let put_on = last.filter(|event| event.kind == "labeled");
-        Ok(put_on.map(|event| deed(event.actor, event.created_at)))
+        Ok(put_on.map(|event| item_event(event.actor, event.created_at)))
     }
 
     /// GitHub has told the actor of such an event as whoever is assigned as well as whoever
@@ -62,7 +62,7 @@ impl HistoryApi for Api {
             let by = event
                 .assigner
                 .or(event.actor.filter(|actor| !actor.login.eq_ignore_ascii_case(bot)));
-            deed(by, event.created_at)
+            item_event(by, event.created_at)
         }))
     }
 
@@ -74,7 +74,9 @@ impl HistoryApi for Api {
     ) -> Result<Vec<Edit>, Failure> {
         let events = self.events(address).await?.into_iter();
         let of_words = events.filter(|event| matches!(event.kind.as_str(), "renamed" | "base_ref_changed"));
-        let mut words: Vec<ItemEvent> = of_words.map(|event| deed(event.actor, event.created_at)).collect();
+        let mut words: Vec<ItemEvent> = of_words
+            .map(|event| item_event(event.actor, event.created_at))
+            .collect();
         words.extend(self.rewrites(address, since).await?);
         words.retain(|edit| edit.at >= since);
         let mut edits: Vec<Edit> = words.into_iter().map(Edit::of_text).collect();
@@ -159,7 +161,7 @@ impl Api {
         let are_more = told.len() >= MOST;
         let mut told: Vec<ItemEvent> = told
             .into_iter()
-            .map(|activity| deed(activity.actor, activity.timestamp))
+            .map(|activity| item_event(activity.actor, activity.timestamp))
             .collect();
         told.extend(hidden(&told, are_more, since));
         told.retain(|push| push.at >= since);
@@ -170,16 +172,16 @@ impl Api {
 /// Returns an event by an unknown account if the list, newest first, ended before it reached
 /// `since`.
 fn hidden(told: &[ItemEvent], are_more: bool, since: DateTime<Utc>) -> Option<ItemEvent> {
-    let oldest = told.iter().map(|deed| deed.at).min()?;
-    (are_more && oldest >= since).then(|| deed(None, oldest))
+    let oldest = told.iter().map(|event| event.at).min()?;
+    (are_more && oldest >= since).then(|| item_event(None, oldest))
 }
 
 /// Returns an edit of which GraphQL tells.
 fn edited(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
-    deed(user.map(schema::User::named_as_in_rest), at)
+    item_event(user.map(schema::User::named_as_in_rest), at)
 }
 
-fn deed(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
+fn item_event(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
     ItemEvent {
         by_id: user.as_ref().and_then(|user| user.id),
         by: user.map(|user| user.login).unwrap_or_default(),
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn a_list_that_ends_before_the_label_hides_something() {
         let at = |minute| DateTime::<Utc>::UNIX_EPOCH + TimeDelta::minutes(minute);
-        let told = [9, 7, 5].map(|minute| deed(None, at(minute)));
+        let told = [9, 7, 5].map(|minute| item_event(None, at(minute)));
         let hides = |are_more, since| hidden(&told, are_more, at(since)).is_some();
         assert_eq!(
             [hides(true, 4), hides(true, 5), hides(true, 6), hides(false, 4)],

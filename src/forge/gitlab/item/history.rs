@@ -50,23 +50,23 @@ impl HistoryApi for Api {
         let last = events.max_by_key(|event| event.created_at);
         // After a removal somebody else may have put the label on, whom the history does not show
         // yet: whoever put it on before has not asked for this.
-        let Some(event) = last.filter(|event| event.action == "add") else {
+        let Some(put_on) = last.filter(|event| event.action == "add") else {
             return Ok(None);
         };
-        let mut deed = deed(event.user, event.created_at);
+        let mut event = item_event(put_on.user, put_on.created_at);
         let labels = self.trigger_labels(address.repository).await?;
-        let number = event.label.map(|label| label.id);
-        if labels.is_some_and(|labels| !is_as_old(&labels, number, deed.at)) {
+        let number = put_on.label.map(|label| label.id);
+        if labels.is_some_and(|labels| !is_as_old(&labels, number, event.at)) {
             tracing::warn!(
                 item = %address,
                 "the label {} was renamed or changed after it was put on, so nobody is known to have asked for work",
                 self.settings.labels.trigger
             );
             // An account that is allowed by its id is recognised without its name.
-            deed.by = String::new();
-            deed.by_id = None;
+            event.by = String::new();
+            event.by_id = None;
         }
-        Ok(Some(deed))
+        Ok(Some(event))
     }
 
     /// There is no list of assignments as there is of labels: GitLab writes a note.
@@ -76,7 +76,7 @@ impl HistoryApi for Api {
         let last = notes
             .filter(|note| note.system && tells_of_assignment(&note.body, bot))
             .max_by_key(|note| note.created_at);
-        Ok(last.map(|note| deed(note.author, note.created_at)))
+        Ok(last.map(|note| item_event(note.author, note.created_at)))
     }
 
     async fn find_edits(&self, address: ItemAddress<'_>, _: &Item, since: DateTime<Utc>) -> Result<Vec<Edit>, Failure> {
@@ -87,11 +87,11 @@ impl HistoryApi for Api {
             }
             let is_of_words = OF_WORDS.iter().any(|beginning| note.body.starts_with(beginning));
             let is_of_head = tells_of_commits(&note.body);
-            let deed = deed(note.author, note.created_at);
+            let event = item_event(note.author, note.created_at);
             if is_of_words {
-                edits.push(Edit::of_text(deed));
+                edits.push(Edit::of_text(event));
             } else if is_of_head {
-                edits.push(Edit::of_head(deed));
+                edits.push(Edit::of_head(event));
             }
         }
         edits.extend(self.last_edit(address, since).await?.map(Edit::of_text));
@@ -133,7 +133,7 @@ impl Api {
             .flat_map(|item| item.widgets);
         let edits = widgets.filter_map(|widget| {
             let by = widget.last_edited_by.map(schema::User::from);
-            Some(deed(by, widget.last_edited_at?))
+            Some(item_event(by, widget.last_edited_at?))
         });
         // Told in whole seconds, so an edit in the second of the label may have come after it.
         let since = since.trunc_subsecs(0);
@@ -176,7 +176,7 @@ fn tells_of_assignment(note: &str, account: &str) -> bool {
     names.any(|name| name.eq_ignore_ascii_case(account))
 }
 
-fn deed(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
+fn item_event(user: Option<schema::User>, at: DateTime<Utc>) -> ItemEvent {
     ItemEvent {
         by_id: user.as_ref().and_then(|user| user.id),
         by: user.map(|user| user.username).unwrap_or_default(),
