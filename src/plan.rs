@@ -150,8 +150,8 @@ pub struct Choice {
 pub fn read(reply: &Reply) -> Result<Plan, Unreadable> {
     let objects = decode::objects(&reply.text);
     let Some(Value::Object(object)) = objects.into_iter().rfind(is_plan) else {
-        let what = decode::fault(reply).unwrap_or_else(|| "The reply holds no plan".to_owned());
-        return Err(Unreadable::with_form(what, FORM));
+        let fault = decode::fault(reply).unwrap_or_else(|| Unreadable::new("The reply holds no plan"));
+        return Err(fault.in_form(FORM));
     };
     let plan =
         from_object(object).map_err(|what| Unreadable::with_form(format!("The plan cannot be read: {what}"), FORM))?;

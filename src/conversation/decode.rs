@@ -52,42 +52,44 @@ const FORM: &str = "Reply with exactly one JSON object: \
 /// The same for a model that is offered the tools natively.
 const NATIVE_FORM: &str = "Call a tool, or call `done` with a comment when the whole task is finished and checked.";
 
-/// What a model is asked for behind a fault of its reply.
-const THINK_LESS: &str = "; think less, and reply sooner";
-const SHORTER: &str = "; send a shorter one, large files in several calls";
-const BEHIND: &str = "; reply behind them";
-const ONCE: &str = "; write it once";
-const AGAIN: &str = "; send the calls again";
-
-/// The reason why a reply could not be read, in words for the model: the text is sent to it
-/// unchanged.
+/// The reason why a reply could not be read. As text it is what is sent to the model; people are
+/// told the fault alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}.{}{form}", if form.is_empty() { "" } else { " " })]
+#[error(
+    "{what}{}{request}.{}{form}",
+    if request.is_empty() { "" } else { "; " },
+    if form.is_empty() { "" } else { " " }
+)]
 pub struct Unreadable {
-    /// The fault, without a full stop.
+    /// The fault, in words for people and the model, without a full stop.
     pub what: String,
+    /// What the model is asked for because of the fault, if anything, without a full stop.
+    pub request: &'static str,
     /// The right form of the reply, if it is worth repeating.
     pub form: &'static str,
 }
 
 impl Unreadable {
     pub fn new(what: impl Into<String>) -> Self {
-        Self::with_form(what, "")
+        Self::with_request(what, "")
     }
 
     pub fn with_form(what: impl Into<String>, form: &'static str) -> Self {
+        Self::new(what).in_form(form)
+    }
+
+    fn with_request(what: impl Into<String>, request: &'static str) -> Self {
         Self {
             what: what.into(),
-            form,
+            request,
+            form: "",
         }
     }
 
-    /// Returns the fault in words for people, without what the model was asked for.
-    pub fn for_people(&self) -> &str {
-        let mut asked = [THINK_LESS, SHORTER, BEHIND, ONCE, AGAIN].into_iter();
-        asked
-            .find_map(|asked| self.what.strip_suffix(asked))
-            .unwrap_or(&self.what)
+    /// Returns the same fault, with `form` as the right form of the reply.
+    #[must_use]
+    pub fn in_form(self, form: &'static str) -> Self {
+        Self { form, ..self }
     }
 }
 
@@ -114,13 +116,11 @@ fn turn_of_reply(
             (None, true) => " The reply was cut at the length limit: write large files in several calls.",
             (None, false) => "",
         };
-        return Err(Unreadable::new(format!(
-            "{}.{cut} Nothing of this reply was run{AGAIN}",
-            reply.broken_calls.join("; ")
-        )));
+        let what = format!("{}.{cut} Nothing of this reply was run", reply.broken_calls.join("; "));
+        return Err(Unreadable::with_request(what, "send the calls again"));
     }
     if reply.calls.is_empty() {
-        return written_turn(reply, missing).map_err(|what| Unreadable::with_form(what, form));
+        return written_turn(reply, missing).map_err(|unreadable| unreadable.in_form(form));
     }
     Ok(native_turn(reply))
 }
@@ -184,41 +184,49 @@ pub fn arguments(text: &str) -> Result<Map<String, Value>, String> {
 
 /// Returns the reason why `reply` holds no object of the wanted kind, if something in it is plainly
 /// wrong.
-pub fn fault(reply: &Reply) -> Option<String> {
+pub fn fault(reply: &Reply) -> Option<Unreadable> {
     fault_in(reply, &search::search(&reply.text))
 }
 
-fn fault_in(reply: &Reply, found: &search::Found) -> Option<String> {
+fn fault_in(reply: &Reply, found: &search::Found) -> Option<Unreadable> {
     if reply.repetition.is_some() {
-        return Some(format!(
-            "The reply repeated the same text over and over, and was ended there{ONCE}"
+        return Some(Unreadable::with_request(
+            "The reply repeated the same text over and over, and was ended there",
+            "write it once",
         ));
     }
     if reply.cut && reply.is_only_thought() {
-        return Some(format!(
-            "The reply was cut at the length limit while it was still thought about{THINK_LESS}"
+        return Some(Unreadable::with_request(
+            "The reply was cut at the length limit while it was still thought about",
+            "think less, and reply sooner",
         ));
     }
     if reply.cut {
-        return Some(format!("The reply was cut at the length limit before its end{SHORTER}"));
+        return Some(Unreadable::with_request(
+            "The reply was cut at the length limit before its end",
+            "send a shorter one, large files in several calls",
+        ));
     }
     if let Some((start, fault)) = &found.broken {
-        return Some(format!(
+        return Some(Unreadable::new(format!(
             "The JSON that begins at {} is broken at {}: {}",
             position(&reply.text, *start),
             position(&reply.text, fault.at),
             fault.what
-        ));
+        )));
     }
     if reply.is_only_thought() {
-        return Some(format!("The reply holds thoughts alone, which nobody reads{BEHIND}"));
+        return Some(Unreadable::with_request(
+            "The reply holds thoughts alone, which nobody reads",
+            "reply behind them",
+        ));
     }
     found
         .ends_in_thought
-        .then(|| "The reply ends inside its thinking, without an answer".to_owned())
+        .then(|| Unreadable::new("The reply ends inside its thinking, without an answer"))
 }
 
-fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) -> Result<Turn, String> {
+fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) -> Result<Turn, Unreadable> {
     let found = search::search(&reply.text);
     let mut answer: Option<(usize, Turn)> = None;
     // The position is turned into words only at the end: counting the lines up to each of thousands
@@ -245,11 +253,11 @@ fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) ->
             Ok(turn) => match &answer {
                 Some((_, earlier)) if *earlier == turn => {}
                 Some((earlier, _)) => {
-                    return Err(format!(
+                    return Err(Unreadable::new(format!(
                         "The reply holds two different answers, at {} and {}, and none of it was run",
                         position(&reply.text, *earlier),
                         position(&reply.text, *start)
-                    ));
+                    )));
                 }
                 None => answer = Some((*start, turn)),
             },
@@ -262,15 +270,16 @@ fn written_turn(reply: &Reply, missing: fn(&Reply, &search::Found) -> String) ->
     if problem.is_none()
         && let Some(turn) = tagged_turn(&found)
     {
-        return turn;
+        return turn.map_err(Unreadable::new);
     }
     let problem = problem.map(|(start, what)| match start {
         Some(start) => format!("In the JSON at {}: {what}", position(&reply.text, start)),
         None => what,
     });
     Err(problem
+        .map(Unreadable::new)
         .or_else(|| fault_in(reply, &found))
-        .unwrap_or_else(|| missing(reply, &found)))
+        .unwrap_or_else(|| Unreadable::new(missing(reply, &found))))
 }
 
 /// Returns the turn of a reply that ends with tagged calls and holds no other object.

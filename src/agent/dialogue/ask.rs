@@ -90,7 +90,7 @@ async fn read_reply<T>(
         if attempt > re_asks {
             let text = format!(
                 "the model's replies could not be read, {re_asks} re-asks included; the last error was: {}",
-                unreadable.for_people()
+                unreadable.what
             );
             let remedy = remedy(&reply, claim.state, chat.could_be_held(), &chat.room_hint());
             return Err(Interruption::unreadable(text, remedy));

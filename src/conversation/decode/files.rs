@@ -75,12 +75,12 @@ pub fn turn(reply: &Reply, shown: &[Shown]) -> Result<Turn, Unreadable> {
                     ..Turn::default()
                 })
             }
-            read => read.map_err(|unreadable| Unreadable::with_form(unreadable.what, FORM)),
+            read => read.map_err(|unreadable| unreadable.in_form(FORM)),
         };
     }
     if reply.cut || blocks.iter().any(|block| !block.is_closed) {
-        let what = fault(reply).unwrap_or_else(|| "The last block does not end with a line ```".to_owned());
-        return Err(Unreadable::with_form(what, FORM));
+        let fault = fault(reply).unwrap_or_else(|| Unreadable::new("The last block does not end with a line ```"));
+        return Err(fault.in_form(FORM));
     }
     if blocks.len() > MOST_BLOCKS {
         return Err(Unreadable::new(format!(

@@ -248,7 +248,7 @@ fn a_reply_of_thoughts_alone_is_told_from_an_empty_one() {
         "{cut}"
     );
     assert_eq!(
-        cut.for_people(),
+        cut.what,
         "The reply was cut at the length limit while it was still thought about"
     );
     assert!(told(&thought(false)).starts_with("The reply holds thoughts alone"));
@@ -259,6 +259,28 @@ fn a_reply_of_thoughts_alone_is_told_from_an_empty_one() {
     };
     assert_eq!(told(&said), "The reply holds no JSON object");
     assert_eq!(told(&Reply::default()), "The reply is empty");
+}
+
+#[test]
+fn what_the_model_is_asked_for_is_no_part_of_the_fault() {
+    let broken = Reply {
+        broken_calls: vec!["Call 1 names no tool".to_owned()],
+        ..Reply::default()
+    };
+    let unreadable = turn(&broken).unwrap_err();
+    assert_eq!(unreadable.what, "Call 1 names no tool. Nothing of this reply was run");
+    assert_eq!(
+        unreadable.to_string(),
+        "Call 1 names no tool. Nothing of this reply was run; send the calls again."
+    );
+    let thought = Reply {
+        thought: true,
+        ..Reply::default()
+    };
+    assert_eq!(
+        turn_with_tools(&thought).unwrap_err().to_string(),
+        format!("The reply holds thoughts alone, which nobody reads; reply behind them. {NATIVE_FORM}")
+    );
 }
 
 #[test]

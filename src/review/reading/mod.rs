@@ -37,25 +37,24 @@ pub fn read(reply: &Reply, mode: Mode) -> Result<Review, Unreadable> {
     }
     let found = match mode {
         Mode::Flexible => flexible(reply),
-        Mode::Strict => json::strict(&reply.text),
+        Mode::Strict => json::strict(&reply.text).map_err(Unreadable::new),
     };
     found
-        .and_then(Statements::review)
-        .map_err(|what| Unreadable::with_form(what, FORM))
+        .and_then(|statements| statements.review().map_err(Unreadable::new))
+        .map_err(|unreadable| unreadable.in_form(FORM))
 }
 
-fn flexible(reply: &Reply) -> Result<Statements, String> {
+fn flexible(reply: &Reply) -> Result<Statements, Unreadable> {
     let said = decode::without_thinking(&reply.text);
     if said.is_empty() || decode::ends_in_thought(&reply.text) {
-        return Err(decode::fault(reply).unwrap_or_else(|| "The answer is empty".to_owned()));
+        return Err(decode::fault(reply).unwrap_or_else(|| Unreadable::new("The answer is empty")));
     }
     let mut statements = Statements::default();
     let prose = json::take_objects(&said, &mut statements);
     let comments = decode::comments(&said);
     statements.is_vetoed |= comments.iter().any(|comment| words::speaks_against(comment));
     if text::holds_keys(&prose) {
-        let fault = decode::fault(reply).unwrap_or_else(|| "The answer holds broken JSON".to_owned());
-        return Err(fault);
+        return Err(decode::fault(reply).unwrap_or_else(|| Unreadable::new("The answer holds broken JSON")));
     }
     text::take(&prose, &mut statements);
     Ok(statements)
