@@ -3,9 +3,9 @@
 use super::Route;
 use super::text::{folded, own_lines};
 
-/// The request of a command.
+/// A command of a message in a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum ChatCommand {
     Route(Route),
     /// From now on only models on this machine or in a private network are asked.
     NearOnly,
@@ -14,22 +14,22 @@ pub enum Wish {
 }
 
 /// The commands by their names.
-const COMMANDS: [(&str, Wish); 8] = [
-    ("/code", Wish::Route(Route::Code)),
-    ("/analyze", Wish::Route(Route::Analyze)),
-    ("/plan", Wish::Route(Route::Plan)),
-    ("/ops", Wish::Route(Route::Ops)),
-    ("/research", Wish::Route(Route::Research)),
-    ("/chat", Wish::Route(Route::Chat)),
-    ("/local", Wish::NearOnly),
-    ("/cloud", Wish::Anywhere),
+const COMMANDS: [(&str, ChatCommand); 8] = [
+    ("/code", ChatCommand::Route(Route::Code)),
+    ("/analyze", ChatCommand::Route(Route::Analyze)),
+    ("/plan", ChatCommand::Route(Route::Plan)),
+    ("/ops", ChatCommand::Route(Route::Ops)),
+    ("/research", ChatCommand::Route(Route::Research)),
+    ("/chat", ChatCommand::Route(Route::Chat)),
+    ("/local", ChatCommand::NearOnly),
+    ("/cloud", ChatCommand::Anywhere),
 ];
 
 /// A command with the message that it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commanded {
-    pub wish: Wish,
-    /// The command as it is named.
+    pub command: ChatCommand,
+    /// The name of the command.
     pub name: &'static str,
     /// The message without the command.
     pub rest: String,
@@ -39,7 +39,7 @@ pub struct Commanded {
 /// itself, and is the sender's own: in a quotation or in code it is somebody else's.
 pub fn read(text: &str) -> Option<Commanded> {
     own_lines(text).into_iter().find_map(|(number, line)| {
-        let (name, wish, end) = at_the_beginning(line)?;
+        let (name, command, end) = at_the_beginning(line)?;
         let rest: Vec<&str> = text
             .lines()
             .enumerate()
@@ -52,26 +52,26 @@ pub fn read(text: &str) -> Option<Commanded> {
             })
             .collect();
         Some(Commanded {
-            wish,
+            command,
             name,
             rest: rest.join("\n").trim().to_owned(),
         })
     })
 }
 
-/// Returns the command at the beginning of a line: its name, what it asks for, and where it ends.
-fn at_the_beginning(line: &str) -> Option<(&'static str, Wish, usize)> {
+/// Returns the command at the beginning of a line: its name, the command, and where it ends.
+fn at_the_beginning(line: &str) -> Option<(&'static str, ChatCommand, usize)> {
     let end = line.find(char::is_whitespace).unwrap_or(line.len());
     let word = folded(&line[..end]);
-    let (name, wish) = *COMMANDS.iter().find(|(name, _)| *name == word)?;
-    Some((name, wish, end))
+    let (name, command) = *COMMANDS.iter().find(|(name, _)| *name == word)?;
+    Some((name, command, end))
 }
 
 /// Returns the route that a message commands, if it does.
 pub fn commanded(text: &str) -> Option<Route> {
-    match read(text)?.wish {
-        Wish::Route(route) => Some(route),
-        Wish::NearOnly | Wish::Anywhere => None,
+    match read(text)?.command {
+        ChatCommand::Route(route) => Some(route),
+        ChatCommand::NearOnly | ChatCommand::Anywhere => None,
     }
 }
 
@@ -82,11 +82,11 @@ pub fn nearness(text: &str) -> Option<bool> {
     let commands = own_lines(text)
         .into_iter()
         .filter_map(|(_, line)| at_the_beginning(line));
-    let wishes: Vec<Wish> = commands.map(|(_, wish, _)| wish).collect();
-    if wishes.contains(&Wish::NearOnly) {
+    let commands: Vec<ChatCommand> = commands.map(|(_, command, _)| command).collect();
+    if commands.contains(&ChatCommand::NearOnly) {
         return Some(true);
     }
-    (wishes.first() == Some(&Wish::Anywhere)).then_some(false)
+    (commands.first() == Some(&ChatCommand::Anywhere)).then_some(false)
 }
 
 /// Returns the name at the beginning of what follows `/code` that is one of `models`, and the rest.
@@ -102,18 +102,18 @@ pub fn named_model<'rest>(rest: &'rest str, models: &[String]) -> (Option<String
 mod tests {
     use super::*;
 
-    fn route(text: &str) -> Option<(Wish, String)> {
-        read(text).map(|command| (command.wish, command.rest))
+    fn route(text: &str) -> Option<(ChatCommand, String)> {
+        read(text).map(|commanded| (commanded.command, commanded.rest))
     }
 
     #[test]
     fn a_command_stands_alone_at_the_beginning_of_a_line() {
-        let code = |rest: &str| Some((Wish::Route(Route::Code), rest.to_owned()));
+        let code = |rest: &str| Some((ChatCommand::Route(Route::Code), rest.to_owned()));
         assert_eq!(route("/code fix it"), code("fix it"));
         assert_eq!(route("／ｃｏｄｅ　直して"), code("直して"));
         assert_eq!(route("/CODE"), code(""));
         assert_eq!(route("please\n/code fix it\nsoon"), code("please\nfix it\nsoon"));
-        assert_eq!(route("/local"), Some((Wish::NearOnly, String::new())));
+        assert_eq!(route("/local"), Some((ChatCommand::NearOnly, String::new())));
         for none in [
             "",
             " /code fix it",
@@ -136,11 +136,11 @@ mod tests {
     fn the_first_of_several_commands_counts() {
         assert_eq!(
             route("/plan a\n/code b"),
-            Some((Wish::Route(Route::Plan), "a\n/code b".to_owned()))
+            Some((ChatCommand::Route(Route::Plan), "a\n/code b".to_owned()))
         );
         assert_eq!(
             route("> /plan a\n/code b"),
-            Some((Wish::Route(Route::Code), "> /plan a\nb".to_owned()))
+            Some((ChatCommand::Route(Route::Code), "> /plan a\nb".to_owned()))
         );
     }
 

@@ -2,7 +2,7 @@
 
 use super::Route;
 use super::classifier::{Classified, Fault, Thresholds, Weak};
-use super::command::{self, Wish};
+use super::command::{self, ChatCommand};
 use super::rules::Rules;
 use super::text;
 
@@ -109,36 +109,37 @@ pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
         model: None,
     };
     let request = match commanded {
-        Some(command) => match command.wish {
-            Wish::Route(_) if incoming.enters_as_chat => whole,
-            Wish::Route(route) => {
+        Some(commanded) => match commanded.command {
+            ChatCommand::Route(_) if incoming.enters_as_chat => whole,
+            ChatCommand::Route(route) => {
                 let (model, rest) = match route {
-                    Route::Code => command::named_model(&command.rest, incoming.models),
-                    _ => (None, command.rest.as_str()),
+                    Route::Code => command::named_model(&commanded.rest, incoming.models),
+                    _ => (None, commanded.rest.as_str()),
                 };
                 let decision = Decision {
-                    evidence: vec![command.name.to_owned()],
+                    evidence: vec![commanded.name.to_owned()],
                     model,
                     ..decided(route, Source::Command, rest.to_owned())
                 };
                 return Step::Decided(decision);
             }
-            Wish::NearOnly | Wish::Anywhere => {
-                if command.rest.is_empty() {
+            ChatCommand::NearOnly | ChatCommand::Anywhere => {
+                if commanded.rest.is_empty() {
                     let decision = Decision {
-                        evidence: vec![command.name.to_owned()],
+                        evidence: vec![commanded.name.to_owned()],
                         ..decided(Route::Chat, Source::Command, String::new())
                     };
                     return Step::Decided(decision);
                 }
-                command.rest
+                commanded.rest
             }
         },
         None => whole,
     };
     if incoming.enters_as_chat {
-        let command = command::read(&request).filter(|command| command.wish == Wish::Route(Route::Code));
-        let model = command.and_then(|command| command::named_model(&command.rest, incoming.models).0);
+        let commanded =
+            command::read(&request).filter(|commanded| commanded.command == ChatCommand::Route(Route::Code));
+        let model = commanded.and_then(|commanded| command::named_model(&commanded.rest, incoming.models).0);
         return Step::Decided(Decision {
             model,
             ..decided(Route::Chat, Source::Entry, request)

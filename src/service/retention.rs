@@ -275,7 +275,7 @@ impl Service {
         store.erase_remembered(ANSWERS).await?;
         // They are made again, and do not say whose they are.
         store.erase_remembered(KEPT_PLANS).await?;
-        self.forget_wishes(&tasks).await?;
+        self.forget_start_requests(&tasks).await?;
         self.forget_requests(&tasks).await?;
         for (task, session) in &conversations {
             store.erase_conversation(task, session, &runs).await?;

@@ -46,7 +46,7 @@ pub(crate) async fn needs_approval(run: &mut Run) -> Result<bool, Interruption> 
         }
         return Ok(false);
     }
-    let objections = with_wishes(&run.claim, objections);
+    let objections = with_configured_hold(&run.claim, objections);
     if objections.shown.is_empty() {
         return Ok(false);
     }
@@ -92,8 +92,8 @@ pub(crate) async fn ask_about_review(
     question::put_question(claim, mirror, (base, head), digest, (objections, Vec::new())).await
 }
 
-/// Adds the reason to wait that lies not in the result: the wish of the configuration.
-fn with_wishes(claim: &Claim, mut objections: HoldReasons) -> HoldReasons {
+/// Adds the reason to wait that lies in the configuration, not in the result.
+fn with_configured_hold(claim: &Claim, mut objections: HoldReasons) -> HoldReasons {
     let is_asked_for = claim.services.settings.approval.results() == Results::Always;
     if is_asked_for && objections.shown.is_empty() {
         objections = objections.with(HoldReason::Always);
@@ -123,7 +123,7 @@ pub(crate) async fn may_be_shown(claim: &mut Claim, mirror: &Mirror, base: &Comm
         return false;
     };
     note_objections(claim, head, &all);
-    let all = with_wishes(claim, all);
+    let all = with_configured_hold(claim, all);
     if let Some(objection) = all.shown.first() {
         claim.warn(format!("The work so far is not shown on a branch: {objection}."));
     }

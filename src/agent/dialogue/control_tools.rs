@@ -26,7 +26,7 @@ const ASK_PEOPLE: &str = "ask_people";
 const TELL_PROGRAM: &str = "tell_program";
 
 /// The requests that `tell_program` takes, each with a description of its argument.
-const WISHES: [(&str, &str); 4] = [
+const REQUESTS: [(&str, &str); 4] = [
     (FINISH_SUBTASK, "its id"),
     (REVISE_PLAN, "why"),
     (ADD_SET_UP, "a command for the container of the checks"),
@@ -62,7 +62,7 @@ pub(crate) struct ControlTools {
     requested: Mutex<ControlRequests>,
     /// The ids of the plan's subtasks.
     subtasks: Mutex<Vec<String>>,
-    /// The wishes that this run may have.
+    /// The requests that the model may make in this run.
     open: Vec<&'static str>,
 }
 
@@ -103,18 +103,18 @@ impl ControlTools {
     /// Returns the tools of a run; `may_ask` tells whether there are people who could answer a
     /// question.
     pub(crate) fn new(may_ask: bool, has_plan: bool, rules: &Tools) -> Self {
-        let is_open = |wish: &&str| {
-            let has_sense = match *wish {
+        let is_open = |request: &&str| {
+            let has_sense = match *request {
                 FINISH_SUBTASK | REVISE_PLAN => has_plan,
                 ASK_PEOPLE => may_ask,
                 _ => true,
             };
-            has_sense && rules.refusal(&format!("{NAME}/{wish}")).is_none()
+            has_sense && rules.refusal(&format!("{NAME}/{request}")).is_none()
         };
         Self {
             requested: Mutex::default(),
             subtasks: Mutex::default(),
-            open: WISHES.iter().map(|(wish, _)| *wish).filter(is_open).collect(),
+            open: REQUESTS.iter().map(|(request, _)| *request).filter(is_open).collect(),
         }
     }
 
@@ -128,36 +128,36 @@ impl ControlTools {
         *self.subtasks.lock().unwrap_or_else(PoisonError::into_inner) = ids;
     }
 
-    fn wish(&self, add: impl FnOnce(&mut ControlRequests)) {
+    fn record(&self, add: impl FnOnce(&mut ControlRequests)) {
         add(&mut self.requested.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Records a wish, and returns the answer to it.
-    fn take_down(&self, wish: &str, words: &str) -> Result<&'static str, ToolError> {
-        Ok(match wish {
+    /// Records a request, and returns the answer to it.
+    fn take_down(&self, request: &str, words: &str) -> Result<&'static str, ToolError> {
+        Ok(match request {
             FINISH_SUBTASK => {
                 let id = self.known_subtask(words.trim())?;
-                self.wish(|requested| {
+                self.record(|requested| {
                     requested.finished.insert(id);
                 });
                 "Ticked."
             }
             REVISE_PLAN => {
                 let reason = said("reason", words)?;
-                self.wish(|requested| requested.revision = Some(reason));
+                self.record(|requested| requested.revision = Some(reason));
                 "The plan will be revised."
             }
             ADD_SET_UP => {
                 let command = said("command", words)?;
-                self.wish(|requested| requested.set_up.push(command));
+                self.record(|requested| requested.set_up.push(command));
                 "Noted: it is run in new containers of this task. It was not run in this one."
             }
             ASK_PEOPLE => {
                 let question = said("question", words)?;
-                self.wish(|requested| requested.question = Some(question));
+                self.record(|requested| requested.question = Some(question));
                 "Asked. What people answer comes with the next message."
             }
-            _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{wish}"))),
+            _ => return Err(ToolError::TellModel(format!("there is no tool {NAME}/{request}"))),
         })
     }
 
@@ -173,7 +173,7 @@ impl ControlTools {
         )))
     }
 
-    /// Records several wishes of one call. Small models fill what they do not need with nothing.
+    /// Records several requests of one call. Small models fill what they do not need with nothing.
     fn tell(&self, told: TellProgram) -> Result<String, ToolError> {
         let told = [
             (FINISH_SUBTASK, told.finish_subtask),
@@ -183,28 +183,30 @@ impl ControlTools {
         ];
         let told: Vec<(&str, String)> = told
             .into_iter()
-            .filter_map(|(wish, words)| Some((wish, words?)))
+            .filter_map(|(request, words)| Some((request, words?)))
             .filter(|(_, words)| !words.trim().is_empty())
             .collect();
-        let fault = match told.iter().find(|(wish, _)| !self.open.contains(wish)) {
-            Some((wish, _)) => Some(format!("{wish} cannot be told in this run")),
+        let fault = match told.iter().find(|(request, _)| !self.open.contains(request)) {
+            Some((request, _)) => Some(format!("{request} cannot be told in this run")),
             None => told.is_empty().then(|| "nothing was told".to_owned()),
         };
         if let Some(fault) = fault {
             let open = self.open.join(", ");
             return Err(ToolError::TellModel(format!("{fault}; there are {open}")));
         }
-        let answers: Result<Vec<&str>, ToolError> =
-            told.iter().map(|(wish, words)| self.take_down(wish, words)).collect();
+        let answers: Result<Vec<&str>, ToolError> = told
+            .iter()
+            .map(|(request, words)| self.take_down(request, words))
+            .collect();
         Ok(answers?.join("\n"))
     }
 
     /// Describes the tool that does what the others do.
     fn tell_program(&self) -> ToolSpec {
-        let open = || WISHES.iter().filter(|(wish, _)| self.open.contains(wish));
-        let told: Vec<String> = open().map(|(wish, what)| format!("{wish}: {what}")).collect();
+        let open = || REQUESTS.iter().filter(|(request, _)| self.open.contains(request));
+        let told: Vec<String> = open().map(|(request, what)| format!("{request}: {what}")).collect();
         let arguments: Map<String, Value> = open()
-            .map(|(wish, _)| ((*wish).to_owned(), json!({ "type": "string" })))
+            .map(|(request, _)| ((*request).to_owned(), json!({ "type": "string" })))
             .collect();
         ToolSpec {
             name: format!("{NAME}/{TELL_PROGRAM}"),
@@ -225,13 +227,13 @@ impl ToolServer for ControlTools {
     }
 
     async fn list(&self) -> Result<Vec<ToolSpec>, ToolError> {
-        let alone = self.open.iter().map(|wish| match *wish {
-            FINISH_SUBTASK => own_spec::<FinishSubtask>(NAME, wish, "Ticks a subtask, beside the next step."),
-            REVISE_PLAN => own_spec::<RevisePlan>(NAME, wish, "Asks for a better plan."),
-            ADD_SET_UP => own_spec::<AddSetUp>(NAME, wish, "Adds a set-up command for the container of the checks."),
+        let alone = self.open.iter().map(|request| match *request {
+            FINISH_SUBTASK => own_spec::<FinishSubtask>(NAME, request, "Ticks a subtask, beside the next step."),
+            REVISE_PLAN => own_spec::<RevisePlan>(NAME, request, "Asks for a better plan."),
+            ADD_SET_UP => own_spec::<AddSetUp>(NAME, request, "Adds a set-up command for the container of the checks."),
             _ => own_spec::<AskPeople>(
                 NAME,
-                wish,
+                request,
                 "Stops until a person answers; only for what neither task nor files tell.",
             ),
         });

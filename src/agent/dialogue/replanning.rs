@@ -16,7 +16,7 @@ use crate::plan::{self, Plan};
 const RE_ASKS: u32 = 2;
 
 /// Revises the plan at the model's request, or tells it that no revision is left.
-pub(crate) async fn revise_plan_as_wished(
+pub(crate) async fn revise_plan_as_requested(
     claim: &mut Claim,
     chat: &mut Chat,
     reason: &str,

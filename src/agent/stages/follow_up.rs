@@ -74,7 +74,7 @@ pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], e
     let mut text = format!(
         "This is your own change request, {}. {}.\n<{fence}>\nTitle: {}\n",
         item.task,
-        wish(round),
+        instruction(round),
         visible::line(&item.title)
     );
     if let Some(change) = &item.change {
@@ -96,7 +96,7 @@ pub(crate) fn task(fence: &str, item: &Item, round: &Round, words: &[Comment], e
 }
 
 /// Returns what is to be done in a round, without the full stop.
-fn wish(round: &Round) -> &'static str {
+fn instruction(round: &Round) -> &'static str {
     let has_logs = round.failed.iter().any(|check| check.log.is_some());
     match round.kind {
         Kind::Review => {
@@ -141,7 +141,7 @@ mod tests {
             log: log.map(str::to_owned),
         };
         let said = |failed: Vec<FailedCheck>| {
-            wish(&Round {
+            instruction(&Round {
                 kind: Kind::Checks,
                 number: 1,
                 comments: BTreeSet::new(),

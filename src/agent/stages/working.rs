@@ -4,7 +4,7 @@ mod first_sight; // what the worker sees of the project at once
 mod opening_words; // what begins the conversation
 mod fresh_start; // a conversation that begins anew from the facts
 pub(crate) mod another_try; // the task once more, from the base
-mod wishes; // what the model asks of the program, and what new containers repeat
+mod requests; // what the model asks of the program, and what new containers repeat
 mod offline; // a model that wants from the network what it cannot get
 mod unseen_files; // files that a model would write without having seen them
 mod untouched; // a model that says done and has touched nothing
@@ -166,7 +166,7 @@ async fn converse(run: &mut Run, chat: &mut Chat) -> Result<Signal, Interruption
             }
         }
         if let Some(reason) = requested.revision {
-            replanning::revise_plan_as_wished(&mut run.claim, chat, &reason).await?;
+            replanning::revise_plan_as_requested(&mut run.claim, chat, &reason).await?;
         }
         if let Some(question) = requested.question {
             dialogue::save(&mut run.claim, chat).await?;
@@ -214,11 +214,11 @@ async fn carry_out(
 ) -> Result<(Called, ControlRequests), Interruption> {
     snapshots::finish_snapshot(run).await;
     note_outside_tools(&mut run.claim, toolbox, &calls).await?;
-    wishes::name_subtasks(run);
+    requests::name_subtasks(run);
     let called = tool_calls::call_all(&run.claim, &run.workspace.ledger, toolbox, calls).await?;
     network_refusals::note_refused(&mut run.claim, &run.workspace.ledger);
-    wishes::note_installed(&mut run.claim, &called.results);
-    let requested = wishes::take(run);
+    requests::note_installed(&mut run.claim, &called.results);
+    let requested = requests::take(run);
     Ok((called, requested))
 }
 

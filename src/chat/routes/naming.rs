@@ -2,7 +2,7 @@
 
 use crate::chat::services::ChatServices;
 use crate::chat::session::Session;
-use crate::routing::command::Wish;
+use crate::routing::command::ChatCommand;
 use crate::routing::{Route, command, text};
 
 /// Most parts of a path or an address that are looked at.
@@ -93,10 +93,12 @@ pub(in crate::chat) fn near_rule(
 fn without_commands(message: &str, models: &[String]) -> String {
     let mut request = message.to_owned();
     for _ in 0..MOST_COMMANDS {
-        let Some(command) = command::read(&request) else { break };
-        request = match command.wish {
-            Wish::Route(Route::Code) => command::named_model(&command.rest, models).1.to_owned(),
-            Wish::Route(_) | Wish::NearOnly | Wish::Anywhere => command.rest,
+        let Some(commanded) = command::read(&request) else {
+            break;
+        };
+        request = match commanded.command {
+            ChatCommand::Route(Route::Code) => command::named_model(&commanded.rest, models).1.to_owned(),
+            ChatCommand::Route(_) | ChatCommand::NearOnly | ChatCommand::Anywhere => commanded.rest,
         };
     }
     request

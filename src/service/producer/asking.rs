@@ -35,8 +35,8 @@ const CLOCKS_AGREE: TimeDelta = TimeDelta::seconds(5);
 /// The name of an assignment that the forge names nobody for.
 const UNTOLD: &str = "assignment";
 
-/// Somebody's wish that an item be worked on.
-struct Wish {
+/// Somebody's request that a run start on an item, made without the label.
+struct StartRequest {
     /// Tells it from every other one on the item.
     name: String,
     by: StartedBy,
@@ -49,7 +49,7 @@ struct Wish {
 impl Service {
     /// Looks at the items of a forge that something happened to since the last look. Returns
     /// whether they could be asked for.
-    pub(super) async fn look_for_wishes(&self, connected: &Connected, result: &mut SearchResult) -> bool {
+    pub(super) async fn look_for_start_requests(&self, connected: &Connected, result: &mut SearchResult) -> bool {
         if !connected.forge.trigger().is_more_than_label() {
             return true;
         }
@@ -77,7 +77,7 @@ impl Service {
             if looked.is_known(&item) {
                 continue;
             }
-            let heard = isolated(self.hear_wishes(connected, &item, (since, &followed), &mut looked)).await;
+            let heard = isolated(self.hear_start_requests(connected, &item, (since, &followed), &mut looked)).await;
             match heard.unwrap_or_else(|broken| Err(broken.into())) {
                 Ok(Heard::All(run)) => {
                     result.admitted.extend(run);
@@ -96,7 +96,7 @@ impl Service {
     }
 
     /// Forgets what was acted on of these tasks.
-    pub(in crate::service) async fn forget_wishes(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
+    pub(in crate::service) async fn forget_start_requests(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
         let store = &self.services.store;
         for connected in self.forges.all() {
             let mut looked = Looked::recall(connected, store).await?;
@@ -115,9 +115,10 @@ impl Service {
         Ok(followed.into_iter().map(|followed| followed.task).collect())
     }
 
-    /// Acts on the first wish of somebody who may have the program work; those who may not are told
-    /// once on an item. What people say on one that is followed is heard by those who follow it.
-    async fn hear_wishes(
+    /// Acts on the first request of somebody who may have the program work; those who may not are
+    /// told once on an item. What people say on one that is followed is heard by those who follow
+    /// it.
+    async fn hear_start_requests(
         &self,
         connected: &Connected,
         found: &FoundItem,
@@ -127,7 +128,7 @@ impl Service {
         if followed.contains(&found.task) {
             return Ok(Heard::ByItsRun);
         }
-        let Some(heard) = self.wishes_on(connected, &found.task, since, looked).await? else {
+        let Some(heard) = self.start_requests_on(connected, &found.task, since, looked).await? else {
             return Ok(Heard::ByItsRun);
         };
         if heard.1.is_empty() {
@@ -141,20 +142,20 @@ impl Service {
         let heard = if known.task == found.task {
             Some(heard)
         } else {
-            self.wishes_on(connected, &known.task, since, looked).await?
+            self.start_requests_on(connected, &known.task, since, looked).await?
         };
-        let Some((item, wishes)) = heard else {
+        let Some((item, requests)) = heard else {
             return Ok(Heard::ByItsRun);
         };
         let task = &known.task;
         let mut refused = None;
         let mut begun = None;
-        for wish in &wishes {
-            if !self.may_wish(connected, task, wish).await? {
-                refused.get_or_insert(wish);
+        for request in &requests {
+            if !self.may_start(connected, task, request).await? {
+                refused.get_or_insert(request);
                 continue;
             }
-            let Some(event) = &wish.event else { continue };
+            let Some(event) = &request.event else { continue };
             let entry = match self.claim_item(connected, task, event).await? {
                 Entrance::Open(entry) => entry,
                 Entrance::Held => return Ok(Heard::ByItsRun),
@@ -164,35 +165,35 @@ impl Service {
                 }
             };
             let asked = WorkRequest {
-                by: wish.by,
+                by: request.by,
                 event: event.clone(),
                 claimed: entry.claimed,
             };
             begun = self.take_up(connected, task, asked, &item).await?;
-            if let Some(comment) = &wish.comment {
+            if let Some(comment) = &request.comment {
                 self.acknowledge(connected, task, comment.key).await;
             }
             refused = None;
             break;
         }
-        if let Some(wish) = refused {
-            self.say_no(connected, task, wish).await?;
+        if let Some(request) = refused {
+            self.say_no(connected, task, request).await?;
         }
-        for wish in &wishes {
-            looked.acted_on(task, &wish.name, Utc::now());
+        for request in &requests {
+            looked.acted_on(task, &request.name, Utc::now());
         }
         Ok(Heard::All(begun))
     }
 
-    /// Returns the item with the wishes on it that nothing was done about yet; `None` where its run
-    /// hears them.
-    async fn wishes_on(
+    /// Returns the item with the requests on it that nothing was done about yet; `None` where its
+    /// run hears them.
+    async fn start_requests_on(
         &self,
         connected: &Connected,
         task: &TaskId,
         since: DateTime<Utc>,
         looked: &Looked,
-    ) -> Result<Option<(Item, Vec<Wish>)>, AdmitError> {
+    ) -> Result<Option<(Item, Vec<StartRequest>)>, AdmitError> {
         let newest = self.services.store.runs(Some(task), 1).await?.pop();
         if newest.as_ref().is_some_and(|run| !run.state.is_final()) {
             return Ok(None);
@@ -201,10 +202,10 @@ impl Service {
         if !item.is_open {
             return Ok(Some((item, Vec::new())));
         }
-        let mut wishes = self.mentions(connected, &item, newest.as_ref(), since).await?;
-        wishes.extend(assignment(connected, &item, newest.as_ref(), (since, looked)).await?);
-        wishes.retain(|wish| !looked.knows(task, &wish.name));
-        Ok(Some((item, wishes)))
+        let mut requests = self.mentions(connected, &item, newest.as_ref(), since).await?;
+        requests.extend(assignment(connected, &item, newest.as_ref(), (since, looked)).await?);
+        requests.retain(|request| !looked.knows(task, &request.name));
+        Ok(Some((item, requests)))
     }
 
     /// Returns the mentions that no run has read, oldest first.
@@ -214,16 +215,16 @@ impl Service {
         item: &Item,
         newest: Option<&Run>,
         since: DateTime<Utc>,
-    ) -> Result<Vec<Wish>, AdmitError> {
-        let mut wishes = Vec::new();
+    ) -> Result<Vec<StartRequest>, AdmitError> {
+        let mut requests = Vec::new();
         if !connected.forge.trigger().mention {
-            return Ok(wishes);
+            return Ok(requests);
         }
         let bot = connected.forge.bot_name().await?;
         let since = newest.map_or(since, |run| run.created_at - CLOCKS_DIFFER);
         let is_own = item.author.eq_ignore_ascii_case(&bot);
         if newest.is_none() && item.created_at >= since && !is_own && visible::mentions(&item.body, &bot) {
-            wishes.push(Wish {
+            requests.push(StartRequest {
                 name: "text".to_owned(),
                 by: StartedBy::Mention,
                 event: Some(ItemEvent {
@@ -242,7 +243,7 @@ impl Service {
             if is_old || is_command || !visible::mentions(&comment.body, &bot) {
                 continue;
             }
-            wishes.push(Wish {
+            requests.push(StartRequest {
                 name: comment.key.to_string(),
                 by: StartedBy::Mention,
                 event: Some(ItemEvent {
@@ -253,13 +254,18 @@ impl Service {
                 comment: Some(comment),
             });
         }
-        Ok(wishes)
+        Ok(requests)
     }
 
     /// Asks the forge anew: a right that was taken away meanwhile is none.
-    async fn may_wish(&self, connected: &Connected, task: &TaskId, wish: &Wish) -> Result<bool, AdmitError> {
+    async fn may_start(
+        &self,
+        connected: &Connected,
+        task: &TaskId,
+        request: &StartRequest,
+    ) -> Result<bool, AdmitError> {
         let forge = connected.forge.as_ref();
-        Ok(match (&wish.comment, &wish.event) {
+        Ok(match (&request.comment, &request.event) {
             (Some(comment), _) => KnownRights::default().has(forge, task, comment, true).await?,
             (None, Some(event)) => forge.is_authorised(task, event.who()).await?,
             (None, None) => false,
@@ -274,9 +280,9 @@ impl Service {
 
     /// Says once on an item that it is not worked on. Programs are not answered: they might answer
     /// back.
-    async fn say_no(&self, connected: &Connected, task: &TaskId, wish: &Wish) -> Result<(), AdmitError> {
-        let by = wish.event.as_ref().map(|event| event.by.as_str());
-        let is_program = wish
+    async fn say_no(&self, connected: &Connected, task: &TaskId, request: &StartRequest) -> Result<(), AdmitError> {
+        let by = request.event.as_ref().map(|event| event.by.as_str());
+        let is_program = request
             .comment
             .as_ref()
             .is_some_and(|comment| Authority::of(connected.forge.as_ref(), comment) == Authority::Never);
@@ -291,7 +297,7 @@ impl Service {
                 author: by.unwrap_or_default().to_owned(),
                 reason: format!(
                     "{} asks for work in the name of nobody who may write to the repository",
-                    wish.name
+                    request.name
                 ),
             },
         );
@@ -316,18 +322,18 @@ pub(super) async fn is_assigned(connected: &Connected, item: &Item) -> Result<bo
     Ok(item.assignees.iter().any(|login| login.eq_ignore_ascii_case(&bot)))
 }
 
-/// Returns the wish of whoever assigned the item to the bot's account, unless a run has begun, or
-/// its end was decided, since. When that was shown does not matter: it may have been late.
+/// Returns the request of whoever assigned the item to the bot's account, unless a run has begun,
+/// or its end was decided, since. When that was shown does not matter: it may have been late.
 async fn assignment(
     connected: &Connected,
     item: &Item,
     newest: Option<&Run>,
     (since, looked): (DateTime<Utc>, &Looked),
-) -> Result<Option<Wish>, AdmitError> {
+) -> Result<Option<StartRequest>, AdmitError> {
     if !connected.forge.trigger().assignment || !is_assigned(connected, item).await? {
         return Ok(None);
     }
-    let wish = |name: String, event| Wish {
+    let request = |name: String, event| StartRequest {
         name,
         by: StartedBy::Assignment,
         event,
@@ -341,7 +347,7 @@ async fn assignment(
         if Utc::now() - item.updated_at < HISTORY_COMES {
             return Err(AdmitError::Unassigned);
         }
-        return Ok(Some(wish(UNTOLD.to_owned(), None)));
+        return Ok(Some(request(UNTOLD.to_owned(), None)));
     };
     let since = match newest {
         Some(run) => {
@@ -354,7 +360,7 @@ async fn assignment(
     };
     let is_told = !event.by.is_empty();
     let name = format!("assignment-{}-{}", event.at.timestamp_micros(), event.by);
-    Ok((event.at >= since).then(|| wish(name, is_told.then_some(event))))
+    Ok((event.at >= since).then(|| request(name, is_told.then_some(event))))
 }
 
 /// Returns a time of this machine's clock as the forge's clock shows it: the end of a run is a time

@@ -148,7 +148,7 @@ impl Service {
                 Err(reason) => result.faults.push(format!("{}: {reason}", item.task)),
             }
         }
-        Box::pin(self.look_for_wishes(connected, result)).await && is_read
+        Box::pin(self.look_for_start_requests(connected, result)).await && is_read
     }
 
     /// Takes the turns to search a forge and to follow what was opened there, which one machine at

@@ -33,7 +33,7 @@ async fn a_forge_that_refuses_the_token_shows_in_the_figures() {
     until("an item left", async || figure(&door, INCOMPLETE).await >= Some(1)).await;
     assert_eq!(figure(&door, FAILED).await, Some(0));
     // Nor is a fault of the store one of the forge.
-    world.break_memory_of_wishes().await;
+    world.break_memory_of_start_requests().await;
     let later = figure(&door, INCOMPLETE).await.map(|count| count + 2);
     until("two more searches", async || figure(&door, INCOMPLETE).await >= later).await;
     assert_eq!(figure(&door, FAILED).await, Some(0));

@@ -32,7 +32,7 @@ impl World {
     }
 
     /// Breaks what is remembered of the looks for mentions and assignments.
-    pub async fn break_memory_of_wishes(&self) {
+    pub async fn break_memory_of_start_requests(&self) {
         in_store!(self, pool => {
             let update = sqlx::query("UPDATE remembered SET value = '?' WHERE name LIKE 'wishes of %'").execute(&pool);
             update.await.unwrap();

@@ -19,14 +19,17 @@ const FURTHEST_BACK: TimeDelta = TimeDelta::days(1);
 const OVERLAP: TimeDelta = TimeDelta::minutes(10);
 /// GitLab does not say of a comment within a minute after another change that something changed.
 const UNREST: TimeDelta = TimeDelta::minutes(2);
-/// Time for which a wish that was acted on is remembered. Its item is not found after that without
-/// a run that has read it, or another wish.
+/// Time for which a request that was acted on is remembered. Its item is not found after that
+/// without a run that has read it, or another request.
 const REMEMBERED: TimeDelta = TimeDelta::days(90);
-/// Most wishes that are remembered, more than people have in that time. The oldest are forgotten
+/// Most requests that are remembered, more than people have in that time. The oldest are forgotten
 /// first.
 const MOST: usize = 2_000;
 
-/// The items that were looked at and the wishes that were acted on, as they are stored.
+/// The name under which the store keeps this memory.
+const STORED_AS: &str = "wishes";
+
+/// The items that were looked at and the requests that were acted on, as they are stored.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Looked {
@@ -34,8 +37,9 @@ pub(super) struct Looked {
     until: Option<DateTime<Utc>>,
     /// The items that were looked at, by task.
     items: BTreeMap<String, Seen>,
-    /// When a wish was acted on, by task and the wish's name.
-    wishes: BTreeMap<String, DateTime<Utc>>,
+    /// When a request was acted on, by task and the request's name.
+    #[serde(rename = "wishes")]
+    requests: BTreeMap<String, DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -47,7 +51,7 @@ struct Seen {
 
 impl Looked {
     pub(super) async fn recall(connected: &Connected, store: &Store) -> Result<Self, AdmitError> {
-        let text = store.remembered(&connected.memory_of("wishes")).await?;
+        let text = store.remembered(&connected.memory_of(STORED_AS)).await?;
         text.map_or_else(
             || Ok(Self::default()),
             |text| serde_json::from_str(&text).map_err(AdmitError::record),
@@ -56,7 +60,7 @@ impl Looked {
 
     pub(super) async fn keep(&self, connected: &Connected, store: &Store) -> Result<(), AdmitError> {
         let text = serde_json::to_string(self).map_err(AdmitError::record)?;
-        Ok(store.remember(&connected.memory_of("wishes"), &text).await?)
+        Ok(store.remember(&connected.memory_of(STORED_AS), &text).await?)
     }
 
     /// Returns since when a look that begins now has to look.
@@ -76,23 +80,23 @@ impl Looked {
         self.items.insert(item.task.to_string(), Seen { updated_at, at });
     }
 
-    pub(super) fn knows(&self, task: &TaskId, wish: &str) -> bool {
-        self.wishes.contains_key(&name(task, wish))
+    pub(super) fn knows(&self, task: &TaskId, request: &str) -> bool {
+        self.requests.contains_key(&name(task, request))
     }
 
-    pub(super) fn acted_on(&mut self, task: &TaskId, wish: &str, at: DateTime<Utc>) {
-        self.wishes.insert(name(task, wish), at);
+    pub(super) fn acted_on(&mut self, task: &TaskId, request: &str, at: DateTime<Utc>) {
+        self.requests.insert(name(task, request), at);
     }
 
     /// Drops what is known of these tasks; returns whether there was something.
     pub(super) fn forget(&mut self, tasks: &[TaskId]) -> bool {
-        let before = self.items.len() + self.wishes.len();
+        let before = self.items.len() + self.requests.len();
         for task in tasks {
             self.items.remove(&task.to_string());
             let beginning = name(task, "");
-            self.wishes.retain(|wish, _| !wish.starts_with(&beginning));
+            self.requests.retain(|request, _| !request.starts_with(&beginning));
         }
-        self.items.len() + self.wishes.len() < before
+        self.items.len() + self.requests.len() < before
     }
 
     /// Ends the look that began at `began`. One that could not read everything is done again.
@@ -100,19 +104,19 @@ impl Looked {
         let until = if is_whole { began - OVERLAP } else { self.since(began) };
         self.until = Some(until);
         self.items.retain(|_, seen| seen.updated_at >= until - OVERLAP);
-        self.wishes.retain(|_, at| *at >= began - REMEMBERED);
-        while self.wishes.len() > MOST {
-            let oldest = self.wishes.iter().min_by_key(|(_, at)| **at);
+        self.requests.retain(|_, at| *at >= began - REMEMBERED);
+        while self.requests.len() > MOST {
+            let oldest = self.requests.iter().min_by_key(|(_, at)| **at);
             let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
                 break;
             };
-            self.wishes.remove(&oldest);
+            self.requests.remove(&oldest);
         }
     }
 }
 
-fn name(task: &TaskId, wish: &str) -> String {
-    format!("{task} {wish}")
+fn name(task: &TaskId, request: &str) -> String {
+    format!("{task} {request}")
 }
 
 #[cfg(test)]
@@ -152,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_remembered_for_long_but_not_without_bound() {
+    fn requests_are_remembered_for_long_but_not_without_bound() {
         let mut looked = Looked::default();
         let task = item(0).task;
         for number in 0..MOST + 5 {
-            let wish = format!("comment-{number}");
-            looked.acted_on(&task, &wish, at(i64::try_from(number).unwrap()));
+            let request = format!("comment-{number}");
+            looked.acted_on(&task, &request, at(i64::try_from(number).unwrap()));
         }
         looked.end(at(5_000), true);
-        assert_eq!(looked.wishes.len(), MOST);
+        assert_eq!(looked.requests.len(), MOST);
         assert!(!looked.knows(&task, "comment-4") && looked.knows(&task, "comment-5"));
         assert!(!looked.forget(&["github:acme/widgets#11".parse().unwrap()]));
         looked.end(at(0) + TimeDelta::days(91), true);
-        assert_eq!(looked.wishes.len(), MOST + 5 - 1_440);
-        assert!(looked.forget(&[task]) && looked.wishes.is_empty());
+        assert_eq!(looked.requests.len(), MOST + 5 - 1_440);
+        assert!(looked.forget(&[task]) && looked.requests.is_empty());
     }
 }
