@@ -73,7 +73,7 @@ async fn finish_unanswered(services: &ChatServices, message: &ChatMessage) -> Re
     let mut said = Phrase::Broken.in_words(session.is_japanese);
     let document = keeps_near(&incoming, &mut session).then(|| serde_json::to_value(&session).unwrap_or_default());
     if document.is_some() {
-        said = format!("{}\n\n{said}", Phrase::NearOnly.in_words(session.is_japanese));
+        said = format!("{}\n\n{said}", Phrase::LocalOnly.in_words(session.is_japanese));
     }
     let draft = Draft::of(services, &incoming.place, &incoming.id).in_reply(incoming.reply_token.clone(), message.at);
     services
@@ -86,10 +86,10 @@ async fn finish_unanswered(services: &ChatServices, message: &ChatMessage) -> Re
 /// not taken up: the conversation stays near until it was answered.
 fn keeps_near(incoming: &Incoming, session: &mut Session) -> bool {
     let is_near = match &incoming.body {
-        Body::Text { text } => command::nearness(text) == Some(true),
+        Body::Text { text } => command::local_only(text) == Some(true),
         Body::Press { .. } => false,
     };
-    session.near_only |= is_near;
+    session.local_only |= is_near;
     is_near
 }
 
@@ -137,15 +137,15 @@ mod tests {
         let mut session = Session::default();
         for text in ["what is it", "/cloud", "> /local"] {
             assert!(!keeps_near(&incoming(text), &mut session), "{text}");
-            assert!(!session.near_only, "{text}");
+            assert!(!session.local_only, "{text}");
         }
         for text in ["/local", "/chat what is it\n/local"] {
             let mut session = Session::default();
             assert!(keeps_near(&incoming(text), &mut session), "{text}");
-            assert!(session.near_only, "{text}");
+            assert!(session.local_only, "{text}");
             // What is near is not opened by a message that nobody has answered.
             assert!(!keeps_near(&incoming("/cloud"), &mut session), "{text}");
-            assert!(session.near_only, "{text}");
+            assert!(session.local_only, "{text}");
         }
     }
 }

@@ -24,7 +24,7 @@ impl Wording {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phrase<'a> {
     Announced(Route),
-    NearOnly,
+    LocalOnly,
     Anywhere,
     /// The same, where there was something that no model elsewhere may read.
     Forgotten,
@@ -82,7 +82,7 @@ impl Phrase<'_> {
     fn english(self) -> String {
         match self {
             Self::Announced(route) => format!("_Now: {route}_"),
-            Self::NearOnly => "From now on only models on our own machines are asked here. `/cloud` ends that.".to_owned(),
+            Self::LocalOnly => "From now on only models on our own machines are asked here. `/cloud` ends that.".to_owned(),
             Self::Anywhere => "Models elsewhere may be asked again.".to_owned(),
             Self::Forgotten => {
                 "Models elsewhere may be asked again. What was said here before is forgotten, so that they do not read it."
@@ -185,7 +185,7 @@ impl Phrase<'_> {
     fn japanese(self) -> String {
         match self {
             Self::Announced(route) => format!("_ここからは{route}です_"),
-            Self::NearOnly => "ここでは手元のモデルだけを使います。`/cloud` で解除できます。".to_owned(),
+            Self::LocalOnly => "ここでは手元のモデルだけを使います。`/cloud` で解除できます。".to_owned(),
             Self::Anywhere => "外部のモデルも使えるようにしました。".to_owned(),
             Self::Forgotten => {
                 "外部のモデルも使えるようにしました。外部に送られないよう、ここまでの会話は忘れました。".to_owned()

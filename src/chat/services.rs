@@ -15,7 +15,7 @@ use crate::routing::Route;
 use crate::service::Service;
 use crate::store::{Store, StoreError};
 
-use super::session::{NEAR_ONLY, Session};
+use super::session::{LOCAL_ONLY, Session};
 
 /// The state and the connections that the handling of all messages shares.
 pub(super) struct ChatServices {
@@ -71,9 +71,9 @@ impl ChatServices {
     /// Returns the model of a role, for what a conversation remembers and what may be said of
     /// `repository`.
     pub(super) fn model(&self, role: Role, session: &Session, repository: Option<&str>) -> Model {
-        let near_only_by = session.near_rule().map(str::to_owned);
-        let near_only_by = near_only_by.or_else(|| self.rule(repository?));
-        self.service.models().of(role, near_only_by.as_deref())
+        let local_only = session.local_only_rule().map(str::to_owned);
+        let local_only = local_only.or_else(|| self.rule(repository?));
+        self.service.models().of(role, local_only.as_deref())
     }
 
     /// Returns the rule that keeps what is said of a repository on near models; `None` where there
@@ -105,8 +105,8 @@ impl ChatServices {
     /// Returns the routes of which a model is not near, even where only near ones are asked.
     pub(super) fn far_routes(&self) -> Vec<Route> {
         let models = self.service.models();
-        let near_chat = models.of(Role::Chat, Some(NEAR_ONLY)).is_near();
-        let near_planner = models.of(Role::Planner, Some(NEAR_ONLY)).is_near();
+        let near_chat = models.of(Role::Chat, Some(LOCAL_ONLY)).is_near();
+        let near_planner = models.of(Role::Planner, Some(LOCAL_ONLY)).is_near();
         Route::ALL
             .into_iter()
             .filter(|route| match route {

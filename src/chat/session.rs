@@ -12,7 +12,7 @@ const LONGEST: usize = 2_000;
 /// Number of messages after a picture with which it is shown again.
 const PICTURE_FOR: u8 = 3;
 /// The rule that `/local` sets, for people.
-pub(super) const NEAR_ONLY: &str = "the conversation is set to /local";
+pub(super) const LOCAL_ONLY: &str = "the conversation is set to /local";
 /// The text that stands for a message of nothing but pictures.
 pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 
@@ -21,7 +21,8 @@ pub(super) const WORDLESS: &str = "(no words, only what is shown)";
 #[serde(default)]
 pub(super) struct Session {
     /// Whether the people in it want only models on this machine or in a private network asked.
-    pub(super) near_only: bool,
+    #[serde(rename = "near_only")]
+    pub(super) local_only: bool,
     /// The rule that demands the same because a confidential repository was talked about. It stays
     /// when other things are: what is remembered, and what people copy of it, is of that
     /// repository.
@@ -48,15 +49,15 @@ impl Session {
     pub(super) fn read(document: Value) -> Self {
         let is_near = document["near_only"] == true || document["rule"].is_string();
         serde_json::from_value(document).unwrap_or_else(|_| Self {
-            near_only: is_near,
+            local_only: is_near,
             ..Self::default()
         })
     }
 
     /// Returns the rule that keeps the conversation on near models, if one does.
-    pub(super) fn near_rule(&self) -> Option<&str> {
-        if self.near_only {
-            Some(NEAR_ONLY)
+    pub(super) fn local_only_rule(&self) -> Option<&str> {
+        if self.local_only {
+            Some(LOCAL_ONLY)
         } else {
             self.rule.as_deref()
         }
@@ -66,10 +67,10 @@ impl Session {
     /// remembers was said in confidence, so it is forgotten, but for `attached`, the pictures of
     /// the message that says so. Returns whether anything was forgotten.
     pub(super) fn open(&mut self, attached: &[Attached]) -> bool {
-        if self.near_rule().is_none() {
+        if self.local_only_rule().is_none() {
             return false;
         }
-        self.near_only = false;
+        self.local_only = false;
         self.rule = None;
         let is_shown_else = attached.is_empty() && !self.pictures.is_empty();
         let is_forgotten = is_shown_else || !self.memory.is_empty();
@@ -153,9 +154,9 @@ mod tests {
             name: name.to_owned(),
             place: "1".to_owned(),
         };
-        let said = |near_only| {
+        let said = |local_only| {
             let mut session = Session {
-                near_only,
+                local_only,
                 ..Session::default()
             };
             session.see(&[picture("a")]);
@@ -166,23 +167,23 @@ mod tests {
         assert!(!open.open(&[]));
         assert_eq!(open, said(false), "they knew it before");
         let mut near = said(true);
-        assert!(near.open(&[]) && near.near_rule().is_none());
+        assert!(near.open(&[]) && near.local_only_rule().is_none());
         assert!(near.memory.is_empty() && near.pictures.is_empty());
         let mut near = said(true);
         near.see(&[picture("b")]);
         assert!(near.open(&[picture("b")]));
         assert_eq!(near.pictures, [picture("b")], "it came with the message");
         let mut empty = Session {
-            near_only: true,
+            local_only: true,
             ..Session::default()
         };
         assert!(!empty.open(&[]), "there is nothing to forget");
-        assert!(!empty.near_only);
+        assert!(!empty.local_only);
         let mut confidential = said(false);
         confidential.rule = Some("it is named".to_owned());
-        assert_eq!(confidential.near_rule(), Some("it is named"));
+        assert_eq!(confidential.local_only_rule(), Some("it is named"));
         assert!(confidential.open(&[]));
-        assert_eq!((confidential.near_rule(), confidential.memory.len()), (None, 0));
+        assert_eq!((confidential.local_only_rule(), confidential.memory.len()), (None, 0));
     }
 
     #[test]
@@ -192,8 +193,10 @@ mod tests {
             "memory": [{ "by_bot": false, "text": "a word" }],
         });
         let session = Session::read(kept);
-        assert_eq!((session.near_rule(), session.memory.len()), (Some(NEAR_ONLY), 1));
+        assert_eq!((session.local_only_rule(), session.memory.len()), (Some(LOCAL_ONLY), 1));
         assert_eq!(session.rule, None);
+        let document = serde_json::to_value(&session).unwrap();
+        assert_eq!(document["near_only"], true);
     }
 
     #[test]
@@ -211,7 +214,7 @@ mod tests {
             (serde_json::json!("a word"), false),
         ] {
             let session = Session::read(document.clone());
-            assert_eq!(session.near_rule().is_some(), is_near, "{document}");
+            assert_eq!(session.local_only_rule().is_some(), is_near, "{document}");
             assert!(session.memory.is_empty());
         }
     }

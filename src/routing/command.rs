@@ -8,7 +8,7 @@ use super::text::{folded, own_lines};
 pub enum ChatCommand {
     Route(Route),
     /// From now on only models on this machine or in a private network are asked.
-    NearOnly,
+    LocalOnly,
     /// Models elsewhere may be asked again.
     Anywhere,
 }
@@ -21,7 +21,7 @@ const COMMANDS: [(&str, ChatCommand); 8] = [
     ("/ops", ChatCommand::Route(Route::Ops)),
     ("/research", ChatCommand::Route(Route::Research)),
     ("/chat", ChatCommand::Route(Route::Chat)),
-    ("/local", ChatCommand::NearOnly),
+    ("/local", ChatCommand::LocalOnly),
     ("/cloud", ChatCommand::Anywhere),
 ];
 
@@ -71,19 +71,19 @@ fn at_the_beginning(line: &str) -> Option<(&'static str, ChatCommand, usize)> {
 pub fn commanded(text: &str) -> Option<Route> {
     match read(text)?.command {
         ChatCommand::Route(route) => Some(route),
-        ChatCommand::NearOnly | ChatCommand::Anywhere => None,
+        ChatCommand::LocalOnly | ChatCommand::Anywhere => None,
     }
 }
 
 /// Returns what a message says of the models of its conversation: true where only near ones are
 /// asked from now on, false where others may be again. `/local` counts behind other commands, too:
 /// where only the first command of a message did, the message would go elsewhere all the same.
-pub fn nearness(text: &str) -> Option<bool> {
+pub fn local_only(text: &str) -> Option<bool> {
     let commands = own_lines(text)
         .into_iter()
         .filter_map(|(_, line)| at_the_beginning(line));
     let commands: Vec<ChatCommand> = commands.map(|(_, command, _)| command).collect();
-    if commands.contains(&ChatCommand::NearOnly) {
+    if commands.contains(&ChatCommand::LocalOnly) {
         return Some(true);
     }
     (commands.first() == Some(&ChatCommand::Anywhere)).then_some(false)
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(route("／ｃｏｄｅ　直して"), code("直して"));
         assert_eq!(route("/CODE"), code(""));
         assert_eq!(route("please\n/code fix it\nsoon"), code("please\nfix it\nsoon"));
-        assert_eq!(route("/local"), Some((ChatCommand::NearOnly, String::new())));
+        assert_eq!(route("/local"), Some((ChatCommand::LocalOnly, String::new())));
         for none in [
             "",
             " /code fix it",
@@ -157,7 +157,7 @@ mod tests {
             ("> /cloud", None),
             ("what does /cloud do", None),
         ] {
-            assert_eq!(nearness(text), expected, "{text}");
+            assert_eq!(local_only(text), expected, "{text}");
         }
     }
 

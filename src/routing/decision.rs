@@ -11,7 +11,7 @@ use super::text;
 pub struct Incoming<'a> {
     pub text: &'a str,
     /// Whether the session asks only models that are near.
-    pub near_only: bool,
+    pub local_only: bool,
     /// The routes whose models are elsewhere.
     pub far: &'a [Route],
     /// Names of models that `/code` may name.
@@ -53,7 +53,7 @@ pub struct Decision {
     pub reason: String,
     pub evidence: Vec<String>,
     /// Whether the session asks only models that are near, from this message on.
-    pub near_only: bool,
+    pub local_only: bool,
     /// Whether the route is refused because its models are elsewhere. Nothing is sent then.
     pub is_refused: bool,
     /// The message without a command.
@@ -81,7 +81,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsure {
     pub request: String,
-    near_only: bool,
+    local_only: bool,
     far: Vec<Route>,
 }
 
@@ -95,7 +95,7 @@ pub enum Doubt {
 /// Decides by command and by rule.
 pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
     let commanded = command::read(incoming.text);
-    let near_only = command::nearness(incoming.text).unwrap_or(incoming.near_only);
+    let local_only = command::local_only(incoming.text).unwrap_or(incoming.local_only);
     let whole = incoming.text.trim().to_owned();
     let decided = |route, source, request: String| Decision {
         route,
@@ -103,8 +103,8 @@ pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
         confidence: 100,
         reason: String::new(),
         evidence: Vec::new(),
-        near_only,
-        is_refused: near_only && incoming.far.contains(&route),
+        local_only,
+        is_refused: local_only && incoming.far.contains(&route),
         request,
         model: None,
     };
@@ -123,7 +123,7 @@ pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
                 };
                 return Step::Decided(decision);
             }
-            ChatCommand::NearOnly | ChatCommand::Anywhere => {
+            ChatCommand::LocalOnly | ChatCommand::Anywhere => {
                 if commanded.rest.is_empty() {
                     let decision = Decision {
                         evidence: vec![commanded.name.to_owned()],
@@ -152,7 +152,7 @@ pub fn decide(incoming: &Incoming<'_>, rules: &Rules) -> Step {
         }),
         None => Step::Unsure(Unsure {
             request,
-            near_only,
+            local_only,
             far: incoming.far.to_vec(),
         }),
     }
@@ -241,8 +241,8 @@ impl Unsure {
                         confidence: classified.confidence,
                         reason: classified.reason,
                         evidence: classified.evidence,
-                        near_only: self.near_only,
-                        is_refused: self.near_only && self.far.contains(&classified.route),
+                        local_only: self.local_only,
+                        is_refused: self.local_only && self.far.contains(&classified.route),
                         request: self.request,
                         model: None,
                     };
@@ -262,8 +262,8 @@ impl Unsure {
             confidence: 0,
             reason: String::new(),
             evidence: Vec::new(),
-            near_only: self.near_only,
-            is_refused: self.near_only && self.far.contains(&Route::Chat),
+            local_only: self.local_only,
+            is_refused: self.local_only && self.far.contains(&Route::Chat),
             request: self.request,
             model: None,
         }

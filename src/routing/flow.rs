@@ -184,7 +184,7 @@ mod tests {
     fn flow_of(text: &str) -> Flow {
         let message = Incoming {
             text,
-            near_only: false,
+            local_only: false,
             far: &[],
             models: &[],
             enters_as_chat: true,

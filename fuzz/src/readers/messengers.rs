@@ -59,7 +59,7 @@ fn holds(incoming: &Incoming) {
     assert!(text.chars().count() <= 20_000);
     let message = decision::Incoming {
         text,
-        near_only: true,
+        local_only: true,
         far: &[],
         models: &[],
         enters_as_chat: false,

@@ -104,11 +104,11 @@ impl<'a> Handling<'a> {
     /// Takes up what a message says of the models of its conversation, or demands of them because
     /// of what it is about.
     fn settle(&mut self, text: &str) {
-        match command::nearness(text) {
+        match command::local_only(text) {
             None => {}
             Some(true) => {
-                self.session.near_only = true;
-                self.notices.push(self.words(Phrase::NearOnly));
+                self.session.local_only = true;
+                self.notices.push(self.words(Phrase::LocalOnly));
             }
             Some(false) => {
                 let is_forgotten = self.session.open(&self.incoming.attached);
@@ -121,7 +121,7 @@ impl<'a> Handling<'a> {
             }
         }
         let has_pictures = !self.incoming.attached.is_empty();
-        let rule = naming::near_rule(self.services, self.session, text, has_pictures);
+        let rule = naming::local_only_rule(self.services, self.session, text, has_pictures);
         self.keep_near(rule);
     }
 
@@ -131,7 +131,7 @@ impl<'a> Handling<'a> {
             return;
         }
         self.session.rule = rule;
-        if !self.session.near_only && self.services.talks_far() {
+        if !self.session.local_only && self.services.talks_far() {
             self.notices.push(self.words(Phrase::Confidential));
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Handling<'a> {
         let (far, models) = (self.services.far_routes(), self.services.service.models().names());
         let message = Message {
             text,
-            near_only: self.session.near_only,
+            local_only: self.session.local_only,
             far: &far,
             models: &models,
             enters_as_chat: self.incoming.place.messenger == Messenger::Line,
@@ -203,7 +203,7 @@ impl<'a> Handling<'a> {
             let Some((other, task)) = next else {
                 return Ok(answer);
             };
-            if self.session.near_only && self.services.far_routes().contains(&other) {
+            if self.session.local_only && self.services.far_routes().contains(&other) {
                 return Ok(self.words(Phrase::Refused(other)));
             }
             self.services.note(Fact::RouteOverridden(OtherRoute {
@@ -265,7 +265,7 @@ impl<'a> Handling<'a> {
 
     /// Tells whether a role has no near model where only such ones are asked.
     fn lacks_near_model(&self, role: Role) -> bool {
-        self.session.near_rule().is_some() && !self.services.model(role, self.session, None).is_near()
+        self.session.local_only_rule().is_some() && !self.services.model(role, self.session, None).is_near()
     }
 
     async fn order(&self, own: &str, request: &str) -> Result<Order, String> {
@@ -275,7 +275,7 @@ impl<'a> Handling<'a> {
     async fn code(&self) -> Result<String, StoreError> {
         let model = self.model.as_deref();
         let named = model.and_then(|name| self.services.service.models().named(name, Role::Worker, None));
-        if self.session.near_only && named.is_some_and(|model| !model.stays_near()) {
+        if self.session.local_only && named.is_some_and(|model| !model.stays_near()) {
             return Ok(self.words(Phrase::Refused(Route::Code)));
         }
         match self.order(&self.own, &self.own).await {

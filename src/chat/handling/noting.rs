@@ -50,7 +50,7 @@ impl Handling<'_> {
             confidence: decision.confidence,
             reason: decision.reason.clone(),
             evidence: decision.evidence.clone(),
-            near_only: decision.near_only,
+            local_only: decision.local_only,
             is_refused: decision.is_refused,
             classifier_route: self
                 .told

@@ -67,7 +67,7 @@ pub(super) fn path_of(repository: &str) -> &str {
 /// It is looked for before any model reads the message, which is itself what the repository's work
 /// is about. What is remembered may be older than the rule: the configuration may have named the
 /// repository since.
-pub(in crate::chat) fn near_rule(
+pub(in crate::chat) fn local_only_rule(
     services: &ChatServices,
     session: &Session,
     message: &str,
@@ -79,7 +79,7 @@ pub(in crate::chat) fn near_rule(
     named.or_else(|| {
         let request = without_commands(message, &services.service.models().names());
         // `/cloud` alone is about no repository: the default one would take it back at once.
-        if request.is_empty() && !has_pictures && command::nearness(message).is_some() {
+        if request.is_empty() && !has_pictures && command::local_only(message).is_some() {
             return None;
         }
         let default = services.service.config().chat.default_repository.as_deref();
@@ -98,7 +98,7 @@ fn without_commands(message: &str, models: &[String]) -> String {
         };
         request = match commanded.command {
             ChatCommand::Route(Route::Code) => command::named_model(&commanded.rest, models).1.to_owned(),
-            ChatCommand::Route(_) | ChatCommand::NearOnly | ChatCommand::Anywhere => commanded.rest,
+            ChatCommand::Route(_) | ChatCommand::LocalOnly | ChatCommand::Anywhere => commanded.rest,
         };
     }
     request

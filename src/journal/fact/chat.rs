@@ -14,7 +14,8 @@ pub struct DecidedRoute {
     pub confidence: u8,
     pub reason: String,
     pub evidence: Vec<String>,
-    pub near_only: bool,
+    #[serde(rename = "near_only")]
+    pub local_only: bool,
     /// Whether nothing was done, because the route needs models elsewhere.
     pub is_refused: bool,
     pub classifier_route: String,

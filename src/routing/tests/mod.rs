@@ -18,7 +18,7 @@ const USUAL: Thresholds = Thresholds {
 fn incoming(text: &str) -> Incoming<'_> {
     Incoming {
         text,
-        near_only: false,
+        local_only: false,
         far: &[],
         models: &[],
         enters_as_chat: false,
@@ -123,28 +123,28 @@ fn decided(incoming: &Incoming<'_>) -> Decision {
 fn a_session_that_asks_near_models_alone_refuses_what_is_elsewhere() {
     let far = [Route::Code];
     let near = |text| Incoming {
-        near_only: true,
+        local_only: true,
         far: &far,
         ..incoming(text)
     };
     for text in ["/code fix it", "バグを修正して", "fix the bug in the parser"] {
         let decision = decided(&near(text));
-        assert!(decision.is_refused && decision.near_only, "{text}: {decision:?}");
+        assert!(decision.is_refused && decision.local_only, "{text}: {decision:?}");
     }
     let decision = decided(&near("/plan fix it"));
     assert!(!decision.is_refused && decision.route == Route::Plan);
     let decision = decided(&near("/cloud fix the bug in the parser"));
-    assert!(!decision.is_refused && !decision.near_only && decision.route == Route::Code);
+    assert!(!decision.is_refused && !decision.local_only && decision.route == Route::Code);
     let decision = decided(&Incoming {
-        near_only: false,
+        local_only: false,
         ..near("/local fix the bug in the parser")
     });
-    assert!(decision.is_refused && decision.near_only);
+    assert!(decision.is_refused && decision.local_only);
     let decision = decided(&Incoming {
-        near_only: false,
+        local_only: false,
         ..near("/code fix it\n/local")
     });
-    assert!(decision.is_refused && decision.near_only);
+    assert!(decision.is_refused && decision.local_only);
 }
 
 #[test]
@@ -302,9 +302,9 @@ proptest! {
     #[test]
     fn any_message_is_decided(text in any::<String>()) {
         let far = [Route::Code, Route::Plan, Route::Analyze, Route::Research, Route::Chat, Route::Ops];
-        let near = Incoming { near_only: true, far: &far, ..incoming(&text) };
+        let near = Incoming { local_only: true, far: &far, ..incoming(&text) };
         let decision = decided(&near);
-        prop_assert!(decision.is_refused || !decision.near_only);
+        prop_assert!(decision.is_refused || !decision.local_only);
         prop_assert!(decision.request.len() <= text.len());
     }
 
