@@ -112,7 +112,7 @@ pub async fn measure(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Has this many runs turn at once for so long, and deliver. With a crowd at the door, the program
+/// Has this many runs turn at once for so long, and deliver. With a crowd of readers, the program
 /// has one, and the crowd reads meanwhile.
 pub async fn together(runs: usize, watched: Duration, crowd: Option<&Crowded>) -> anyhow::Result<Steady> {
     let seen = Arc::new(Mutex::new(Seen::default()));
@@ -125,7 +125,7 @@ pub async fn together(runs: usize, watched: Duration, crowd: Option<&Crowded>) -
         config["consumers"] = json!(runs);
         config["max_llm_process_num"] = json!(1_000);
         if let Some(crowd) = crowd {
-            crowd.door.configure(config);
+            crowd.web.configure(config);
         }
     })?;
     for number in 0..runs {

@@ -1,5 +1,5 @@
-//! The door: readers of events while many runs are at work, webhooks until they are answered and
-//! until work begins, and pages of a long history.
+//! The HTTP server: readers of events while many runs are at work, webhooks until they are answered
+//! and until work begins, and pages of a long history.
 
 use std::fmt::Write;
 use std::net::TcpListener;
@@ -34,13 +34,13 @@ const BREATH: Duration = Duration::from_millis(1_200);
 const TOKEN: &str = "a-token-of-the-bench-0123456789";
 const SECRET: &str = "a-secret-of-the-bench-0123456789";
 
-/// A program's HTTP server, with a client for it.
-pub struct Door {
+/// A client of a program's HTTP server, which listens at its address.
+pub struct WebClient {
     address: String,
     client: reqwest::Client,
 }
 
-impl Door {
+impl WebClient {
     fn new() -> anyhow::Result<Self> {
         let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         Ok(Self {
@@ -73,9 +73,9 @@ impl Door {
     }
 }
 
-/// Many readers of events who come to a door.
+/// Many readers of events of one HTTP server.
 pub struct Crowded {
-    pub door: Door,
+    pub web: WebClient,
     readers: usize,
     /// Milliseconds from a fact to a reader of it, of all readers.
     late: Arc<Mutex<Vec<f64>>>,
@@ -86,7 +86,7 @@ impl Crowded {
     pub async fn come(&self) -> anyhow::Result<Vec<JoinHandle<()>>> {
         let mut readers = Vec::new();
         for _ in 0..self.readers {
-            let response = self.door.get("/api/events").send().await?.error_for_status()?;
+            let response = self.web.get("/api/events").send().await?.error_for_status()?;
             readers.push(tokio::spawn(read(response, Arc::clone(&self.late))));
         }
         Ok(readers)
@@ -132,7 +132,7 @@ async fn readers(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let (runs, watched) = (scale.of(RUNS, 2), scale.of(WATCHED, Duration::from_secs(5)));
     let crowd = |readers| -> anyhow::Result<Crowded> {
         Ok(Crowded {
-            door: Door::new()?,
+            web: WebClient::new()?,
             readers,
             late: Arc::default(),
         })
@@ -165,16 +165,16 @@ async fn readers(scale: Scale) -> anyhow::Result<Vec<Figure>> {
 /// Measures webhooks: the answer, and the label until the run plans.
 async fn webhooks(scale: Scale) -> anyhow::Result<Vec<Figure>> {
     let model = Model::answering(|_| Answer::plans(Plan::of(&["say hello"]).in_environment("python"))).await;
-    let door = Door::new()?;
+    let web = WebClient::new()?;
     let site = Site::new(&model).await?.configured(|config| {
-        door.configure(config);
+        web.configure(config);
         // Nobody but the webhook has it look, and nobody goes on behind the plan.
         config["producer"] = json!({ "interval_seconds": 3_600 });
         config["approval"] = json!({ "plan": true });
         config["consumers"] = json!(4);
     })?;
     let service = site.serve()?;
-    door.until_open().await?;
+    web.until_open().await?;
     until("the first look", || !site.github.requests().is_empty()).await?;
     let (mut answered, mut planning) = (Vec::new(), Vec::new());
     for number in 0..scale.of(LABELS, 3) {
@@ -184,7 +184,7 @@ async fn webhooks(scale: Scale) -> anyhow::Result<Vec<Figure>> {
             .label("coding agent");
         let asked = model.requests().len();
         let (begun, at) = (Instant::now(), Utc::now());
-        deliver(&door, number).await?;
+        deliver(&web, number).await?;
         answered.push(milliseconds(begun.elapsed()));
         until("the plan is asked for", || model.requests().len() > asked).await?;
         // The journal is written a moment after what it tells.
@@ -206,7 +206,7 @@ async fn webhooks(scale: Scale) -> anyhow::Result<Vec<Figure>> {
 }
 
 /// Delivers that an issue was labelled.
-async fn deliver(door: &Door, number: usize) -> anyhow::Result<()> {
+async fn deliver(web: &WebClient, number: usize) -> anyhow::Result<()> {
     let body = json!({ "action": "labeled", "number": number }).to_string();
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET.as_bytes()).context("a key of any length")?;
     mac.update(body.as_bytes());
@@ -215,7 +215,7 @@ async fn deliver(door: &Door, number: usize) -> anyhow::Result<()> {
         let _ = write!(text, "{byte:02x}");
         text
     });
-    let sent = door.client.post(format!("http://{}/hooks/github", door.address));
+    let sent = web.client.post(format!("http://{}/hooks/github", web.address));
     let sent = sent
         .header("x-github-event", "issues")
         .header("x-github-delivery", format!("delivery-{number}"))
@@ -229,13 +229,13 @@ async fn deliver(door: &Door, number: usize) -> anyhow::Result<()> {
 
 /// Measures pages of the history of a store with many finished runs.
 pub async fn history(site: &Site, rounds: usize) -> anyhow::Result<Vec<Figure>> {
-    let door = Door::new()?;
-    site.reconfigure(|config| door.configure(config))?;
+    let web = WebClient::new()?;
+    site.reconfigure(|config| web.configure(config))?;
     let mut command: Command = site.command(&["dashboard"])?;
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let service = Service::of(command.spawn().context("the program cannot be started")?);
-    door.until_open().await?;
-    let first: Value = page(&door, "/api/history?limit=200").await?.1;
+    web.until_open().await?;
+    let first: Value = page(&web, "/api/history?limit=200").await?.1;
     let before = first["next"].as_str().context("there is one page only")?.to_owned();
     let deep = "00000000-0000-7000-8000-000000000200";
     let mut figures = Vec::new();
@@ -267,10 +267,10 @@ pub async fn history(site: &Site, rounds: usize) -> anyhow::Result<Vec<Figure>> 
         ),
     ] {
         // The first one finds the files cold.
-        page(&door, &path).await?;
+        page(&web, &path).await?;
         let mut times = Vec::new();
         for _ in 0..rounds {
-            times.push(page(&door, &path).await?.0);
+            times.push(page(&web, &path).await?.0);
         }
         let figure = Figure::of(name, "ms", &times)?;
         figures.push(match target {
@@ -283,9 +283,9 @@ pub async fn history(site: &Site, rounds: usize) -> anyhow::Result<Vec<Figure>> 
     Ok(figures)
 }
 
-async fn page(door: &Door, path: &str) -> anyhow::Result<(f64, Value)> {
+async fn page(web: &WebClient, path: &str) -> anyhow::Result<(f64, Value)> {
     let begun = Instant::now();
-    let response = door.get(path).send().await?.error_for_status()?;
+    let response = web.get(path).send().await?.error_for_status()?;
     let bytes = response.bytes().await?;
     Ok((milliseconds(begun.elapsed()), serde_json::from_slice(&bytes)?))
 }

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tokio_util::compat::{FuturesAsyncReadCompatExt, TokioAsyncReadCompatExt};
 
 use super::blocking::Blocking;
-use super::session::{self, Door, Ended};
+use super::session::{self, Ended, ReconnectListener};
 use super::{NO_THREAD, Options, serve_over, supervisor, tunnel};
 use crate::link::session::SessionKey;
 use crate::process::adopt_orphans;
@@ -80,12 +80,12 @@ pub async fn multiplex(options: fn(Vec<String>) -> anyhow::Result<Options>) -> a
     let blocking = Blocking::start().context(NO_THREAD)?;
     let (mut reader, mut writer) = stdio_pipes();
     // Before the greeting: until then the worker starts nothing that could take the address.
-    let door = Door::open().await;
+    let listener = ReconnectListener::open().await;
     writer.write_all(format!("{GREETING}\n").as_bytes()).await?;
     writer.flush().await?;
     let key = SessionKey::receive((&mut reader, &mut writer)).await?;
     let (near, far) = tokio::io::duplex(CARRIED_AT_ONCE);
-    let keeping = session::keep(far, (Box::new(reader), Box::new(writer)), key, door);
+    let keeping = session::keep(far, (Box::new(reader), Box::new(writer)), key, listener);
     // In one task: what one has to say the other does not wait long for.
     let (ended, mut served) = tokio::join!(keeping, serve_channels(near, options, &blocking));
     match ended {

@@ -63,13 +63,14 @@ pub(super) enum Ended {
     WithoutWorker { _asked: Option<UnixStream> },
 }
 
-/// Where workers come to who have lost their connection.
-pub(super) struct Door(UnixListener);
+/// The socket at which workers connect again who have lost their connection.
+pub(super) struct ReconnectListener(UnixListener);
 
 type Visitor = (Visit, UnixStream);
 
-impl Door {
-    /// Opens the door; `None` if that is not possible, and a lost connection ends the session.
+impl ReconnectListener {
+    /// Listens at the socket; `None` if that is not possible, and a lost connection ends the
+    /// session.
     pub(super) async fn open() -> Option<Self> {
         let begun = Instant::now();
         loop {
@@ -120,13 +121,18 @@ impl Door {
 }
 
 /// Keeps the link for its user at the other end of `user`, over `first` and all later connections.
-pub(super) async fn keep(user: DuplexStream, first: Sides, key: SessionKey, door: Option<Door>) -> Ended {
+pub(super) async fn keep(
+    user: DuplexStream,
+    first: Sides,
+    key: SessionKey,
+    listener: Option<ReconnectListener>,
+) -> Ended {
     let (mut near_reader, mut near_writer) = tokio::io::split(user);
     let (key, mut link) = (Arc::new(key), LinkEnd::default());
-    let absence = if door.is_some() { ABSENCE } else { Duration::ZERO };
-    // Held here as well, so that without a door nobody comes, and it is not taken for an end.
+    let absence = if listener.is_some() { ABSENCE } else { Duration::ZERO };
+    // Held here as well, so that without a listener nobody comes, and it is not taken for an end.
     let (came, mut visitors) = mpsc::channel(1);
-    let receiving = door.map(|door| tokio::spawn(door.receive(Arc::clone(&key), came.clone())));
+    let receiving = listener.map(|listener| tokio::spawn(listener.receive(Arc::clone(&key), came.clone())));
     let _receiving = receiving.map(AbortOnDropHandle::new);
     let mut far = Some(first);
     loop {

@@ -20,7 +20,7 @@ use crate::fake::github::Permission;
 use crate::fake::slack;
 use crate::fake::slack::{Fault, Slack, buttons};
 use crate::marks::{PIECE, long_token};
-use crate::web::{Door, opened, problem};
+use crate::web::{WebClient, opened, problem};
 use crate::world::facts::{count, facts, until_facts};
 use crate::world::scripts::{greets, plan};
 use crate::world::{MODEL_KEY, Program, World};
@@ -69,8 +69,8 @@ fn has_no_socket(world: &mut World) {
 }
 
 /// Sends a request as Slack does, signed at a time.
-async fn posts(door: &Door, body: &str, at: i64, signature: &str) -> reqwest::Response {
-    let request = door
+async fn posts(web: &WebClient, body: &str, at: i64, signature: &str) -> reqwest::Response {
+    let request = web
         .request(Method::POST, "/hooks/slack")
         .header("content-type", "application/json");
     let request = request
@@ -538,9 +538,9 @@ async fn without_a_socket_what_slack_sends_is_taken_where_it_is_signed() {
     let mut world = world(&slack).await;
     has_no_socket(&mut world);
     world.model.for_task("question 0").says("answer 0");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let now = chrono::Utc::now().timestamp();
-    let posts = async |body: &str, at: i64, signature: &str| posts(&door, body, at, signature).await;
+    let posts = async |body: &str, at: i64, signature: &str| posts(&web, body, at, signature).await;
     let asked = json!({ "type": "url_verification", "challenge": "3eZbrw1aB", "token": "t" }).to_string();
     let answer = posts(&asked, now, &slack::signature(&asked, now)).await;
     assert_eq!(answer.json::<Value>().await.unwrap()["challenge"], "3eZbrw1aB");

@@ -207,11 +207,11 @@ async fn who_asked_for_a_task_over_http_is_forgotten_with_it() {
     let mut world = World::start().await;
     with_users(&mut world);
     works(&world, WORD);
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let task = json!({ "repository": "github:acme/widgets", "title": "Look", "text": "Look for it." });
-    assert_eq!(door.post("/api/tasks", &task).await.status(), 201);
+    assert_eq!(web.post("/api/tasks", &task).await.status(), 201);
     let is_done = until("the end of the run", async || {
-        let history = door.json("/api/history?state=done").await;
+        let history = web.json("/api/history?state=done").await;
         history["runs"].as_array().unwrap().len() == 1
     });
     program.until(&world, is_done).await;

@@ -68,8 +68,8 @@ async fn runs_models_and_roles_have_their_cost() {
     world.add_history(&history).await;
 
     let printed = world.command(&["stats", "--json"]).await.stdout;
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let served = door.json("/api/stats?days=7").await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let served = web.json("/api/stats?days=7").await;
     ends(program, &world).await;
     for figures in [serde_json::from_str(&printed).unwrap(), served] {
         let close = |figure: &Value, expected: f64| {

@@ -20,8 +20,8 @@ use crate::world::{PATIENCE, Program, World};
 pub const ALICE: &str = "alice-alice-alice-alice";
 pub const BOB: &str = "bob-bob-bob-bob-bob-bob";
 
-/// The HTTP server of a program.
-pub struct Door {
+/// A client of the HTTP server of a program.
+pub struct WebClient {
     pub url: String,
     client: Client,
     /// A good token.
@@ -38,8 +38,8 @@ pub fn with_users(world: &mut World) {
     });
 }
 
-/// Starts the program with these arguments, and returns it with its door.
-pub async fn opened(world: &World, arguments: &[&str]) -> (Program, Door) {
+/// Starts the program with these arguments, and returns it with a client of its HTTP server.
+pub async fn opened(world: &World, arguments: &[&str]) -> (Program, WebClient) {
     let mut program = world.spawn(arguments);
     let line = program.line_with("the dashboard is at ").await;
     let url = line.split("is at ").nth(1).unwrap().split(';').next().unwrap().trim();
@@ -49,12 +49,12 @@ pub async fn opened(world: &World, arguments: &[&str]) -> (Program, Door) {
     };
     // Redirects are looked at, not followed.
     let client = Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
-    let door = Door {
+    let web = WebClient {
         url: url.to_owned(),
         client: client.build().unwrap(),
         token,
     };
-    (program, door)
+    (program, web)
 }
 
 /// Ends a program as an operator does.
@@ -64,7 +64,7 @@ pub async fn ends(program: Program, world: &World) {
     assert_eq!(ended.code, Some(0), "{ended:?}\n{}", world.story());
 }
 
-impl Door {
+impl WebClient {
     /// Prepares a request without a token.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))

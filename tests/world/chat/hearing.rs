@@ -174,9 +174,9 @@ async fn each_delivery_of_slack_is_counted_as_what_became_of_it() {
         let script = world.model.for_task(&format!("question {number}"));
         script.says(&format!("answer {number}"));
     }
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let now = chrono::Utc::now().timestamp();
-    let tells = async |body: &str| posts(&door, body, now, &signature(body, now)).await;
+    let tells = async |body: &str| posts(&web, body, now, &signature(body, now)).await;
 
     let first = slack.mentions_by_request(ALICE, "/chat question 0");
     let elsewhere = slack.mentions_by_request(ALICE, "hello").replace(CHANNEL, "C0000002");
@@ -197,7 +197,7 @@ async fn each_delivery_of_slack_is_counted_as_what_became_of_it() {
         .until(&world, slack.until(|slack| slack.said().len() == 2))
         .await;
 
-    let metrics = door.get("/metrics").await.text().await.unwrap();
+    let metrics = web.get("/metrics").await.text().await.unwrap();
     for (outcome, times) in [("taken", 2), ("repeated", 1), ("not of interest", 2), ("failed", 1)] {
         let line = format!("coding_agent_webhook_deliveries_total{{forge=\"slack\",outcome=\"{outcome}\"}} {times}\n");
         assert!(metrics.contains(&line), "{line}{metrics}");

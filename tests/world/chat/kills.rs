@@ -236,23 +236,23 @@ async fn killed_in_line(call: &str, fault: line::Fault) {
     let script = world.model.for_task("Greet the reader");
     greets(script.says(&delegated.to_string()).plans(plan()));
     line.fails_next(call, fault);
-    let (mut program, door) = opened(&world, &["serve"]).await;
-    let writes = async |door: &crate::web::Door, text: &str| {
+    let (mut program, web) = opened(&world, &["serve"]).await;
+    let writes = async |web: &crate::web::WebClient, text: &str| {
         let (body, signature) = line.writes(ALICE, text);
-        let request = door
+        let request = web
             .request(Method::POST, "/hooks/line")
             .header("x-line-signature", signature);
         assert!(request.body(body).send().await.unwrap().status().is_success());
     };
-    writes(&door, "/code Greet the reader").await;
+    writes(&web, "/code Greet the reader").await;
     program.until(&world, line.until_held()).await;
     program.kill().await;
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     program
         .until(&world, async { drop(line.until_said("needs your approval").await) })
         .await;
     let asked = facts(&world, "approval_requested");
-    writes(&door, &asked[0]["digest"].as_str().unwrap()[..16]).await;
+    writes(&web, &asked[0]["digest"].as_str().unwrap()[..16]).await;
     program
         .until(&world, async { drop(line.until_said("nothing was checked").await) })
         .await;

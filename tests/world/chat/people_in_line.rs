@@ -8,7 +8,7 @@ use crate::fake::line;
 use crate::fake::line::{Fault, Line, Sent, signature};
 use crate::fake::model::Plan;
 use crate::store_trouble::tamper;
-use crate::web::{Door, opened, problem};
+use crate::web::{WebClient, opened, problem};
 use crate::world::World;
 use crate::world::facts::{count, facts, until_facts};
 use crate::world::scripts::{greets, plan};
@@ -29,16 +29,16 @@ async fn world(line: &Line) -> World {
     world
 }
 
-async fn delivers(door: &Door, body: &str, signature: &str) -> reqwest::Response {
-    let request = door
+async fn delivers(web: &WebClient, body: &str, signature: &str) -> reqwest::Response {
+    let request = web
         .request(Method::POST, "/hooks/line")
         .header("x-line-signature", signature);
     request.body(body.to_owned()).send().await.unwrap()
 }
 
-async fn writes(door: &Door, line: &Line, user: &str, text: &str) {
+async fn writes(web: &WebClient, line: &Line, user: &str, text: &str) {
     let (body, signature) = line.writes(user, text);
-    assert_eq!(delivers(door, &body, &signature).await.status(), StatusCode::OK);
+    assert_eq!(delivers(web, &body, &signature).await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
@@ -51,9 +51,9 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     });
     let script = world.model.for_task("READMEに挨拶を書いて");
     greets(script.says(&delegated.to_string()).plans(plan()));
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
 
-    writes(&door, &line, ALICE, "READMEに挨拶を書いて").await;
+    writes(&web, &line, ALICE, "READMEに挨拶を書いて").await;
     let question = line.until_said("計画の承認").await;
     assert_eq!(question.to, ALICE);
     let asked = facts(&world, "approval_requested");
@@ -63,10 +63,10 @@ async fn a_request_in_line_becomes_an_issue_whose_plan_is_approved_by_its_digest
     assert_eq!(world.github.items()[0].title(), "READMEに挨拶を書いて");
     assert!(line.sent()[0].is_reply, "the first answer is free");
 
-    writes(&door, &line, ALICE, "承認 0123456789abcdef").await;
+    writes(&web, &line, ALICE, "承認 0123456789abcdef").await;
     line.until_said("別のもの").await;
     assert_eq!(count(&world, "approval_granted"), 0);
-    writes(&door, &line, ALICE, digest).await;
+    writes(&web, &line, ALICE, digest).await;
     program
         .until(&world, async {
             drop(line.until_said("検証は何も行われていません").await);
@@ -96,8 +96,8 @@ async fn a_question_that_is_longer_than_a_message_comes_in_parts_of_which_the_fi
     let environment = json!({ "name": "python", "reasoning": "", "setup_commands": ["touch /tmp/set-up"] });
     let plan = Plan::of(&steps).with("selected_environment", environment);
     script.plans(plan);
-    let (mut program, door) = opened(&world, &["serve"]).await;
-    writes(&door, &line, ALICE, "/code Greet the reader").await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
+    writes(&web, &line, ALICE, "/code Greet the reader").await;
     let begin = line.until_said("needs your approval").await.text;
     let asked = until_facts(&world, "approval_requested", 1).await;
     let digest = &asked[0]["digest"].as_str().unwrap()[..16];
@@ -106,7 +106,7 @@ async fn a_question_that_is_longer_than_a_message_comes_in_parts_of_which_the_fi
     for words in ["Set-up: touch /tmp/set-up", "Network: ", "thrown away"] {
         assert!(end.contains(words), "{words}: {end}");
     }
-    writes(&door, &line, ALICE, &format!("deny {digest}")).await;
+    writes(&web, &line, ALICE, &format!("deny {digest}")).await;
     program
         .until(&world, async { drop(line.until_said("Stopped").await) })
         .await;
@@ -125,15 +125,15 @@ async fn a_word_alone_answers_a_question_that_came_and_none_that_did_not() {
     });
     let script = world.model.for_task("Greet the reader").says(&delegated.to_string());
     greets(script.plans(plan()));
-    let (mut program, door) = opened(&world, &["serve"]).await;
-    writes(&door, &line, ALICE, "/code Greet the reader").await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
+    writes(&web, &line, ALICE, "/code Greet the reader").await;
     line.until_said("plan needs your approval").await;
     // What is said behind the question shows that the program knows that it came.
-    writes(&door, &line, ALICE, "approve 0123456789abcdef").await;
+    writes(&web, &line, ALICE, "approve 0123456789abcdef").await;
     line.until_said("something else").await;
 
     line.uses_up_the_month();
-    writes(&door, &line, ALICE, "approve").await;
+    writes(&web, &line, ALICE, "approve").await;
     program
         .until(&world, async { drop(line.until_said("Approved").await) })
         .await;
@@ -144,14 +144,14 @@ async fn a_word_alone_answers_a_question_that_came_and_none_that_did_not() {
         warned[0]["text"].as_str().unwrap().contains("monthly limit"),
         "{warned:?}"
     );
-    writes(&door, &line, ALICE, "approve").await;
+    writes(&web, &line, ALICE, "approve").await;
     program
         .until(&world, async { drop(line.until_said("Which question").await) })
         .await;
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
     let asked = until_facts(&world, "approval_requested", 2).await;
     let digest = &asked[1]["digest"].as_str().unwrap()[..16];
-    writes(&door, &line, ALICE, &format!("approve {digest}")).await;
+    writes(&web, &line, ALICE, &format!("approve {digest}")).await;
     let issue = world.github.items().remove(0);
     let is_done = issue.until(|issue| issue.labels() == ["coding agent done"]);
     program.until(&world, is_done).await;
@@ -178,19 +178,19 @@ async fn of_the_operators_list_a_model_runs_only_what_the_person_names() {
     };
     let script = world.model.says(&delegated("status"));
     script.says(&delegated("erase")).says(&delegated("space"));
-    let (mut program, door) = opened(&world, &["serve"]).await;
-    writes(&door, &line, ALICE, "/ops status").await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
+    writes(&web, &line, ALICE, "/ops status").await;
     program
         .until(&world, async { drop(line.until_said("all is well").await) })
         .await;
     // The dictionary says that a command is asked for, and the model chooses one.
-    writes(&door, &line, ALICE, "show me the disk usage").await;
+    writes(&web, &line, ALICE, "show me the disk usage").await;
     program
         .until(&world, async {
             drop(line.until_said("There is no such command").await);
         })
         .await;
-    writes(&door, &line, ALICE, "show me the disk usage, by `space`").await;
+    writes(&web, &line, ALICE, "show me the disk usage, by `space`").await;
     program
         .until(&world, async { drop(line.until_said("much is free").await) })
         .await;
@@ -206,32 +206,32 @@ async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_o
     // One conversation, which begins with the first question.
     let script = world.model.for_task("question 0").says("answer 0").says("answer 1");
     script.says("answer 2").says("answer 3");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
 
     let (body, good) = line.writes(ALICE, "question 0");
     for wrong in ["", "AAAA", &good[..20], &signature("other")] {
-        problem(delivers(&door, &body, wrong).await, StatusCode::UNAUTHORIZED).await;
+        problem(delivers(&web, &body, wrong).await, StatusCode::UNAUTHORIZED).await;
     }
     let changed = body.replace("question 0", "question 9");
-    problem(delivers(&door, &changed, &good).await, StatusCode::UNAUTHORIZED).await;
-    writes(&door, &line, MALLORY, "question 9").await;
+    problem(delivers(&web, &changed, &good).await, StatusCode::UNAUTHORIZED).await;
+    writes(&web, &line, MALLORY, "question 9").await;
     let empty = json!({ "destination": "U1", "events": [] }).to_string();
     assert_eq!(
-        delivers(&door, &empty, &signature(&empty)).await.status(),
+        delivers(&web, &empty, &signature(&empty)).await.status(),
         StatusCode::OK
     );
 
     // The answer is given, and nobody hears so: the token is worth nothing any more.
     line.fails_next("reply", Fault::DoneAndCut);
     for _ in 0..10 {
-        assert_eq!(delivers(&door, &body, &good).await.status(), StatusCode::OK);
+        assert_eq!(delivers(&web, &body, &good).await.status(), StatusCode::OK);
     }
     program
         .until(&world, async { drop(line.until_said("answer 0").await) })
         .await;
     // A limit.
     line.fails_next("reply", Fault::Limited(1));
-    writes(&door, &line, ALICE, "question 1").await;
+    writes(&web, &line, ALICE, "question 1").await;
     program
         .until(&world, async { drop(line.until_said("answer 1").await) })
         .await;
@@ -239,11 +239,11 @@ async fn forged_repeated_and_strange_requests_do_nothing_and_answers_are_given_o
     let (body, good) = line.writes(ALICE, "question 2");
     line.tokens_end();
     line.fails_next("push", Fault::DoneAndCut);
-    assert_eq!(delivers(&door, &body, &good).await.status(), StatusCode::OK);
+    assert_eq!(delivers(&web, &body, &good).await.status(), StatusCode::OK);
     program
         .until(&world, async { drop(line.until_said("answer 2").await) })
         .await;
-    writes(&door, &line, ALICE, "question 3").await;
+    writes(&web, &line, ALICE, "question 3").await;
     program
         .until(&world, async { drop(line.until_said("answer 3").await) })
         .await;
@@ -258,9 +258,9 @@ async fn an_answer_of_which_nobody_knows_whether_it_arrived_is_pushed_when_its_t
     let line = Line::start().await;
     let world = world(&line).await;
     world.model.for_task("question 0").says("answer 0");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     line.fails_next("reply", Fault::Held);
-    writes(&door, &line, ALICE, "question 0").await;
+    writes(&web, &line, ALICE, "question 0").await;
     program.until(&world, line.until_held()).await;
     program.kill().await;
     // A minute passes.
@@ -290,12 +290,12 @@ async fn a_month_of_messages_that_is_used_up_keeps_no_free_answer_back() {
     let line = Line::start().await;
     let world = world(&line).await;
     world.model.for_task("question 0").says("answer 0").says("answer 1");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     line.uses_up_the_month();
     // The token has ended, so the answer is to go as a message.
     let (body, good) = line.writes(ALICE, "question 0");
     line.tokens_end();
-    assert_eq!(delivers(&door, &body, &good).await.status(), StatusCode::OK);
+    assert_eq!(delivers(&web, &body, &good).await.status(), StatusCode::OK);
     let warned = until_facts(&world, "warned", 1).await;
     let told = warned[0]["text"].as_str().unwrap();
     assert!(
@@ -303,7 +303,7 @@ async fn a_month_of_messages_that_is_used_up_keeps_no_free_answer_back() {
         "{told}"
     );
 
-    writes(&door, &line, ALICE, "question 1").await;
+    writes(&web, &line, ALICE, "question 1").await;
     program
         .until(&world, async { drop(line.until_said("answer 1").await) })
         .await;
@@ -318,9 +318,9 @@ async fn what_is_to_be_said_waits_for_a_token_that_is_good_again() {
     let line = Line::start().await;
     let world = world(&line).await;
     world.model.for_task("question 0").says("answer 0");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     line.fails_next("reply", Fault::LoggedOut);
-    writes(&door, &line, ALICE, "question 0").await;
+    writes(&web, &line, ALICE, "question 0").await;
     program
         .until(&world, async { drop(line.until_said("answer 0").await) })
         .await;

@@ -157,9 +157,9 @@ async fn a_picture_in_line_is_shown_by_itself_and_with_the_question_behind_it() 
     world.model.forbids(line::ACCESS_TOKEN);
     let script = world.model.for_task("no words").says("何の絵ですか。").says("赤です。");
     drop(script);
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let deliver = async |(body, signature): (String, String)| {
-        let request = door
+        let request = web
             .request(Method::POST, "/hooks/line")
             .header("x-line-signature", signature);
         let answer = request.body(body).send().await.unwrap();

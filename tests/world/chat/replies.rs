@@ -67,7 +67,7 @@ async fn what_conversations_use_is_in_the_figures_and_counts_for_the_limit_of_th
     let script = world.model.for_task("the moon").says(&sure.to_string());
     script.says("It is far away.").counts(50_000);
     looks_at_the_readme(&world);
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     program.until(&world, slack.until(Slack::has_socket)).await;
     slack.mentions(ALICE, "hm, the moon");
     program
@@ -88,7 +88,7 @@ async fn what_conversations_use_is_in_the_figures_and_counts_for_the_limit_of_th
             .all(|fact| fact["model"] == "llm" && fact["run"].is_null()),
         "{called:?}"
     );
-    let metrics = async || door.get("/metrics").await.text().await.unwrap();
+    let metrics = async || web.get("/metrics").await.text().await.unwrap();
     let is_counted = async || {
         let metrics = metrics().await;
         metrics.contains("coding_agent_model_requests_total{model=\"llm\",role=\"chat\"} 2")
@@ -109,7 +109,7 @@ async fn what_conversations_use_is_in_the_figures_and_counts_for_the_limit_of_th
     assert!(used("llm as classifier") > Some(0), "{figures:#}");
     assert!(used("llm as planner") > Some(0), "{figures:#}");
     assert_eq!(figures["tokens_per_run"]["value"], Value::Null);
-    let shown = door.json("/api/stats?days=7").await;
+    let shown = web.json("/api/stats?days=7").await;
     let roles: Vec<&Value> = shown["models"]
         .as_array()
         .unwrap()

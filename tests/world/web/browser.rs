@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::json;
 
 use super::evaluations::{Client, evaluation};
-use super::{ALICE, Door, ends, opened, until, with_users};
+use super::{ALICE, WebClient, ends, opened, until, with_users};
 use crate::fake::model::Plan;
 use crate::world::World;
 use crate::world::scripts::{executes, plan, writes};
@@ -18,7 +18,7 @@ const HOSTILE: &str = "<img src=x onerror=\"window.pwned=1\"><script>window.pwne
 
 /// Plays a step of `browser.mjs` with these variables more. Where `SCREENSHOTS` names a folder,
 /// those who look keep what they see there.
-async fn plays(door: &Door, step: &str, run: &str, more: &[(&str, &str)]) {
+async fn plays(web: &WebClient, step: &str, run: &str, more: &[(&str, &str)]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let usual = || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges-npm");
     let installed = std::env::var_os("CODING_AGENT_TEST_NODE").map_or_else(usual, PathBuf::from);
@@ -32,7 +32,7 @@ async fn plays(door: &Door, step: &str, run: &str, more: &[(&str, &str)]) {
         .arg(root.join("tests/world/web/browser.mjs"))
         .env("JUDGES", &installed)
         .envs([
-            ("DASHBOARD", door.url.as_str()),
+            ("DASHBOARD", web.url.as_str()),
             ("TOKEN", ALICE),
             ("STEP", step),
             ("RUN", run),
@@ -68,25 +68,25 @@ async fn a_person_watches_a_run_to_its_end_and_no_text_is_run() {
         .open_issue(&format!("Greet {HOSTILE}"))
         .body(HOSTILE)
         .label("coding agent");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let waits = issue.until(|issue| issue.labels() == ["coding agent waiting"]);
     program.until(&world, waits).await;
-    let status = door.json("/api/status").await;
+    let status = web.json("/api/status").await;
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
 
-    program.until(&world, plays(&door, "watch", &run, &[])).await;
+    program.until(&world, plays(&web, "watch", &run, &[])).await;
     assert_eq!(issue.labels(), ["coding agent done"], "{}", world.story());
     let judgement = json!({ "ready_for_implementation": false, "score": 1, "conclusion": HOSTILE,
         "blockers": [{ "claim": HOSTILE }] });
     world.model.for_task("A hostile document").says(&judgement.to_string());
     let mut client = Client::start(&world).await;
     client.evaluates(HOSTILE, "A hostile document").await;
-    evaluation(&door, "not passed").await;
+    evaluation(&web, "not passed").await;
     client.ends().await;
     program
-        .until(&world, plays(&door, "look", &run, &[("SCREENSHOTS", "")]))
+        .until(&world, plays(&web, "look", &run, &[("SCREENSHOTS", "")]))
         .await;
-    program.until(&world, plays(&door, "tidy", &run, &[])).await;
+    program.until(&world, plays(&web, "tidy", &run, &[])).await;
     ends(program, &world).await;
     let facts = world.journal();
     let granted = facts.iter().find(|fact| fact["fact"] == "approval_granted").unwrap();
@@ -101,11 +101,11 @@ async fn a_person_stops_a_run_with_the_keyboard() {
     let script = world.model.plans(plan());
     executes(script, "true").holds();
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     program.until(&world, world.model.until_held(1)).await;
-    let status = door.json("/api/status").await;
+    let status = web.json("/api/status").await;
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
-    program.until(&world, plays(&door, "stop", &run, &[])).await;
+    program.until(&world, plays(&web, "stop", &run, &[])).await;
     let stopped = issue.until(|issue| issue.labels() == ["coding agent stopped"]);
     program.until(&world, stopped).await;
     ends(program, &world).await;
@@ -149,17 +149,17 @@ async fn a_day_at_work_reads_well_in_both_languages_and_widths() {
     executes(second, "cat README.md").holds();
     world.model.for_task("Export").plans(plan());
 
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let waits = async |title: &str| {
         let issue = world.github.open_issue(title).label("coding agent");
         issue.until(|issue| issue.labels() == ["coding agent waiting"]).await;
-        let status = door.json("/api/status").await;
+        let status = web.json("/api/status").await;
         let runs = status["runs"].as_array().unwrap();
         let run = runs.iter().find(|run| run["title"] == title).unwrap();
         (issue, run["id"].as_str().unwrap().to_owned())
     };
     let approves = async |run: &str| {
-        let approved = door.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
+        let approved = web.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
         assert!(approved.status().is_success());
     };
     let day = async {
@@ -176,15 +176,15 @@ async fn a_day_at_work_reads_well_in_both_languages_and_widths() {
             world.model.for_task(name).says(&judgement.to_string());
             let mut client = Client::start(&world).await;
             client.evaluates(name, &format!("# {name}")).await;
-            evaluation(&door, if score > 8.0 { "passed" } else { "not passed" }).await;
+            evaluation(&web, if score > 8.0 { "passed" } else { "not passed" }).await;
             client.ends().await;
         }
-        plays(&door, "look", &done, &[("WAITING", &waiting)]).await;
+        plays(&web, "look", &done, &[("WAITING", &waiting)]).await;
         for run in [works, waiting] {
-            let stopped = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+            let stopped = web.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
             assert!(stopped.status().is_success());
             until("the end of the run", async || {
-                door.json(&format!("/api/runs/{run}")).await["state"] == "stopped"
+                web.json(&format!("/api/runs/{run}")).await["state"] == "stopped"
             })
             .await;
         }

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
 use super::events::Reader;
-use super::{ALICE, Door, ends, opened, problem, until, with_users};
+use super::{ALICE, WebClient, ends, opened, problem, until, with_users};
 use crate::world::facts::facts;
 use crate::world::{Program, World};
 
@@ -85,12 +85,12 @@ impl Client {
 }
 
 /// Waits until the newest evaluation is in this state, and returns it.
-pub async fn evaluation(door: &Door, state: &str) -> Value {
+pub async fn evaluation(web: &WebClient, state: &str) -> Value {
     until(&format!("an evaluation that is {state}"), async || {
-        door.json("/api/evaluations").await[0]["state"] == state
+        web.json("/api/evaluations").await[0]["state"] == state
     })
     .await;
-    door.json("/api/evaluations").await[0].clone()
+    web.json("/api/evaluations").await[0].clone()
 }
 
 #[tokio::test]
@@ -101,44 +101,44 @@ async fn an_evaluation_of_another_process_is_shown_while_it_runs_and_when_it_is_
         "blockers": [{"claim": "<script>alert(1)</script>"}]});
     let script = world.model.for_task("Paint the shed.");
     script.says(&judgement.to_string()).holds();
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let cookie = door.logs_in(ALICE).await.unwrap();
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let cookie = web.logs_in(ALICE).await.unwrap();
     assert!(
-        door.text("/evaluations", &cookie)
+        web.text("/evaluations", &cookie)
             .await
             .contains("There are no evaluations yet.")
     );
 
     let mut client = Client::start(&world).await;
     client.evaluates("The <i>shed</i>", "# Plan\n\nPaint the shed.").await;
-    let running = evaluation(&door, "running").await;
+    let running = evaluation(&web, "running").await;
     assert_eq!(running["name"], "The <i>shed</i>");
     assert_eq!(running["ended_at"], Value::Null);
-    let page = door.text("/evaluations", &cookie).await;
+    let page = web.text("/evaluations", &cookie).await;
     assert!(page.contains("running") && !page.contains("<i>shed"), "{page}");
 
     world.model.release();
-    let over = evaluation(&door, "not passed").await;
+    let over = evaluation(&web, "not passed").await;
     assert_eq!((&over["id"], &over["score"]), (&running["id"], &json!(4.5)));
     client.ends().await;
     let id = over["id"].as_str().unwrap();
-    let one = door.json(&format!("/api/evaluations/{id}")).await;
+    let one = web.json(&format!("/api/evaluations/{id}")).await;
     assert_eq!(one["evaluation"]["blockers"][0]["claim"], "<script>alert(1)</script>");
     for language in ["en", "ja"] {
         let cookie = format!("{cookie}; coding-agent-language={language}");
-        let page = door.text(&format!("/evaluations/{id}"), &cookie).await;
+        let page = web.text(&format!("/evaluations/{id}"), &cookie).await;
         assert!(page.contains("lacks"), "{page}");
         assert!(!page.contains("<script>alert") && !page.contains("<b>lacks"), "{page}");
     }
-    problem(door.get("/api/evaluations/none").await, StatusCode::NOT_FOUND).await;
+    problem(web.get("/api/evaluations/none").await, StatusCode::NOT_FOUND).await;
     // Nobody can put one in by HTTP: a side process writes to the store.
-    let put = door.post("/api/evaluations", &json!({})).await;
+    let put = web.post("/api/evaluations", &json!({})).await;
     problem(put, StatusCode::METHOD_NOT_ALLOWED).await;
     ends(program, &world).await;
 
     // It is in the store: the next server knows it, too.
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    assert_eq!(door.json("/api/evaluations").await[0]["id"], id);
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    assert_eq!(web.json("/api/evaluations").await[0]["id"], id);
     ends(program, &world).await;
     world.finish().await;
 }
@@ -152,10 +152,10 @@ async fn evaluations_are_told_as_they_come_and_hidden_with_the_history_when_they
         world.model.for_task(task).says(&judgement).holds();
     }
     world.model.for_task("Burn the shed.").declines("I do not judge that.");
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let under_way = async || door.json("/api/status").await["evaluations"].clone();
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let under_way = async || web.json("/api/status").await["evaluations"].clone();
     assert_eq!(under_way().await, json!([]));
-    let mut events = Reader::of(&door, "/api/events", None).await;
+    let mut events = Reader::of(&web, "/api/events", None).await;
     let mut client = Client::start(&world).await;
 
     client.evaluates("The shed", "Paint the shed.").await;
@@ -182,16 +182,16 @@ async fn evaluations_are_told_as_they_come_and_hidden_with_the_history_when_they
         failed["reason"].as_str().unwrap().contains("the reviewer failed"),
         "{failed}"
     );
-    let log = door.json("/api/logs").await;
+    let log = web.json("/api/logs").await;
     let mut names = log.as_array().unwrap().iter().map(|line| &line["fact"]);
     assert!(names.any(|name| name == "evaluation_failed"), "{log:#}");
 
     client.evaluates("The sale", "Sell the shed.").await;
     events.until_fact("evaluation_started").await;
-    let cleared = door.post("/api/clear-history", &json!({})).await;
+    let cleared = web.post("/api/clear-history", &json!({})).await;
     assert_eq!(cleared.status(), StatusCode::OK);
     let names = async |path: &str| {
-        let listed = door.json(path).await;
+        let listed = web.json(path).await;
         let listed = listed.as_array().unwrap().iter();
         let names: Vec<Value> = listed.map(|one| one["name"].clone()).collect();
         json!(names)

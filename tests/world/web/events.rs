@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::{ALICE, Door, ends, opened, with_users};
+use super::{ALICE, WebClient, ends, opened, with_users};
 use crate::world::World;
 
 /// A reader of the events.
@@ -15,8 +15,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub async fn of(door: &Door, path: &str, last: Option<u64>) -> Self {
-        let mut request = door.request(Method::GET, path).bearer_auth(ALICE);
+    pub async fn of(web: &WebClient, path: &str, last: Option<u64>) -> Self {
+        let mut request = web.request(Method::GET, path).bearer_auth(ALICE);
         if let Some(last) = last {
             request = request.header("last-event-id", last);
         }
@@ -81,11 +81,11 @@ async fn a_reader_goes_on_where_it_was_after_a_restart_and_hears_other_processes
     let mut world = World::start().await;
     with_users(&mut world);
     world.configure(|config| config["approval"] = json!({ "auto_approve": { "enabled": true } }));
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let mut reader = Reader::of(&door, "/api/events", None).await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let mut reader = Reader::of(&web, "/api/events", None).await;
     for _ in 0..2 {
         assert_eq!(
-            door.post("/api/clear-history", &json!({})).await.status(),
+            web.post("/api/clear-history", &json!({})).await.status(),
             StatusCode::OK
         );
     }
@@ -97,8 +97,8 @@ async fn a_reader_goes_on_where_it_was_after_a_restart_and_hears_other_processes
     // While nobody served, another process wrote.
     let ended = world.command(&["auto-approve", "on", "--ttl", "5m"]).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let mut reader = Reader::of(&door, "/api/events", Some(first)).await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let mut reader = Reader::of(&web, "/api/events", Some(first)).await;
     assert_eq!(
         reader.until_ordered("clear-history").await,
         second,
@@ -122,18 +122,18 @@ async fn a_reader_goes_on_where_it_was_after_a_restart_and_hears_other_processes
             break;
         }
     }
-    let status = door.json("/api/status").await;
+    let status = web.json("/api/status").await;
     assert_eq!(status["automatic_approval"]["enabled"], true);
     assert_eq!(status["automatic_approval"]["until"], Value::Null);
 
     // Readers that take nothing hold up nobody.
     let mut idle = Vec::new();
     for _ in 0..200 {
-        idle.push(Reader::of(&door, "/api/events?after=0", None).await);
+        idle.push(Reader::of(&web, "/api/events?after=0", None).await);
     }
     let begun = std::time::Instant::now();
     assert_eq!(
-        door.post("/api/clear-history", &json!({})).await.status(),
+        web.post("/api/clear-history", &json!({})).await.status(),
         StatusCode::OK
     );
     reader.until_ordered("clear-history").await;

@@ -7,7 +7,7 @@ use hmac::{Hmac, Mac};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::{Door, ends, opened, problem, with_users};
+use super::{WebClient, ends, opened, problem, with_users};
 use crate::world::World;
 use crate::world::scripts::{greets, plan};
 
@@ -24,8 +24,8 @@ fn signature(body: &str) -> String {
     format!("sha256={hex}")
 }
 
-async fn delivers(door: &Door, id: &str, event: &str, signature: Option<&str>, body: &str) -> Response {
-    let mut request = door
+async fn delivers(web: &WebClient, id: &str, event: &str, signature: Option<&str>, body: &str) -> Response {
+    let mut request = web
         .request(Method::POST, "/hooks/github")
         .header("x-github-delivery", id)
         .header("x-github-event", event)
@@ -60,14 +60,14 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
     for title in ["Greet the reader", "Greet the writer"] {
         greets(world.model.for_task(title).plans(plan()));
     }
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let searches = || world.github.count("GET /repos/*/*/issues");
     super::until("the first search", async || searches() == 1).await;
 
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
     let first = labelled(1);
     let begun = Instant::now();
-    let taken = delivers(&door, "d-1", "issues", Some(&signature(&first)), &first).await;
+    let taken = delivers(&web, "d-1", "issues", Some(&signature(&first)), &first).await;
     // A forge gives up after ten.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(outcome(taken).await, "taken");
@@ -87,7 +87,7 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
         Some(good[..20].trim_end()),
         Some("sha1=abc"),
     ] {
-        let refused = delivers(&door, "d-2", "issues", wrong, &body).await;
+        let refused = delivers(&web, "d-2", "issues", wrong, &body).await;
         assert!(
             problem(refused, StatusCode::UNAUTHORIZED)
                 .await
@@ -96,16 +96,16 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
     }
     let changed = body.replace("labeled", "unlabeled");
     problem(
-        delivers(&door, "d-2", "issues", Some(&good), &changed).await,
+        delivers(&web, "d-2", "issues", Some(&good), &changed).await,
         StatusCode::UNAUTHORIZED,
     )
     .await;
     let bytes = "no json";
-    let malformed = delivers(&door, "d-2", "issues", Some(&signature(bytes)), bytes).await;
+    let malformed = delivers(&web, "d-2", "issues", Some(&signature(bytes)), bytes).await;
     problem(malformed, StatusCode::BAD_REQUEST).await;
-    let nameless = delivers(&door, "a b", "issues", Some(&good), &body).await;
+    let nameless = delivers(&web, "a b", "issues", Some(&good), &body).await;
     problem(nameless, StatusCode::BAD_REQUEST).await;
-    let foreign = door
+    let foreign = web
         .request(Method::POST, "/hooks/gitlab")
         .body("{}")
         .send()
@@ -113,7 +113,7 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
         .unwrap();
     problem(foreign, StatusCode::NOT_FOUND).await;
     let star = json!({"action": "created"}).to_string();
-    let quiet = delivers(&door, "d-0", "star", Some(&signature(&star)), &star).await;
+    let quiet = delivers(&web, "d-0", "star", Some(&signature(&star)), &star).await;
     assert_eq!(outcome(quiet).await, "not of interest");
 
     for number in 0..100 {
@@ -123,23 +123,28 @@ async fn a_label_starts_work_at_once_and_what_is_forged_or_repeated_nothing() {
             1 => (format!("d-1-{number}"), "issues"),
             _ => (format!("d-1-{number}"), "issue_comment"),
         };
-        let again = delivers(&door, &id, event, Some(&signature(&first)), &first).await;
+        let again = delivers(&web, &id, event, Some(&signature(&first)), &first).await;
         assert_eq!(outcome(again).await, "repeated");
     }
     let large = "x".repeat(5 * 1024 * 1024);
-    let refused = delivers(&door, "d-3", "issues", Some(&signature(&large)), &large).await;
+    let refused = delivers(&web, "d-3", "issues", Some(&signature(&large)), &large).await;
     problem(refused, StatusCode::PAYLOAD_TOO_LARGE).await;
 
     // What one of these had set off would have come before it.
     let issue = world.github.open_issue("Greet the writer").label("coding agent");
-    let taken = delivers(&door, "d-2", "issues", Some(&good), &body).await;
+    let taken = delivers(&web, "d-2", "issues", Some(&good), &body).await;
     assert_eq!(outcome(taken).await, "taken");
     let done = issue.until(|issue| issue.labels() == ["coding agent done"]);
     program.until(&world, done).await;
     assert_eq!(searches(), 3, "only the real delivery has the forge searched");
-    let history = door.json("/api/history").await;
-    assert_eq!(history["runs"].as_array().unwrap().len(), 2, "{history}\n{}", world.story());
-    let metrics = door.get("/metrics").await.text().await.unwrap();
+    let history = web.json("/api/history").await;
+    assert_eq!(
+        history["runs"].as_array().unwrap().len(),
+        2,
+        "{history}\n{}",
+        world.story()
+    );
+    let metrics = web.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("outcome=\"repeated\"} 100"), "{metrics}");
     ends(program, &world).await;
     world.finish().await;

@@ -20,16 +20,16 @@ async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the
         .calls(COMMAND, json!({"command": "echo <b>bold</b>"}))
         .holds();
     let issue = world.github.open_issue("Greet the <i>reader</i>").label("coding agent");
-    let (mut program, door) = opened(&world, &["serve"]).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
     let waits = issue.until(|issue| issue.labels() == ["coding agent waiting"]);
     program.until(&world, waits).await;
 
-    let status = door.json("/api/status").await;
+    let status = web.json("/api/status").await;
     assert_eq!(status["worker_active"], true, "the service itself works");
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
     let digest = status["runs"][0]["waits_for"]["digest"].as_str().unwrap().to_owned();
-    let cookie = door.logs_in(ALICE).await.unwrap();
-    let page = door.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
+    let cookie = web.logs_in(ALICE).await.unwrap();
+    let page = web.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
     assert!(
         page.contains(&digest) && page.contains("approval of its plan"),
         "{page}"
@@ -37,23 +37,23 @@ async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the
     assert!(!page.contains("<i>reader"), "{page}");
     let token = form_token(&page);
     // A digest that nobody was shown approves nothing.
-    let other = door
+    let other = web
         .post(&format!("/api/runs/{run}/approve"), &json!({"digest": "0123456789"}))
         .await;
     assert_eq!(other.status(), StatusCode::OK);
     assert_eq!(issue.labels(), ["coding agent waiting"]);
     let fields = [("form_token", token.as_str()), ("digest", digest.as_str())];
-    let sent = door.sends(&format!("/runs/{run}/approve"), &cookie, &fields).await;
+    let sent = web.sends(&format!("/runs/{run}/approve"), &cookie, &fields).await;
     assert_eq!(sent.headers()["location"], format!("/runs/{run}?did=approve"));
     program.until(&world, world.model.until_held(1)).await;
 
-    let paused = door.post(&format!("/api/runs/{run}/pause"), &json!({})).await;
+    let paused = web.post(&format!("/api/runs/{run}/pause"), &json!({})).await;
     assert_eq!(paused.status(), StatusCode::OK);
     let shown = issue.until(|issue| issue.labels() == ["coding agent paused"]);
     program.until(&world, shown).await;
-    let detail = door.json(&format!("/api/runs/{run}")).await;
+    let detail = web.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["state"], "paused:working", "{detail:#}");
-    let log = door.json(&format!("/api/logs?run={run}&limit=500")).await;
+    let log = web.json(&format!("/api/logs?run={run}&limit=500")).await;
     let names: Vec<&str> = log
         .as_array()
         .unwrap()
@@ -64,18 +64,18 @@ async fn a_plan_is_approved_on_its_page_and_the_run_paused_and_stopped_under_the
         names.contains(&"plan_made") && names.contains(&"approval_granted"),
         "{names:?}"
     );
-    let page = door.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
+    let page = web.page(&format!("/runs/{run}"), &cookie).await.text().await.unwrap();
     assert!(!page.contains("<b>bold"), "{page}");
 
-    let stopped = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+    let stopped = web.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
     assert_eq!(stopped.status(), StatusCode::OK);
     let shown = issue.until(|issue| issue.labels() == ["coding agent stopped"]);
     program.until(&world, shown).await;
     super::until("the end in the store", async || {
-        door.json(&format!("/api/runs/{run}")).await["state"] == "stopped"
+        web.json(&format!("/api/runs/{run}")).await["state"] == "stopped"
     })
     .await;
-    let again = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+    let again = web.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
     problem(again, StatusCode::CONFLICT).await;
     ends(program, &world).await;
     let facts = world.journal();
@@ -104,18 +104,18 @@ async fn a_page_tells_whether_a_decision_counts_also_while_all_runs_are_paused()
     assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
     world.all_runs("pause").await;
 
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let status = door.json("/api/status").await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let status = web.json("/api/status").await;
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
     let digest = status["runs"][0]["waits_for"]["digest"].as_str().unwrap().to_owned();
-    let cookie = door.logs_in(ALICE).await.unwrap();
-    let page = door.text(&format!("/runs/{run}"), &cookie).await;
+    let cookie = web.logs_in(ALICE).await.unwrap();
+    let page = web.text(&format!("/runs/{run}"), &cookie).await;
     let token = form_token(&page);
     let does = async |action: &str, digest: &str| {
         let fields = [("form_token", token.as_str()), ("digest", digest)];
-        let sent = door.sends(&format!("/runs/{run}/{action}"), &cookie, &fields).await;
+        let sent = web.sends(&format!("/runs/{run}/{action}"), &cookie, &fields).await;
         let place = sent.headers()["location"].to_str().unwrap().to_owned();
-        let page = door.text(&place, &cookie).await;
+        let page = web.text(&place, &cookie).await;
         let notice = page.split("role=\"status\">").nth(1).unwrap();
         notice.split("</p>").next().unwrap().to_owned()
     };
@@ -151,13 +151,13 @@ async fn a_denial_counts_against_what_was_looked_at_and_nothing_else() {
     let ended = world.run().await;
     assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
 
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let waiting = async || door.json("/api/status").await["runs"][0].clone();
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let waiting = async || web.json("/api/status").await["runs"][0].clone();
     let digest = async || waiting().await["waits_for"]["digest"].as_str().unwrap().to_owned();
     let run = waiting().await["id"].as_str().unwrap().to_owned();
     let former = digest().await;
-    let cookie = door.logs_in(ALICE).await.unwrap();
-    let page = door.text(&format!("/runs/{run}"), &cookie).await;
+    let cookie = web.logs_in(ALICE).await.unwrap();
+    let page = web.text(&format!("/runs/{run}"), &cookie).await;
     let named = format!("name=\"digest\" value=\"{former}\"");
     assert_eq!(page.matches(&named).count(), 2, "both forms name it: {page}");
     let token = form_token(&page);
@@ -167,7 +167,7 @@ async fn a_denial_counts_against_what_was_looked_at_and_nothing_else() {
             ("digest", digest),
             ("reason", "Greet nobody."),
         ];
-        let sent = door.sends(&format!("/runs/{run}/deny"), &cookie, &fields).await;
+        let sent = web.sends(&format!("/runs/{run}/deny"), &cookie, &fields).await;
         sent.headers()["location"].to_str().unwrap().to_owned()
     };
     assert_eq!(denies(&former).await, format!("/runs/{run}?did=deny"));
@@ -178,7 +178,7 @@ async fn a_denial_counts_against_what_was_looked_at_and_nothing_else() {
     assert_ne!(now, former);
     assert_eq!(denies(&former).await, format!("/runs/{run}?did=deny&came=refused"));
     let act = format!("/api/runs/{run}/deny");
-    let answer = door
+    let answer = web
         .post(&act, &json!({ "digest": former, "reason": "Greet nobody." }))
         .await;
     let answer: Value = answer.json().await.unwrap();
@@ -188,7 +188,7 @@ async fn a_denial_counts_against_what_was_looked_at_and_nothing_else() {
     );
     assert_eq!(issue.labels(), ["coding agent waiting"], "{}", world.story());
     assert_eq!(digest().await, now);
-    let answer = door
+    let answer = web
         .post(&act, &json!({ "digest": now, "reason": "Greet nobody." }))
         .await;
     assert_eq!(answer.status(), StatusCode::OK);
@@ -209,15 +209,15 @@ async fn the_dashboard_alone_shows_the_runs_of_another_process_and_takes_decisio
     let ended = world.run().await;
     assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
 
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let status = door.json("/api/status").await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let status = web.json("/api/status").await;
     assert_eq!(status["worker_active"], false, "the dashboard only looks");
     let run = status["runs"][0]["id"].as_str().unwrap().to_owned();
-    let approved = door.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
+    let approved = web.post(&format!("/api/runs/{run}/approve"), &json!({})).await;
     assert_eq!(approved.status(), StatusCode::OK, "{}", world.story());
     let ended = world.run().await;
     ended.prints("github:acme/widgets#1: done\n", &world);
-    let detail = door.json(&format!("/api/runs/{run}")).await;
+    let detail = web.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["state"], "done");
     assert_eq!(issue.labels(), ["coding agent done"]);
     ends(program, &world).await;
@@ -241,17 +241,17 @@ async fn a_run_whose_record_cannot_be_read_is_shown_as_that_and_left_alone() {
         .rewrite_records(|record| record["version"] = json!(version(record) + 1_000))
         .await;
 
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let status = door.json("/api/status").await["runs"][0].clone();
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let status = web.json("/api/status").await["runs"][0].clone();
     let reason = status["unreadable"].as_str().unwrap();
     assert!(reason.contains(UNREADABLE), "{status:#}");
     let run = status["id"].as_str().unwrap().to_owned();
-    let detail = door.json(&format!("/api/runs/{run}")).await;
+    let detail = web.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["unreadable"], reason, "{detail:#}");
     assert_eq!(detail["cost_usd"], Value::Null, "{detail:#}");
-    let cookie = door.logs_in(ALICE).await.unwrap();
+    let cookie = web.logs_in(ALICE).await.unwrap();
     for path in ["/".to_owned(), format!("/runs/{run}")] {
-        let page = door.text(&path, &cookie).await;
+        let page = web.text(&path, &cookie).await;
         assert!(page.contains(UNREADABLE), "{path}: {page}");
         assert!(!page.contains("There is no plan yet"), "{path}: {page}");
     }
@@ -260,7 +260,7 @@ async fn a_run_whose_record_cannot_be_read_is_shown_as_that_and_left_alone() {
         ("deny", json!({ "reason": "No." })),
         ("resume", json!({})),
     ] {
-        let refused = door.post(&format!("/api/runs/{run}/{action}"), &details).await;
+        let refused = web.post(&format!("/api/runs/{run}/{action}"), &details).await;
         let detail = problem(refused, StatusCode::CONFLICT).await;
         assert!(detail.contains(UNREADABLE), "{action}: {detail}");
     }
@@ -276,10 +276,10 @@ async fn a_run_whose_record_cannot_be_read_is_shown_as_that_and_left_alone() {
     world
         .rewrite_records(|record| record["version"] = json!(version(record) - 1_000))
         .await;
-    let detail = door.json(&format!("/api/runs/{run}")).await;
+    let detail = web.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["unreadable"], Value::Null, "{detail:#}");
     assert_eq!(detail["steps"][0]["description"], "greet the reader", "{detail:#}");
-    let stopped = door.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
+    let stopped = web.post(&format!("/api/runs/{run}/stop"), &json!({})).await;
     assert_eq!(stopped.status(), StatusCode::OK);
     assert_eq!(issue.labels(), ["coding agent stopped"], "{}", world.story());
     ends(program, &world).await;

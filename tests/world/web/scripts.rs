@@ -30,7 +30,7 @@ fn is_described(document: &Value, (method, path): (&str, &str), answer: &Respons
 async fn what_does_not_fit_gets_its_status_and_a_sentence() {
     let mut world = World::start().await;
     with_users(&mut world);
-    let (program, door) = opened(&world, &["dashboard"]).await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
     let run = "019aa6b2-0000-7000-8000-000000000000";
     for (path, status, words) in [
         ("/api/history?limit=0", 400, "from 1 to 200"),
@@ -47,7 +47,7 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         ("/api/nothing", 404, "begins at /"),
         ("/api/tasks", 405, "openapi.json"),
     ] {
-        let detail = problem(door.get(path).await, StatusCode::from_u16(status).unwrap()).await;
+        let detail = problem(web.get(path).await, StatusCode::from_u16(status).unwrap()).await;
         assert!(detail.contains(words), "{path}: {detail}");
     }
     let act = format!("/api/runs/{run}/approve");
@@ -95,10 +95,10 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         ),
         ("/api/auto-approve", json!({"on": "yes"}), 400, "does not fit"),
     ] {
-        let detail = problem(door.post(path, &body).await, StatusCode::from_u16(status).unwrap()).await;
+        let detail = problem(web.post(path, &body).await, StatusCode::from_u16(status).unwrap()).await;
         assert!(detail.contains(words), "{path} {body}: {detail}");
     }
-    let post = |path: &str| door.request(Method::POST, path).bearer_auth(ALICE);
+    let post = |path: &str| web.request(Method::POST, path).bearer_auth(ALICE);
     let text = post("/api/tasks").header("content-type", "text/plain").body("{}");
     problem(text.send().await.unwrap(), StatusCode::UNSUPPORTED_MEDIA_TYPE).await;
     let broken = post("/api/tasks")
@@ -109,7 +109,7 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         .header("content-type", "application/json")
         .body("x".repeat(300_000));
     assert_eq!(large.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
-    let wrong = door
+    let wrong = web
         .request(Method::DELETE, "/api/status")
         .bearer_auth(ALICE)
         .send()
@@ -117,12 +117,12 @@ async fn what_does_not_fit_gets_its_status_and_a_sentence() {
         .unwrap();
     problem(wrong, StatusCode::METHOD_NOT_ALLOWED).await;
 
-    let document = door.json("/api/openapi.json").await;
+    let document = web.json("/api/openapi.json").await;
     assert_eq!(document["openapi"], "3.1.0");
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     assert!(paths.len() >= 15, "{paths:?}");
     for path in ["/api/status", "/api/history", "/api/logs", "/api/events", "/metrics"] {
-        let answer = door.get(path).await;
+        let answer = web.get(path).await;
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
         is_described(&document, ("get", path), &answer);
     }
@@ -139,21 +139,21 @@ async fn a_budget_is_a_number_or_a_text() {
     let issue = world.github.open_issue("Greet the reader").label("coding agent");
     let ended = world.run().await;
     assert_eq!(issue.labels(), ["coding agent waiting"], "{ended:?}\n{}", world.story());
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let status = door.json("/api/status").await;
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let status = web.json("/api/status").await;
     let run = format!("/api/runs/{}", status["runs"][0]["id"].as_str().unwrap());
     let budget = format!("{run}/budget");
     for (tokens, allowed) in [(json!(500_000), 500_000), (json!("600k"), 600_000)] {
-        let told = door.post(&budget, &json!({ "tokens": tokens })).await;
+        let told = web.post(&budget, &json!({ "tokens": tokens })).await;
         assert_eq!(told.status(), StatusCode::OK, "{tokens}");
-        assert_eq!(door.json(&run).await["budget"]["tokens"], allowed);
+        assert_eq!(web.json(&run).await["budget"]["tokens"], allowed);
     }
     for tokens in [json!(0), json!(-1), json!(1.5), json!(true), json!("")] {
-        let told = door.post(&budget, &json!({ "tokens": tokens })).await;
+        let told = web.post(&budget, &json!({ "tokens": tokens })).await;
         let detail = problem(told, StatusCode::BAD_REQUEST).await;
         assert!(detail.contains("`tokens` must be a number such as 500000"), "{detail}");
     }
-    let document = door.json("/api/openapi.json").await;
+    let document = web.json("/api/openapi.json").await;
     let kinds = document["components"]["schemas"]["Tokens"]["anyOf"].as_array().unwrap();
     let kinds: Vec<&Value> = kinds.iter().map(|kind| &kind["type"]).collect();
     assert_eq!(kinds, ["integer", "string"], "{document:#}");
@@ -165,8 +165,8 @@ async fn a_budget_is_a_number_or_a_text() {
 async fn bytes_that_fit_nowhere_get_a_sentence_and_stand_in_no_log() {
     let mut world = World::start().await;
     with_users(&mut world);
-    let (program, door) = opened(&world, &["dashboard"]).await;
-    let post = |path: &str| door.request(Method::POST, path).bearer_auth(ALICE);
+    let (program, web) = opened(&world, &["dashboard"]).await;
+    let post = |path: &str| web.request(Method::POST, path).bearer_auth(ALICE);
     for (name, value) in [
         ("last-event-id", "1e9"),
         ("last-event-id", "18446744073709551615"),
@@ -182,7 +182,7 @@ async fn bytes_that_fit_nowhere_get_a_sentence_and_stand_in_no_log() {
         } else {
             Method::POST
         };
-        let request = door.request(method, path).bearer_auth(ALICE).header(name, value);
+        let request = web.request(method, path).bearer_auth(ALICE).header(name, value);
         let task = json!({"repository": "github:acme/widgets", "title": "x"});
         let response = request.json(&task).send().await.unwrap();
         let detail = problem(response, StatusCode::BAD_REQUEST).await;
@@ -193,15 +193,13 @@ async fn bytes_that_fit_nowhere_get_a_sentence_and_stand_in_no_log() {
         .header("content-type", "application/json")
         .body(vec![b'{', b'"', 0xff, 0xfe, b'"', b'}']);
     problem(bytes.send().await.unwrap(), StatusCode::BAD_REQUEST).await;
-    problem(door.get("/api/runs/%ff%fe").await, StatusCode::BAD_REQUEST).await;
-    let nothing = door
-        .json("/api/history?repository=%1b%5b31mforged-line&state=%0a")
-        .await;
+    problem(web.get("/api/runs/%ff%fe").await, StatusCode::BAD_REQUEST).await;
+    let nothing = web.json("/api/history?repository=%1b%5b31mforged-line&state=%0a").await;
     assert_eq!(nothing["runs"], json!([]));
-    let line = door.get(&format!("/api/{}", "x".repeat(60_000))).await;
+    let line = web.get(&format!("/api/{}", "x".repeat(60_000))).await;
     assert!(line.status().is_client_error(), "{}", line.status());
-    assert_eq!(door.get("/health").await.status(), StatusCode::OK);
-    let nonsense = door.get("/api/logs?task=nonsense-of-somebody").await;
+    assert_eq!(web.get("/health").await.status(), StatusCode::OK);
+    let nonsense = web.get("/api/logs?task=nonsense-of-somebody").await;
     problem(nonsense, StatusCode::BAD_REQUEST).await;
     ends(program, &world).await;
     // None of it stands in a log as it came.
@@ -225,15 +223,15 @@ async fn a_task_that_is_asked_for_twice_with_one_key_is_one_issue_and_is_worked_
         };
         with_users(&mut world);
         greets(world.model.plans(plan()));
-        let (mut program, door) = opened(&world, &["serve"]).await;
+        let (mut program, web) = opened(&world, &["serve"]).await;
         let host = if is_gitlab { "gitlab" } else { "github" };
         let task = json!({"repository": format!("{host}:ACME/Widgets"), "title": "Greet the reader", "text": "In /close\nEnglish."});
         let ask = || {
-            door.request(Method::POST, "/api/tasks")
+            web.request(Method::POST, "/api/tasks")
                 .bearer_auth(ALICE)
                 .header("idempotency-key", "k-1")
         };
-        let document = door.json("/api/openapi.json").await;
+        let document = web.json("/api/openapi.json").await;
         let first = ask().json(&task).send().await.unwrap();
         assert_eq!(first.status(), StatusCode::CREATED);
         is_described(&document, ("post", "/api/tasks"), &first);
@@ -251,7 +249,7 @@ async fn a_task_that_is_asked_for_twice_with_one_key_is_one_issue_and_is_worked_
 
         let is_done = async {
             super::until("the end of the run", async || {
-                let history = door.json("/api/history?state=done").await;
+                let history = web.json("/api/history?state=done").await;
                 history["runs"].as_array().unwrap().len() == 1
             })
             .await;
@@ -284,9 +282,9 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     let mut world = World::start().await;
     with_users(&mut world);
     greets(world.model.plans(plan()));
-    let (mut program, door) = opened(&world, &["serve"]).await;
-    let cookie = door.logs_in(ALICE).await.unwrap();
-    let page = door.text("/new", &cookie).await;
+    let (mut program, web) = opened(&world, &["serve"]).await;
+    let cookie = web.logs_in(ALICE).await.unwrap();
+    let page = web.text("/new", &cookie).await;
     assert!(page.contains("github:acme/widgets"), "{page}");
     let token = form_token(&page);
     let key = page
@@ -306,10 +304,10 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     ];
     // Sent twice, as impatient people do.
     for _ in 0..2 {
-        let sent = door.sends("/tasks", &cookie, &fields).await;
+        let sent = web.sends("/tasks", &cookie, &fields).await;
         assert_eq!(sent.status(), StatusCode::SEE_OTHER);
     }
-    let history = async || door.json("/api/history").await["runs"].as_array().unwrap().clone();
+    let history = async || web.json("/api/history").await["runs"].as_array().unwrap().clone();
     let is_done = super::until("the end of the run", async || {
         history().await.iter().any(|run| run["state"] == "done")
     });
@@ -318,28 +316,28 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     for path in ["/".to_owned(), format!("/runs/{run}"), "/statistics".to_owned()] {
         for language in ["en", "ja"] {
             let cookie = format!("{cookie}; coding-agent-language={language}");
-            let response = door.page(&path, &cookie).await;
+            let response = web.page(&path, &cookie).await;
             assert_eq!(response.status(), StatusCode::OK, "{path}");
             let page = response.text().await.unwrap();
             assert!(page.contains(&format!("<html lang=\"{language}\">")), "{path}");
             assert!(!page.contains("<script>alert"), "{path}: {page}");
         }
     }
-    let detail = door.json(&format!("/api/runs/{run}")).await;
+    let detail = web.json(&format!("/api/runs/{run}")).await;
     assert_eq!(detail["steps"][0]["description"], "greet the reader", "{detail:#}");
     assert!(detail["change"].as_str().unwrap().contains("/pull/"), "{detail:#}");
-    let page = door.text(&format!("/runs/{run}"), &cookie).await;
+    let page = web.text(&format!("/runs/{run}"), &cookie).await;
     assert!(page.contains("README.md") && page.contains("+Hello"), "{page}");
     // A fact is counted a moment after the deed.
     let is_counted = async || {
-        let metrics = door.get("/metrics").await.text().await.unwrap();
+        let metrics = web.get("/metrics").await.text().await.unwrap();
         metrics.contains("coding_agent_runs_total{outcome=\"done\"} 1")
     };
     super::until("the figures", is_counted).await;
-    let figures = door.json("/api/stats?days=7").await;
+    let figures = web.json("/api/stats?days=7").await;
     assert_eq!(figures["ended"]["done"], 1, "{figures:#}");
     assert_eq!(figures["days"][0]["done"], 1, "{figures:#}");
-    let metrics = door.get("/metrics").await.text().await.unwrap();
+    let metrics = web.get("/metrics").await.text().await.unwrap();
     assert!(
         metrics.contains("coding_agent_runs_total{outcome=\"done\"} 1"),
         "{metrics}"
@@ -354,15 +352,15 @@ async fn a_page_starts_a_task_and_the_history_is_hidden_not_deleted() {
     }
 
     assert_eq!(
-        door.post("/api/clear-history", &json!({})).await.status(),
+        web.post("/api/clear-history", &json!({})).await.status(),
         StatusCode::OK
     );
     assert_eq!(history().await.len(), 0);
-    let hidden = door
+    let hidden = web
         .json("/api/history?hidden=true&repository=github:acme/widgets")
         .await;
     assert_eq!(hidden["runs"].as_array().unwrap().len(), 1);
-    assert_eq!(door.get(&format!("/api/runs/{run}")).await.status(), StatusCode::OK);
+    assert_eq!(web.get(&format!("/api/runs/{run}")).await.status(), StatusCode::OK);
     ends(program, &world).await;
     world.finish().await;
 }
