@@ -11,6 +11,7 @@ mod messengers; // Slack and LINE
 mod paid; // what models were asked, counted
 mod repositories; // what git can do with each repository
 mod reviewers; // programs that review in the place of a model
+pub mod view; // a finding, for scripts and pages
 
 use std::fmt::Display;
 use std::path::Path;

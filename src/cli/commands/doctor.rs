@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Style};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::arguments::Doctor;
 use crate::cli::exit;
 use crate::cli::session::{configuration_or_defaults, environment, host, print};
+use crate::doctor::view::FindingView;
 use crate::doctor::{self, ModelCheck};
 use crate::finding::{Finding, Verdict};
 use crate::plain::one_line;
@@ -32,7 +33,11 @@ pub async fn examine(config: Option<&Path>, asked: &Doctor) -> ExitCode {
     let findings = doctor::examine(&config, &host(), check).await;
     let redactor = Redactor::new(&config.secrets());
     if asked.json {
-        print(as_json(&findings, &redactor));
+        let views: Vec<FindingView> = findings
+            .iter()
+            .map(|finding| FindingView::of(finding, &redactor))
+            .collect();
+        print(json!(views));
     } else {
         let is_coloured =
             std::io::stdout().is_terminal() && environment("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -43,24 +48,6 @@ pub async fn examine(config: Option<&Path>, asked: &Doctor) -> ExitCode {
     } else {
         exit::SUCCESS.into()
     }
-}
-
-fn as_json(findings: &[Finding], redactor: &Redactor) -> Value {
-    let clean = |text: &str| redactor.clean(text).into_string();
-    let entry = |finding: &Finding| {
-        let (verdict, detail, remedy) = match &finding.verdict {
-            Verdict::Good { detail } => ("good", detail, None),
-            Verdict::Doubtful { detail, remedy } => ("doubtful", detail, Some(remedy)),
-            Verdict::Bad { detail, remedy } => ("bad", detail, Some(remedy)),
-        };
-        json!({
-            "subject": clean(&finding.subject),
-            "verdict": verdict,
-            "detail": clean(detail),
-            "remedy": remedy.map(|text| clean(text.as_str())),
-        })
-    };
-    findings.iter().map(entry).collect()
 }
 
 fn report(findings: &[Finding], is_coloured: bool) -> String {

@@ -18,8 +18,8 @@ use super::acting::Details;
 use super::code::{Chunks, IngestCode, PruneCode, SearchCode};
 use super::reading::detail::{LogLine, RunDetail};
 use super::reading::evaluations::EvaluationView;
-use super::reading::examination::FindingView;
 use super::reading::runs::{RunSummary, Status};
+use crate::doctor::view::FindingView;
 use crate::index::{Ingested, Pruned};
 pub(super) use request::{QueryParameters, run_id};
 

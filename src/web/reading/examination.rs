@@ -6,29 +6,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
+use crate::doctor::view::FindingView;
 use crate::doctor::{self, ModelCheck};
-use crate::finding::{Finding, Verdict};
-use crate::secret::Redactor;
 use crate::web::Web;
 
 /// Time for which findings count.
 const FRESH: Duration = Duration::from_mins(2);
-
-/// One thing that a run needs.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in crate::web) struct FindingView {
-    pub(in crate::web) subject: String,
-    /// `good`, `doubtful` or `bad`.
-    pub(in crate::web) verdict: String,
-    pub(in crate::web) detail: String,
-    pub(in crate::web) remedy: Option<String>,
-}
 
 /// The last findings, with the time at which they were made.
 #[derive(Default)]
@@ -50,26 +37,11 @@ impl Examination {
             let findings = runtime.block_on(doctor::examine(service.config(), &own.host, ModelCheck::Server));
             findings
                 .iter()
-                .map(|finding| view(finding, service.redactor()))
+                .map(|finding| FindingView::of(finding, service.redactor()))
                 .collect()
         });
         let found: Arc<Vec<FindingView>> = Arc::new(examined.await.unwrap_or_default());
         *last = Some((Instant::now(), Arc::clone(&found)));
         found
-    }
-}
-
-fn view(finding: &Finding, redactor: &Redactor) -> FindingView {
-    let (verdict, detail, remedy) = match &finding.verdict {
-        Verdict::Good { detail } => ("good", detail, None),
-        Verdict::Doubtful { detail, remedy } => ("doubtful", detail, Some(remedy)),
-        Verdict::Bad { detail, remedy } => ("bad", detail, Some(remedy)),
-    };
-    let clean = |text: &str| redactor.clean(text).into_string();
-    FindingView {
-        subject: clean(&finding.subject),
-        verdict: verdict.to_owned(),
-        detail: clean(detail),
-        remedy: remedy.map(|text| clean(text.as_str())),
     }
 }
