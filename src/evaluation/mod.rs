@@ -66,53 +66,53 @@ pub struct Evaluations {
 /// The server with a text for people in each of its errors.
 struct WithFormattedErrors(Evaluations);
 
-/// Serves until the client closes the stream, or until `stop`. What is evaluated, and what that
-/// used, is recorded, also where it is under way then.
-pub async fn serve(
-    reviewer: Reviewer,
-    target_score: Score,
-    records: Records,
-    folders: Folders,
-    reader: impl AsyncRead + Send + Unpin + 'static,
-    writer: impl AsyncWrite + Send + Unpin + 'static,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
-    let under_way = TaskTracker::new();
-    let evaluations = Evaluations {
-        history: History {
-            records,
-            redactor: Arc::clone(&reviewer.redactor),
-        },
-        reviewer,
-        folders,
-        target_score,
-        reviews: Semaphore::new(REVIEWS_AT_ONCE),
-        under_way: under_way.clone(),
-    };
-    let (reader, writer, pumps) = frames::checked(reader, writer, MAX_REQUEST_BYTES);
-    let transport =
-        AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
-    let formatted = WithFormattedErrors(evaluations);
-    let served = match serve_server_with_ct(formatted, transport, stop.child_token()).await {
-        Ok(service) => service
-            .waiting()
-            .await
-            .map(|_| ())
-            .context("the server ended with an error"),
-        Err(_) if stop.is_cancelled() => Ok(()),
-        Err(error) => Err(error).context("the handshake with the client failed"),
-    };
-    // Calls that are under way have been cancelled. They go on in tasks of their own, which the end
-    // of the process would break off before what they were answered is counted.
-    under_way.close();
-    if timeout(RECORDING, under_way.wait()).await.is_err() {
-        tracing::warn!("what was under way at the end was not recorded in time");
-    }
-    pumps.finish().await;
-    served
-}
-
 impl Evaluations {
+    pub fn new(reviewer: Reviewer, target_score: Score, records: Records, folders: Folders) -> Self {
+        Self {
+            history: History {
+                records,
+                redactor: Arc::clone(&reviewer.redactor),
+            },
+            reviewer,
+            folders,
+            target_score,
+            reviews: Semaphore::new(REVIEWS_AT_ONCE),
+            under_way: TaskTracker::new(),
+        }
+    }
+
+    /// Serves until the client closes the stream, or until `stop`. What is evaluated, and what that
+    /// used, is recorded, also where it is under way then.
+    pub async fn serve(
+        self,
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let under_way = self.under_way.clone();
+        let (reader, writer, pumps) = frames::checked(reader, writer, MAX_REQUEST_BYTES);
+        let transport =
+            AsyncRwTransport::<RoleServer, _, _>::new_server(reader, writer).with_max_line_length(MAX_REQUEST_BYTES);
+        let formatted = WithFormattedErrors(self);
+        let served = match serve_server_with_ct(formatted, transport, stop.child_token()).await {
+            Ok(service) => service
+                .waiting()
+                .await
+                .map(|_| ())
+                .context("the server ended with an error"),
+            Err(_) if stop.is_cancelled() => Ok(()),
+            Err(error) => Err(error).context("the handshake with the client failed"),
+        };
+        // Calls that are under way have been cancelled. They go on in tasks of their own, which the
+        // end of the process would break off before what they were answered is counted.
+        under_way.close();
+        if timeout(RECORDING, under_way.wait()).await.is_err() {
+            tracing::warn!("what was under way at the end was not recorded in time");
+        }
+        pumps.finish().await;
+        served
+    }
+
     async fn evaluate(
         &self,
         asked: &EvaluationRequest,

@@ -12,7 +12,7 @@ use crate::cli::commands::code;
 use crate::cli::exit;
 use crate::cli::session::{self, complain, configuration_or_defaults};
 use crate::config::Config;
-use crate::evaluation::{self, Folders, Records};
+use crate::evaluation::{Evaluations, Folders, Records};
 use crate::llm::error::LlmError;
 use crate::llm::models::Models;
 use crate::review::score::Score;
@@ -64,7 +64,8 @@ pub async fn serve(config: Option<&Path>) -> ExitCode {
     let grace = Grace::for_clearing_up(Duration::from_secs(config.shutdown_grace_seconds));
     let (reader, writer) = stdio_pipes();
     let asked = stop.asked.clone();
-    let served = evaluation::serve(reviewer, target_score, records, folders, reader, writer, asked);
+    let evaluations = Evaluations::new(reviewer, target_score, records, folders);
+    let served = evaluations.serve(reader, writer, asked);
     tokio::select! {
         served = Box::pin(served) => match served {
             Ok(()) => exit::SUCCESS.into(),
