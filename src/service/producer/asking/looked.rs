@@ -156,6 +156,15 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_of_an_earlier_version_is_read() {
+        let task = item(0).task;
+        let stored =
+            r#"{"until": null, "items": {}, "wishes": {"github:acme/widgets#1 text": "1971-02-05T00:00:00Z"}}"#;
+        let looked: Looked = serde_json::from_str(stored).unwrap();
+        assert!(looked.knows(&task, "text") && !looked.knows(&task, "comment-1"));
+    }
+
+    #[test]
     fn requests_are_remembered_for_long_but_not_without_bound() {
         let mut looked = Looked::default();
         let task = item(0).task;
