@@ -42,6 +42,7 @@ use crate::llm::config::PriceList;
 use crate::llm::model::Model;
 use crate::llm::models::Models;
 use crate::markdown::compose::Page;
+use crate::plain::one_line;
 use crate::queue::WakeUps;
 use crate::reviewer;
 use crate::secret::Redactor;
@@ -227,6 +228,7 @@ impl Service {
     pub async fn make_ready(&self, model: &Model) -> Result<Option<String>, StoreError> {
         let readiness = readiness::ensure(&self.services, model).await?;
         if let Some(text) = readiness.done {
+            tracing::warn!(model = model.name(), "{}", one_line(&text));
             self.services.journal.record(&Subject::default(), Fact::Warned { text });
         }
         Ok(readiness.missing.map(|missing| match missing {

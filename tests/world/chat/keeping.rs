@@ -145,6 +145,11 @@ async fn a_server_that_is_down_is_restarted_before_a_message_and_whoever_asked_i
         .await;
     let restarts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
     assert_eq!(restarts(), 1, "{}", world.story());
+    // The journal has it without this word.
+    let told = |line: &str| line.contains("WARN") && line.contains("its server was restarted");
+    world
+        .until("the line in the log", || world.story().lines().any(told))
+        .await;
     // It comes back by itself, and is loaded with its window before it is asked.
     world.model.is_down(false);
     slack.mentions(ALICE, "/chat question 1");
