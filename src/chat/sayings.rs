@@ -22,9 +22,13 @@ pub(super) struct Parcel {
     /// A token for a free answer, and until when it is worth trying.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reply: Option<(String, DateTime<Utc>)>,
-    /// The run and the question that stands in the conversation, all of it, once this is said.
+    /// The run and the question that stands in the conversation, all of it, once this is said, if
+    /// the parts before it were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) asks: Option<(RunId, Uuid)>,
+    /// The run and the question of which this is a part, but not the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) part_of: Option<(RunId, Uuid)>,
 }
 
 /// The texts to be said because of one cause, in their order. Made again for the same cause, they
@@ -68,6 +72,7 @@ impl<'a> Draft<'a> {
                 },
                 reply: self.reply.take(),
                 asks: None,
+                part_of: None,
             };
             self.sayings.push(packed(id, &parcel));
         }

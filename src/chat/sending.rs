@@ -162,6 +162,9 @@ async fn settle(
         }
         Outcome::Refused { reason } => {
             tracing::error!(session = saying.session, "it cannot be said: {reason}");
+            if let Some((run, question)) = parcel.part_of {
+                store.question_shown_in_part(run, question).await?;
+            }
             store.said(saying, None).await?;
             // Told once: while the store cannot be written, the text is refused again and again.
             services.note(Fact::Warned {

@@ -101,6 +101,7 @@ async fn look(services: &ChatServices, watch: &ChatWatch, mut watched: Watched, 
             let end = QuestionEnd {
                 buttons: buttons(run.id, &digest, watched.wording()),
                 asks: Some((run.id, waiting.id)),
+                part_of: None,
             };
             let name = format!("question {} {id} {}", watch.task, watch.session);
             let said = parcels(services, &name, &watched, &text, &end);
@@ -157,10 +158,12 @@ async fn tell_unreadable(
 }
 
 /// What the last part of a question has: the buttons below it, and which question is whole with it.
+/// Of the parts before it, which question they are of.
 #[derive(Debug, Clone, Default)]
 struct QuestionEnd {
     buttons: Vec<Button>,
     asks: Option<(RunId, Uuid)>,
+    part_of: Option<(RunId, Uuid)>,
 }
 
 /// Returns a question in as many parts as its messenger needs.
@@ -176,7 +179,10 @@ fn parcels(services: &ChatServices, name: &str, watched: &Watched, text: &str, e
         let end = if place == last {
             end.clone()
         } else {
-            QuestionEnd::default()
+            QuestionEnd {
+                part_of: end.asks,
+                ..QuestionEnd::default()
+            }
         };
         parcel(services, id, watched, &text, end)
     });
@@ -197,6 +203,7 @@ fn parcel(services: &ChatServices, id: Uuid, watched: &Watched, text: &str, end:
         },
         reply: None,
         asks: end.asks,
+        part_of: end.part_of,
     };
     packed(id, &parcel)
 }

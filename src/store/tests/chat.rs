@@ -203,6 +203,10 @@ async fn the_conversation_of_a_task_is_erased_but_for_what_waits_in_it() {
         Some(at),
         "the first time counts"
     );
+    let in_part = Uuid::now_v7();
+    store.question_shown_in_part(run, in_part).await.unwrap();
+    store.question_shown(run, in_part, at).await.unwrap();
+    assert_eq!(store.shown_at(run, in_part).await.unwrap(), None);
     assert_eq!(
         store.asked_for_in(&task).await.unwrap().as_deref(),
         Some("s"),

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::{ALICE, ends, serves, world};
 use crate::fake::board::HUMAN;
-use crate::fake::slack::{Fault, Message, Slack};
+use crate::fake::model::Plan;
+use crate::fake::slack::{Fault, Message, Slack, buttons};
 use crate::store_trouble::tamper;
 use crate::world::World;
 use crate::world::facts::{count, until_facts};
@@ -177,6 +178,58 @@ async fn a_word_without_a_digest_approves_no_question_that_nobody_was_shown() {
     slack.replies(ALICE, &thread, &format!("approve {digest}"));
     program
         .until(&world, async { drop(slack.until_said("/pull/").await) })
+        .await;
+    assert_eq!(slack.refused(), ["chat.postMessage: restricted_action"]);
+    crate::web::ends(program, &world).await;
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_word_without_a_digest_approves_no_question_whose_beginning_was_not_shown() {
+    let slack = Slack::start().await;
+    let mut world = world(&slack).await;
+    world.configure(|config| config["approval"] = json!({ "plan": true }));
+    let steps: Vec<String> = (1..=18)
+        .map(|number| format!("step {number} {}", "greets ".repeat(30)))
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let script = world.model.for_task("Greet the reader").plans(plan());
+    script.plans(Plan::of(&steps).in_environment("python"));
+    let mut program = serves(&world, &slack).await;
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
+    program
+        .until(&world, async { drop(slack.until_said("needs your approval").await) })
+        .await;
+    // Somebody denies the plan on its page. The next one needs two messages, of which one is refused.
+    slack.fails_next("chat.postMessage", Fault::Refused("restricted_action"));
+    let issue = world.github.items().remove(0);
+    issue.until(|issue| issue.labels() == ["coding agent waiting"]).await;
+    let asked = until_facts(&world, "approval_requested", 1).await;
+    let digest = &asked[0]["digest"].as_str().unwrap()[..16];
+    issue.comment(HUMAN, &format!("/agent deny {digest} Say more."));
+    let with_buttons = |slack: &Slack| {
+        let said = slack.said();
+        said.iter().filter(|message| !buttons(message).is_empty()).count()
+    };
+    program
+        .until(&world, slack.until(|slack| with_buttons(slack) == 2))
+        .await;
+    // What is said behind the question shows that the program knows what came of it.
+    slack.replies(ALICE, &thread, "approve 0123456789abcdef");
+    program
+        .until(&world, async { drop(slack.until_said("something else").await) })
+        .await;
+
+    slack.replies(ALICE, &thread, "approve");
+    program
+        .until(&world, async { drop(slack.until_said("Which question").await) })
+        .await;
+    assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
+    let asked = until_facts(&world, "approval_requested", 2).await;
+    let digest = &asked[1]["digest"].as_str().unwrap()[..16];
+    slack.replies(ALICE, &thread, &format!("deny {digest}"));
+    program
+        .until(&world, async { drop(slack.until_said("Stopped").await) })
         .await;
     assert_eq!(slack.refused(), ["chat.postMessage: restricted_action"]);
     crate::web::ends(program, &world).await;
