@@ -38,7 +38,7 @@ pub(super) async fn ask_back(
     incoming: &Incoming,
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
-    let is_asked = waiting_here(services, incoming).await?.is_any();
+    let is_asked = waiting_here(services, incoming).await?.is_any_open();
     Ok(is_asked.then(|| Phrase::WhichQuestion.in_words(is_japanese)))
 }
 
@@ -51,11 +51,12 @@ pub(super) async fn carry_out(
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
     let told = |phrase: Phrase<'_>| Ok(Some(phrase.in_words(is_japanese)));
+    let mut begun = None;
     if let Some(taken) = taken_before(services, incoming).await?
         && let Some(run) = services.store().run(taken.run).await?
     {
         let waiting = waiting_question(services, &run);
-        let still_waits = matches!(&waiting, Ok(Some(question)) if taken.is_to(question));
+        let still_waits = matches!(&waiting, Ok(Some(asked)) if taken.is_to(&asked.question));
         if !still_waits {
             if taken.stands_in(&run) || has_counted(services, &taken).await? {
                 return Ok(Some(taken.in_words(is_japanese)));
@@ -65,22 +66,26 @@ pub(super) async fn carry_out(
                 Err(unreadable) => told(Phrase::CannotNow(&unreadable.to_string())),
             };
         }
+        // It was understood before, by what was open then.
+        begun = Some(run);
     }
-    let run = match answer.run {
-        Some(run) => match services.store().run(run).await? {
+    let run = match (begun, answer.run) {
+        (Some(run), _) => run,
+        (None, Some(run)) => match services.store().run(run).await? {
             Some(run) => run,
             None => return told(Phrase::NothingWaits),
         },
-        None => match asked_about(services, incoming, answer).await? {
+        (None, None) => match asked_about(services, incoming, answer).await? {
             MeantRun::Run(run) => *run,
             MeantRun::Unclear => return told(Phrase::WhichQuestion),
+            MeantRun::Decided => return told(Phrase::DecidedBefore),
             MeantRun::Other => return told(Phrase::OtherDigest),
             MeantRun::Unreadable(unreadable) => return told(Phrase::CannotNow(&unreadable.to_string())),
             MeantRun::Nothing => return Ok(None),
         },
     };
     let question = match waiting_question(services, &run) {
-        Ok(Some(question)) => question,
+        Ok(Some(asked)) => asked.question,
         Ok(None) => return told(Phrase::NothingWaits),
         Err(unreadable) => return told(Phrase::CannotNow(&unreadable.to_string())),
     };
@@ -230,19 +235,38 @@ async fn has_counted(services: &ChatServices, taken: &Taken) -> Result<bool, Sto
     Ok(false)
 }
 
-/// Returns the question that a run waits for an answer to.
-fn waiting_question(services: &ChatServices, run: &Run) -> Result<Option<Question>, Unreadable> {
+/// The question that a run is set aside with.
+struct AskedQuestion {
+    question: Question,
+    /// Whether the record has a decision on it, which takes effect when the run goes on, as after a
+    /// pause of all runs.
+    is_decided: bool,
+}
+
+impl AskedQuestion {
+    /// Returns the question of a run in a state, by its record.
+    fn of(services: &ChatServices, state: State, record: &Record) -> Option<Self> {
+        let days = services.service.config().steering.expire_days;
+        wait_of(state, record, days)?;
+        Some(Self {
+            question: question_of(record)?.clone(),
+            is_decided: decided(record).is_some(),
+        })
+    }
+}
+
+/// Returns the question that a run is set aside with.
+fn waiting_question(services: &ChatServices, run: &Run) -> Result<Option<AskedQuestion>, Unreadable> {
     if !run.state.is_set_aside() {
         return Ok(None);
     }
-    Ok(question_in(services, run.state, &Record::read(run)?))
+    Ok(AskedQuestion::of(services, run.state, &Record::read(run)?))
 }
 
-/// Returns likewise the question of a run in a state, by its record.
-pub(super) fn question_in(services: &ChatServices, state: State, record: &Record) -> Option<Question> {
-    let days = services.service.config().steering.expire_days;
-    wait_of(state, record, days)?;
-    question_of(record).cloned()
+/// Returns the question that a run in a state waits for a decision on, by its record.
+pub(super) fn open_question(services: &ChatServices, state: State, record: &Record) -> Option<Question> {
+    let asked = AskedQuestion::of(services, state, record)?;
+    (!asked.is_decided).then_some(asked.question)
 }
 
 /// The waiting run that an answer is about, as far as it can be told.
@@ -252,6 +276,8 @@ enum MeantRun {
     Unclear,
     /// Runs wait, but under other digests.
     Other,
+    /// What runs wait with is decided already.
+    Decided,
     /// It may be one of which nobody can tell what it waits for.
     Unreadable(Unreadable),
     Nothing,
@@ -260,18 +286,23 @@ enum MeantRun {
 /// The runs of a conversation that wait for people.
 #[derive(Default)]
 struct Waiting {
-    questions: Vec<(Run, Question)>,
+    questions: Vec<(Run, AskedQuestion)>,
     /// Why it cannot be told what another one waits for.
     unreadable: Option<Unreadable>,
 }
 
 impl Waiting {
-    fn is_any(&self) -> bool {
-        !self.questions.is_empty() || self.unreadable.is_some()
+    /// Tells whether one waits for a decision, as far as it can be told.
+    fn is_any_open(&self) -> bool {
+        self.questions.iter().any(is_open) || self.unreadable.is_some()
     }
 }
 
-/// Returns the runs of this conversation that wait for answers, with their questions.
+fn is_open((_, asked): &(Run, AskedQuestion)) -> bool {
+    !asked.is_decided
+}
+
+/// Returns the runs of this conversation that are set aside with questions.
 async fn waiting_here(services: &ChatServices, incoming: &Incoming) -> Result<Waiting, StoreError> {
     let session = incoming.place.to_string();
     let mut waiting = Waiting::default();
@@ -283,7 +314,7 @@ async fn waiting_here(services: &ChatServices, incoming: &Incoming) -> Result<Wa
             continue;
         };
         match waiting_question(services, &run) {
-            Ok(Some(question)) => waiting.questions.push((run, question)),
+            Ok(Some(asked)) => waiting.questions.push((run, asked)),
             Ok(None) => {}
             Err(unreadable) => waiting.unreadable = Some(unreadable),
         }
@@ -293,22 +324,32 @@ async fn waiting_here(services: &ChatServices, incoming: &Incoming) -> Result<Wa
 
 /// Returns the run of this conversation that waits for the answer.
 async fn asked_about(services: &ChatServices, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
-    let waiting = waiting_here(services, incoming).await?;
-    if !waiting.is_any() {
-        return Ok(MeantRun::Nothing);
-    }
-    let mut questions = waiting.questions;
-    let unreadable = waiting.unreadable.map(MeantRun::Unreadable);
+    let Waiting {
+        mut questions,
+        unreadable,
+    } = waiting_here(services, incoming).await?;
+    let is_any = !questions.is_empty();
     match &answer.digest {
-        Some(given) => questions.retain(|(_, question)| question.digest.begins_with(given)),
+        Some(given) => {
+            questions.retain(|(_, asked)| asked.question.digest.begins_with(given));
+            // One that is decided is meant only where no other one has the digest.
+            if questions.iter().any(is_open) {
+                questions.retain(is_open);
+            }
+        }
         // Another question may be open than the one that can be read.
         None if unreadable.is_some() => questions.clear(),
-        None => {}
+        None => questions.retain(is_open),
     }
-    let Some((run, question)) = questions.pop() else {
-        return Ok(unreadable.unwrap_or(MeantRun::Other));
+    let Some((run, asked)) = questions.pop() else {
+        return Ok(match unreadable {
+            Some(unreadable) => MeantRun::Unreadable(unreadable),
+            None if !is_any => MeantRun::Nothing,
+            None if answer.digest.is_none() => MeantRun::Decided,
+            None => MeantRun::Other,
+        });
     };
-    let is_known = answer.digest.is_some() || is_shown_before(services, incoming, run.id, question.id).await?;
+    let is_known = answer.digest.is_some() || is_shown_before(services, incoming, run.id, asked.question.id).await?;
     Ok(if questions.is_empty() && is_known {
         MeantRun::Run(Box::new(run))
     } else {

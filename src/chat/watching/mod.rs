@@ -11,7 +11,7 @@ mod question; // whether a plan or a result may go on
 use uuid::Uuid;
 
 use super::answers::buttons;
-use super::approving::question_in;
+use super::approving::open_question;
 use super::phrases::Phrase;
 use super::sayings::{Parcel, id_of, packed, parts};
 use super::services::ChatServices;
@@ -85,7 +85,7 @@ async fn look(services: &ChatServices, watch: &ChatWatch, mut watched: Watched, 
             .change_saying(&parcel(services, id, &watched, &text, QuestionEnd::default()))
             .await?;
     }
-    if let Some(waiting) = question_in(services, run.state, &record) {
+    if let Some(waiting) = open_question(services, run.state, &record) {
         let digest = waiting.digest.short().to_owned();
         // Another question may have the digest of an earlier one: of a plan that was made again
         // after a denial, for instance.

@@ -24,7 +24,7 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
     let slack = Slack::start().await;
     let world = asking(&slack).await;
     let mut program = serves(&world, &slack).await;
-    slack.mentions(ALICE, "/code Greet the reader");
+    let thread = slack.mentions(ALICE, "/code Greet the reader");
     let question = slack.until_said("needs your approval").await;
     world.all_runs("pause").await;
     let answers = |slack: &Slack| -> Vec<String> {
@@ -45,6 +45,12 @@ async fn an_approval_while_all_runs_are_paused_counts_when_they_go_on() {
         assert!(answer.contains("passed on"), "{answer}");
     }
     assert_eq!(count(&world, "environment_started"), 0, "{}", world.story());
+    // A word alone is for a question that is open, and there is none.
+    slack.replies(ALICE, &thread, "deny");
+    program
+        .until(&world, async { drop(slack.until_said("decided already").await) })
+        .await;
+    assert_eq!(count(&world, "approval_denied"), 0, "{}", world.story());
 
     world.all_runs("resume").await;
     program
