@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::answers::Answer;
 use super::phrases::Phrase;
 use super::services::ChatServices;
+use super::watched::Watched;
 use crate::agent::record::Record;
 use crate::agent::record::saved::Unreadable;
 use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
@@ -27,19 +28,27 @@ use crate::task::state::State;
 
 /// Tasks of a conversation that are looked through.
 const MOST_WATCHES: u32 = 500;
+/// Most questions that somebody is told of who may mean one of them.
+const MOST_LISTED: usize = 20;
 /// Facts that are read at once, and how often, to find what came of an answer.
 const PAGE: u32 = 200;
 const MOST_PAGES: usize = 50;
 
 /// Returns what somebody is told whose words may be an answer; `None` where no run of their
-/// conversation waits.
+/// conversation waits for one.
 pub(super) async fn ask_back(
     services: &ChatServices,
     incoming: &Incoming,
     is_japanese: bool,
 ) -> Result<Option<String>, StoreError> {
-    let is_asked = waiting_here(services, incoming).await?.is_any_open();
-    Ok(is_asked.then(|| Phrase::WhichQuestion.in_words(is_japanese)))
+    let waiting = waiting_here(services, incoming).await?;
+    let mut open = waiting.questions;
+    open.retain(is_open);
+    Ok(match waiting.unreadable {
+        _ if !open.is_empty() => Some(Phrase::WhichQuestion(&listed(&open)).in_words(is_japanese)),
+        Some(unreadable) => Some(Phrase::CannotNow(&unreadable.to_string()).in_words(is_japanese)),
+        None => None,
+    })
 }
 
 /// Carries out an answer; returns what the person is told. `None`: no run of this conversation
@@ -77,7 +86,7 @@ pub(super) async fn carry_out(
         },
         (None, None) => match asked_about(services, incoming, answer).await? {
             MeantRun::Run(run) => *run,
-            MeantRun::Unclear => return told(Phrase::WhichQuestion),
+            MeantRun::Unclear(open) => return told(Phrase::WhichQuestion(&listed(&open))),
             MeantRun::Decided => return told(Phrase::DecidedBefore),
             MeantRun::Other => return told(Phrase::OtherDigest),
             MeantRun::Unreadable(unreadable) => return told(Phrase::CannotNow(&unreadable.to_string())),
@@ -273,7 +282,7 @@ pub(super) fn open_question(services: &ChatServices, state: State, record: &Reco
 enum MeantRun {
     Run(Box<Run>),
     /// Several runs wait, or it is not certain that the person has read what the only one asks.
-    Unclear,
+    Unclear(Vec<WaitingRun>),
     /// Runs wait, but under other digests.
     Other,
     /// What runs wait with is decided already.
@@ -283,23 +292,34 @@ enum MeantRun {
     Nothing,
 }
 
+/// A run that is set aside with a question.
+struct WaitingRun {
+    run: Run,
+    asked: AskedQuestion,
+    /// The address of its item.
+    url: String,
+}
+
 /// The runs of a conversation that wait for people.
 #[derive(Default)]
 struct Waiting {
-    questions: Vec<(Run, AskedQuestion)>,
+    questions: Vec<WaitingRun>,
     /// Why it cannot be told what another one waits for.
     unreadable: Option<Unreadable>,
 }
 
-impl Waiting {
-    /// Tells whether one waits for a decision, as far as it can be told.
-    fn is_any_open(&self) -> bool {
-        self.questions.iter().any(is_open) || self.unreadable.is_some()
-    }
+fn is_open(waiting: &WaitingRun) -> bool {
+    !waiting.asked.is_decided
 }
 
-fn is_open((_, asked): &(Run, AskedQuestion)) -> bool {
-    !asked.is_decided
+/// Returns the addresses of runs, each with the digest of its question.
+fn listed(waiting: &[WaitingRun]) -> String {
+    let lines = waiting.iter().take(MOST_LISTED).map(|waiting| {
+        let digest = waiting.asked.question.digest.short();
+        format!("{}: `{digest}`", waiting.url)
+    });
+    let more = (waiting.len() > MOST_LISTED).then(|| "…".to_owned());
+    lines.chain(more).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the runs of this conversation that are set aside with questions.
@@ -314,7 +334,11 @@ async fn waiting_here(services: &ChatServices, incoming: &Incoming) -> Result<Wa
             continue;
         };
         match waiting_question(services, &run) {
-            Ok(Some(asked)) => waiting.questions.push((run, asked)),
+            Ok(Some(asked)) => {
+                let watched = serde_json::from_value::<Watched>(watch.document);
+                let url = watched.map_or_else(|_| watch.task.to_string(), |watched| watched.url);
+                waiting.questions.push(WaitingRun { run, asked, url });
+            }
             Ok(None) => {}
             Err(unreadable) => waiting.unreadable = Some(unreadable),
         }
@@ -331,7 +355,7 @@ async fn asked_about(services: &ChatServices, incoming: &Incoming, answer: &Answ
     let is_any = !questions.is_empty();
     match &answer.digest {
         Some(given) => {
-            questions.retain(|(_, asked)| asked.question.digest.begins_with(given));
+            questions.retain(|waiting| waiting.asked.question.digest.begins_with(given));
             // One that is decided is meant only where no other one has the digest.
             if questions.iter().any(is_open) {
                 questions.retain(is_open);
@@ -341,7 +365,7 @@ async fn asked_about(services: &ChatServices, incoming: &Incoming, answer: &Answ
         None if unreadable.is_some() => questions.clear(),
         None => questions.retain(is_open),
     }
-    let Some((run, asked)) = questions.pop() else {
+    let Some(first) = questions.first() else {
         return Ok(match unreadable {
             Some(unreadable) => MeantRun::Unreadable(unreadable),
             None if !is_any => MeantRun::Nothing,
@@ -349,11 +373,12 @@ async fn asked_about(services: &ChatServices, incoming: &Incoming, answer: &Answ
             None => MeantRun::Other,
         });
     };
-    let is_known = answer.digest.is_some() || is_shown_before(services, incoming, run.id, asked.question.id).await?;
-    Ok(if questions.is_empty() && is_known {
-        MeantRun::Run(Box::new(run))
+    let (run, question) = (&first.run, first.asked.question.id);
+    let is_known = answer.digest.is_some() || is_shown_before(services, incoming, run.id, question).await?;
+    Ok(if questions.len() == 1 && is_known {
+        MeantRun::Run(Box::new(run.clone()))
     } else {
-        MeantRun::Unclear
+        MeantRun::Unclear(questions)
     })
 }
 

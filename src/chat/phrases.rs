@@ -51,8 +51,8 @@ pub(super) enum Phrase<'a> {
     NothingWaits,
     OtherDigest,
     Stranger,
-    /// An answer without a digest does not say which question it is for.
-    WhichQuestion,
+    /// An answer does not say which question of these it is for.
+    WhichQuestion(&'a str),
     Approved,
     Denied,
     Passed,
@@ -131,11 +131,10 @@ impl Phrase<'_> {
                     .to_owned()
             }
             Self::Stranger => "Only people whom my configuration names may answer here. Nothing was changed.".to_owned(),
-            Self::WhichQuestion => {
-                "Which question do you mean? Nothing was changed. Look at the newest question, and write `approve DIGEST` or \
-                 `deny DIGEST why`, with the digest that stands in it."
-                    .to_owned()
-            }
+            Self::WhichQuestion(list) => format!(
+                "Which question do you mean? Nothing was changed. Look at what is asked there, and write `approve DIGEST` or \
+                 `deny DIGEST why`, with the digest behind the address:\n{list}"
+            ),
             Self::Approved => "Approved".to_owned(),
             Self::Denied => "Denied".to_owned(),
             Self::Passed => "It was passed on and takes effect at the next safe point.".to_owned(),
@@ -225,9 +224,9 @@ impl Phrase<'_> {
                 "今待っているものは、お答えの対象とは別のものです。何も変更していません。最新の確認をご覧ください。".to_owned()
             }
             Self::Stranger => "設定で許可された人だけが答えられます。何も変更していません。".to_owned(),
-            Self::WhichQuestion => {
-                "どの確認への答えですか。何も変更していません。最新の確認をご覧のうえ、そこにあるダイジェストを添えて `approve ダイジェスト` または `deny ダイジェスト 理由` と書いてください。".to_owned()
-            }
+            Self::WhichQuestion(list) => format!(
+                "どの確認への答えですか。何も変更していません。次のページで内容をご覧のうえ、アドレスの後のダイジェストを添えて `approve ダイジェスト` または `deny ダイジェスト 理由` と書いてください。\n{list}"
+            ),
             Self::Approved => "承認しました".to_owned(),
             Self::Denied => "却下しました".to_owned(),
             Self::Passed => "伝えました。次の区切りで反映されます。".to_owned(),

@@ -9,7 +9,7 @@ use crate::chat::phrases::Phrase;
 use crate::chat::pictures::{self, Handed};
 use crate::chat::services::ChatServices;
 use crate::chat::session::Session;
-use crate::chat::watching::watched::Watched;
+use crate::chat::watched::Watched;
 use crate::llm::config::role::Role;
 use crate::llm::model::Model;
 use crate::markdown::code::fenced;

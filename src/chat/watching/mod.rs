@@ -4,7 +4,6 @@
 //! The texts are made from the store as it is, and facts only say when to look: so nothing is
 //! missed, and a text that was made twice has the same id and the same words.
 
-pub(super) mod watched; // a task that a conversation follows
 mod words; // how a run stands, and how it ended
 mod question; // whether a plan or a result may go on
 
@@ -15,6 +14,7 @@ use super::approving::open_question;
 use super::phrases::Phrase;
 use super::sayings::{Parcel, id_of, packed, parts};
 use super::services::ChatServices;
+use super::watched::Watched;
 use crate::agent::record::Record;
 use crate::agent::record::saved::Unreadable;
 use crate::journal::fact::Fact;
@@ -24,7 +24,6 @@ use crate::service::isolated;
 use crate::store::{ChatWatch, FactFilter, NewSaying, StoreError};
 use crate::task::id::RunId;
 use question::{QuestionContext, question};
-use watched::Watched;
 use words::{ending, other_wait, progress};
 
 /// Most tasks that are looked at together.

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::watched::Watched;
 use crate::agent::record::{PausedBy, Record};
 use crate::chat::phrases::Wording;
+use crate::chat::watched::Watched;
 use crate::plain::one_line;
 use crate::store::Run;
 use crate::task::state::State;

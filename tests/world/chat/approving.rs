@@ -181,6 +181,9 @@ async fn a_word_without_a_digest_approves_no_question_that_nobody_was_shown() {
     assert_eq!(count(&world, "approval_granted"), 1, "{}", world.story());
     let asked = until_facts(&world, "approval_requested", 2).await;
     let digest = &asked[1]["digest"].as_str().unwrap()[..16];
+    // It is told where the question can be read, and how it is answered.
+    let told = slack.until_said("Which question").await.text;
+    assert!(told.contains("/issues/1") && told.contains(digest), "{told}");
     slack.replies(ALICE, &thread, &format!("approve {digest}"));
     program
         .until(&world, async { drop(slack.until_said("/pull/").await) })
@@ -304,8 +307,9 @@ async fn of_a_run_whose_record_cannot_be_read_that_is_told_and_later_how_it_stan
         .await;
     slack.presses(ALICE, &question, 0);
     slack.replies(ALICE, &thread, "approve");
+    slack.replies(ALICE, &thread, "approve it please");
     program
-        .until(&world, slack.until(|slack| unreadable(slack, "That did not work") == 2))
+        .until(&world, slack.until(|slack| unreadable(slack, "That did not work") == 3))
         .await;
     assert_eq!(count(&world, "approval_granted"), 0, "{}", world.story());
 

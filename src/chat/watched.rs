@@ -2,28 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::chat::phrases::Wording;
+use super::phrases::Wording;
 use crate::messenger::place::Place;
 
 /// A task that a conversation follows, and how much of it was told there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(in crate::chat) struct Watched {
-    pub(in crate::chat) place: Place,
+pub(super) struct Watched {
+    pub(super) place: Place,
     /// The address of the issue.
-    pub(in crate::chat) url: String,
-    pub(in crate::chat) is_japanese: bool,
+    pub(super) url: String,
+    pub(super) is_japanese: bool,
     /// The number of the newest fact that was looked at.
-    pub(in crate::chat) seen: u64,
+    pub(super) seen: u64,
     /// The ids of the questions that people in the conversation were asked; an earlier version
     /// noted their digests.
-    pub(in crate::chat) asked: Vec<String>,
+    pub(super) asked: Vec<String>,
     /// The other waits that people in the conversation were told of, each with its time, and the
     /// runs that could not be read.
-    pub(in crate::chat) waits: Vec<String>,
+    pub(super) waits: Vec<String>,
 }
 
 impl Watched {
-    pub(in crate::chat) fn default_at(place: Place) -> Self {
+    pub(super) fn default_at(place: Place) -> Self {
         Self {
             place,
             url: String::new(),
