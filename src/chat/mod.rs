@@ -12,11 +12,11 @@
 
 mod phrases; // the program's own words, in English and Japanese
 mod session; // what is known of a conversation
+mod watched; // a task that a conversation follows
 mod services; // what answering needs: store, journal, models
 mod hearing; // whose words are taken
 mod sayings; // texts on their way into the outbox
 mod sending; // out of the outbox
-mod watched; // a task that a conversation follows
 mod answers; // answers to questions of runs, as people give them
 mod approving; // what comes of them
 mod watching; // the progress of runs

@@ -16,6 +16,7 @@ use crate::service::Service;
 use crate::store::{Store, StoreError};
 
 use super::session::{LOCAL_ONLY, Session};
+use super::watched::UnreadableTasks;
 
 /// The state and the connections that the handling of all messages shares.
 pub(super) struct ChatServices {
@@ -24,6 +25,8 @@ pub(super) struct ChatServices {
     pub(super) line: Option<Line>,
     /// People without access of whom the journal was told.
     pub(super) strangers: Mutex<HashSet<String>>,
+    /// The tasks that cannot be told of, since their runs cannot be read.
+    pub(super) unreadable: UnreadableTasks,
     /// Held while a picture is decoded.
     pub(super) decoding: tokio::sync::Mutex<()>,
     /// Ends questions to models with the process.
@@ -38,6 +41,7 @@ impl ChatServices {
             line: Line::new(&config.line)?,
             service: Arc::clone(service),
             strangers: Mutex::default(),
+            unreadable: UnreadableTasks::default(),
             decoding: tokio::sync::Mutex::default(),
             stop: Stop::default(),
         })

@@ -7,6 +7,8 @@
 mod words; // how a run stands, and how it ended
 mod question; // whether a plan or a result may go on
 
+use std::time::Instant;
+
 use uuid::Uuid;
 
 use super::answers::buttons;
@@ -20,6 +22,7 @@ use crate::agent::record::saved::Unreadable;
 use crate::journal::fact::Fact;
 use crate::messenger::place::Messenger;
 use crate::messenger::words::{Button, Words};
+use crate::plain::one_line;
 use crate::service::isolated;
 use crate::store::{ChatWatch, FactFilter, NewSaying, StoreError};
 use crate::task::id::RunId;
@@ -37,11 +40,12 @@ pub(super) async fn look_at_all(services: &ChatServices) -> Result<(), StoreErro
             services.store().unwatch_in_chat(&watch.task).await?;
             continue;
         };
-        if watched.seen >= newest {
+        let seen = watched.seen.max(services.unreadable.seen(&watch.task, Instant::now()));
+        if seen >= newest {
             continue;
         }
         let filter = FactFilter::OfTask(watch.task.clone());
-        if services.store().facts(watched.seen, &filter, 1).await?.is_empty() {
+        if services.store().facts(seen, &filter, 1).await?.is_empty() {
             continue;
         }
         // Before the run is read: what happens meanwhile is looked at again.
@@ -71,10 +75,16 @@ async fn look(services: &ChatServices, watch: &ChatWatch, mut watched: Watched, 
         Ok(record) => record,
         Err(unreadable) => {
             // Another process that can read it has it all to tell.
-            watched.seen = before;
-            return tell_unreadable(services, watch, watched, &unreadable).await;
+            let newest = std::mem::replace(&mut watched.seen, before);
+            tell_unreadable(services, watch, watched, &unreadable).await?;
+            if services.unreadable.note(&watch.task, newest, Instant::now()) {
+                let reason = one_line(&unreadable.to_string());
+                tracing::warn!(task = %watch.task, "its conversation cannot be told how it stands: {reason}");
+            }
+            return Ok(());
         }
     };
+    services.unreadable.forget(&watch.task);
     let cost = record.cost(services.service.prices());
     if watched.place.messenger.edits() {
         let text = progress(&run, &record, &watched);

@@ -328,5 +328,10 @@ async fn of_a_run_whose_record_cannot_be_read_that_is_told_and_later_how_it_stan
         1,
         "it is told once"
     );
+    let story = world.story();
+    let logged = story
+        .lines()
+        .filter(|line| line.contains("cannot be told how it stands"));
+    assert_eq!(logged.count(), 1, "{story}");
     ends(program, world, &slack).await;
 }
