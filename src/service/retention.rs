@@ -3,6 +3,7 @@
 //! The rows of a store are deleted by one machine for all that share it, and what lies on a
 //! machine's own disk by each for itself.
 
+mod finished;
 mod notes;
 
 use std::time::Duration;
@@ -251,13 +252,10 @@ impl Service {
         tasks.extend(store.opened_for(task).await?);
         let mut runs = Vec::new();
         for task in &tasks {
-            if let Some(run) = store.unfinished_of(task).await? {
-                return Ok(Forgotten::Unfinished {
-                    task: task.clone(),
-                    state: run.state,
-                });
+            match self.finished_runs(task).await? {
+                Ok(finished) => runs.extend(finished),
+                Err(refusal) => return Ok(refusal),
             }
-            runs.extend(store.runs(Some(task), u32::MAX).await?.into_iter().map(|run| run.id));
         }
         let mut conversations = Vec::new();
         for task in &tasks {
