@@ -50,6 +50,11 @@ pub enum Forgotten {
         task: TaskId,
         state: State,
     },
+    /// It was refused, because the worker of a run that has ended still clears up after it, and
+    /// would write about it once more.
+    ClearingUp {
+        task: TaskId,
+    },
     Erased(Erased),
 }
 

@@ -90,6 +90,19 @@ impl Store {
         rows.iter().map(|row| row.parsed(0)).collect()
     }
 
+    /// Returns the finished runs of a task whose worker is alive and has kept the lease up to now:
+    /// it still clears up after them, or did so within the last moments.
+    pub async fn held_beyond_end(&self, task: &TaskId) -> Result<Vec<RunId>, StoreError> {
+        let query = Statement::new(
+            "SELECT id, lease_worker, lease_host, lease_expires_at, lease_token FROM runs
+             WHERE task = $1 AND finished_at IS NOT NULL AND lease_token IS NOT NULL AND lease_expires_at > $2
+             ORDER BY id",
+        );
+        let now = self.engine.now().await?;
+        let holders = self.living(query.with(task).with(now)).await?;
+        Ok(holders.into_iter().map(|(run, _)| run).collect())
+    }
+
     /// Deletes the conversations of these runs.
     pub async fn drop_conversations(&self, runs: &[RunId]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;

@@ -10,7 +10,7 @@ use crate::plain::counted;
 use crate::service::retention::{Erased, Forgotten};
 use crate::task::id::TaskId;
 
-/// Erases everything of `task`, unless a run of it is unfinished.
+/// Erases everything of `task`, unless a run of it is unfinished or its worker still clears up.
 pub async fn run(config: Option<&Path>, task: &str) -> ExitCode {
     let task: TaskId = match task.parse() {
         Ok(task) => task,
@@ -39,6 +39,13 @@ pub async fn run(config: Option<&Path>, task: &str) -> ExitCode {
                     complain(format_args!(
                         "{task} cannot be forgotten: a run of {other} is unfinished ({state}); let it end, or end it with \
                          `coding-agent stop {other}`, and call this again"
+                    ));
+                    exit::USAGE.into()
+                }
+                Ok(Forgotten::ClearingUp { task: other }) => {
+                    complain(format_args!(
+                        "{task} cannot be forgotten yet: a run of {other} has ended, and its worker still clears up after \
+                         it; call this again in a moment"
                     ));
                     exit::USAGE.into()
                 }

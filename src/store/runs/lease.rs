@@ -281,7 +281,13 @@ impl Store {
             "SELECT id, lease_worker, lease_host, lease_expires_at, lease_token FROM runs
              WHERE finished_at IS NULL AND lease_token IS NOT NULL ORDER BY id",
         );
-        let rows = self.fetch(query).await?;
+        self.living(query).await
+    }
+
+    /// Returns those of the leases in an answer whose worker is alive, each as its run and the
+    /// worker.
+    pub(in crate::store) async fn living(&self, leases: Statement) -> Result<Vec<(RunId, String)>, StoreError> {
+        let rows = self.fetch(leases).await?;
         let now = self.engine.now().await?;
         let seen = self.seen(&rows, 1).await?;
         let own = self.worker().to_string();

@@ -1,9 +1,11 @@
 //! Whose token writes, and which runs are left to whom.
 
+use std::time::Duration;
+
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{TTL, admit, claim, ids, place};
+use super::{TTL, admit, claim, ids, issue, place};
 use crate::conversation::Message;
 use crate::store::StoreError;
 use crate::store::runs::FORMAT;
@@ -113,6 +115,32 @@ async fn what_this_worker_holds_is_held_by_nobody_else_and_by_nobody_once_it_is_
     let (again, _) = own.claim_run(waiting, TTL).await.unwrap().unwrap();
     own.save(&again, State::Done, &Value::Null).await.unwrap();
     assert!(own.held_anywhere().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_finished_run_is_held_while_its_worker_lives_and_extends_the_lease() {
+    let place = place();
+    let (own, other) = (place.open().await, place.open().await);
+    let (first, second) = (admit(&own, 1).await, admit(&own, 2).await);
+    let (lease, _) = own.claim_run(first, TTL).await.unwrap().unwrap();
+    let (elsewhere, _) = other.claim_run(second, TTL).await.unwrap().unwrap();
+    assert_eq!(other.held_beyond_end(&issue(1)).await.unwrap(), [], "it is unfinished");
+    own.save(&lease, State::Done, &Value::Null).await.unwrap();
+    other.save(&elsewhere, State::Done, &Value::Null).await.unwrap();
+
+    for store in [&own, &other] {
+        assert_eq!(store.held_beyond_end(&issue(1)).await.unwrap(), [first]);
+        assert_eq!(store.held_beyond_end(&issue(2)).await.unwrap(), [second]);
+        assert_eq!(store.held_beyond_end(&issue(3)).await.unwrap(), []);
+    }
+    own.heartbeat(&lease, Duration::ZERO).await.unwrap();
+    assert_eq!(other.held_beyond_end(&issue(1)).await.unwrap(), [], "it ran out");
+    own.heartbeat(&lease, TTL).await.unwrap();
+    assert_eq!(other.held_beyond_end(&issue(1)).await.unwrap(), [first]);
+    drop(lease);
+    assert_eq!(own.held_beyond_end(&issue(1)).await.unwrap(), [], "it was put down");
+    place.kill(other).await;
+    assert_eq!(own.held_beyond_end(&issue(2)).await.unwrap(), [], "its worker is dead");
 }
 
 #[tokio::test]
