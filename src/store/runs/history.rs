@@ -11,8 +11,13 @@ use crate::store::{Store, StoreError};
 use crate::task::id::{RunId, TaskId};
 use crate::task::state::State;
 
-/// Key in the store for the run up to which the history is hidden.
+/// Key in the store for the run up to which the history is hidden. Behind it are the runs before it
+/// that were unfinished then, oldest first, divided by spaces: these are shown when they have
+/// ended, too.
 const HIDDEN: &str = "history is hidden up to";
+
+/// Number of those that one question asks for.
+const SPARED: usize = 16;
 
 /// The question for a page of runs for which this is so, as SQL: `$1` is the run that they are
 /// older than, and `$2` the most that are wanted.
@@ -55,6 +60,22 @@ pub struct Listed {
 /// the rows are found by their index.
 fn before(wanted: &Wanted) -> String {
     wanted.before.map_or_else(|| "~".to_owned(), |run| run.to_string())
+}
+
+/// Returns the question for those of these runs that have ended and are wanted, [`SPARED`] at most,
+/// each of which is found by its id.
+fn spared_page(runs: &[&str], wanted: &Wanted, most: u32) -> Statement {
+    let query = Statement::new(page!(
+        "finished_at IS NOT NULL AND id < $1
+         AND id IN ($5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+         AND ($3 = '' OR state = $3)
+         AND ($4 = '' OR RTRIM(task, '0123456789') IN ($4 || '#', $4 || '!'))"
+    ));
+    let query = query.with(before(wanted)).with(most);
+    let query = query.with(wanted.state.as_str()).with(wanted.repository.as_str());
+    // No id is empty.
+    let places = runs.iter().copied().chain(std::iter::repeat("")).take(SPARED);
+    places.fold(query, Statement::with)
 }
 
 impl Listed {
@@ -122,19 +143,27 @@ impl Store {
             self.remembered(HIDDEN).await?
         };
         let hidden = hidden.unwrap_or_default();
+        let mut hidden = hidden.split_whitespace();
+        let newest_hidden = hidden.next().unwrap_or_default();
+        let spared: Vec<&str> = hidden.collect();
+        let mut queries: Vec<_> = spared
+            .chunks(SPARED)
+            .map(|runs| spared_page(runs, wanted, most))
+            .collect();
         let ended = |text| {
             let query = Statement::new(text).with(before(wanted)).with(most);
-            query.with(hidden.as_str())
+            query.with(newest_hidden)
         };
         if wanted.repository.is_empty() {
-            return Ok(vec![if state.is_empty() {
+            queries.push(if state.is_empty() {
                 ended(page!("finished_at IS NOT NULL AND id < $1 AND id > $3"))
             } else {
                 ended(page!("finished_at IS NOT NULL AND id < $1 AND id > $3 AND state = $4")).with(state)
-            }]);
+            });
+            return Ok(queries);
         }
         // Issues, and requests of GitLab.
-        let queries = ['#', '!'].map(|kind| {
+        queries.extend(['#', '!'].map(|kind| {
             let tasks = format!("{}{kind}", wanted.repository);
             if state.is_empty() {
                 let query = ended(page!(
@@ -147,8 +176,8 @@ impl Store {
                 ));
                 query.with(tasks).with(state)
             }
-        });
-        Ok(queries.into())
+        }));
+        Ok(queries)
     }
 
     /// Hides the finished runs that there are from the history. Nothing is deleted.
@@ -157,7 +186,15 @@ impl Store {
         let Some(row) = self.fetch_first(newest).await? else {
             return Ok(());
         };
-        self.remember(HIDDEN, row.text(0)?).await
+        let newest = row.text(0)?;
+        // Afterwards: a run that is admitted between the two is newer than what is hidden.
+        let unfinished = Statement::new("SELECT id FROM runs WHERE finished_at IS NULL AND id <= $1 ORDER BY id");
+        let rows = self.fetch(unfinished.with(newest)).await?;
+        let mut hidden = vec![newest];
+        for row in &rows {
+            hidden.push(row.text(0)?);
+        }
+        self.remember(HIDDEN, &hidden.join(" ")).await
     }
 
     /// Counts the unfinished runs by their states. Counted here: a database that groups by state

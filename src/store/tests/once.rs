@@ -1,12 +1,13 @@
 //! Entries that take effect once, and runs and evaluations as people list them.
 
 use chrono::{TimeDelta, Utc};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::retention::finished;
-use super::{admit, place};
+use super::{TTL, admit, place};
 use crate::store::{StoredEvaluation, Wanted};
+use crate::task::state::State;
 
 #[tokio::test]
 async fn a_name_counts_once_for_all_workers_until_it_is_old() {
@@ -99,6 +100,49 @@ async fn runs_are_listed_by_state_and_repository_and_finished_ones_can_be_hidden
         ..Wanted::default()
     };
     assert_eq!(listed(&hidden).await, [open, old]);
+
+    let (lease, _) = store.claim_run(open, TTL).await.unwrap().unwrap();
+    store.save(&lease, State::Done, &Value::Null).await.unwrap();
+    let new = finished(&store, 3, "new").await;
+    assert_eq!(listed(&all).await, [new, open], "it ended later");
+    assert_eq!(listed(&of_state("done")).await, [new, open]);
+    assert_eq!(listed(&of_state("failed")).await, []);
+    assert_eq!(listed(&of_repository(repository)).await, [new, open]);
+    assert_eq!(listed(&of_repository(shorter)).await, []);
+    let before = Wanted {
+        before: Some(new),
+        ..Wanted::default()
+    };
+    assert_eq!(listed(&before).await, [open]);
+    store.hide_history().await.unwrap();
+    assert_eq!(listed(&all).await, [], "now they are over");
+}
+
+#[tokio::test]
+async fn of_many_runs_that_were_unfinished_when_others_were_hidden_each_is_listed_at_its_end() {
+    let place = place();
+    let store = place.open().await;
+    finished(&store, 100, "old").await;
+    for number in 0..40 {
+        admit(&store, number).await;
+    }
+    store.hide_history().await.unwrap();
+    let mut ended = Vec::new();
+    while let Some((lease, run)) = store.claim(TTL).await.unwrap() {
+        store.save(&lease, State::Done, &Value::Null).await.unwrap();
+        ended.push(run.id);
+    }
+    assert_eq!(ended.len(), 40);
+    ended.reverse();
+    let mut pages = Vec::new();
+    let mut wanted = Wanted::default();
+    for _ in 0..4 {
+        let page = store.history(&wanted, 10).await.unwrap();
+        wanted.before = page.last().map(|run| run.id);
+        pages.extend(page.iter().map(|run| run.id));
+    }
+    assert_eq!(pages, ended);
+    assert_eq!(store.history(&wanted, 10).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -194,6 +194,30 @@ async fn runs_that_are_over_cost_the_others_nothing() {
     assert_eq!(among_many, among_few);
 }
 
+/// Hides finished runs while another one is unfinished, ends that, and returns the steps of the page
+/// that has it.
+async fn steps_beside_hidden_runs(hidden: u64) -> u64 {
+    let folder = Folder::new();
+    let (store, steps) = counted(&folder).await;
+    add_finished_runs(&store, 0..hidden).await;
+    let run = admit(&store, 10_000).await;
+    store.hide_history().await.unwrap();
+    let lease = claim(&store).await;
+    store.save(&lease, State::Done, &Value::Null).await.unwrap();
+    // The first time the queries are translated as well.
+    for _ in 0..2 {
+        steps.store(0, Ordering::Relaxed);
+        let page = store.history(&Wanted::default(), 5).await.unwrap();
+        assert_eq!(page.iter().map(|run| run.id).collect::<Vec<_>>(), [run]);
+    }
+    steps.load(Ordering::Relaxed)
+}
+
+#[tokio::test]
+async fn runs_that_are_hidden_cost_the_page_of_those_that_ended_later_nothing() {
+    assert_eq!(steps_beside_hidden_runs(200).await, steps_beside_hidden_runs(10).await);
+}
+
 #[tokio::test]
 async fn a_message_behind_a_thousand_others_costs_what_the_first_did() {
     let folder = Folder::new();
