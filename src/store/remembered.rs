@@ -99,4 +99,25 @@ impl Store {
         self.execute(set.with(key).with(value)).await?;
         Ok(())
     }
+
+    /// Stores `value` under `key` if `before` is still what is stored there; returns whether it was.
+    pub async fn remember_unless_changed(
+        &self,
+        key: &str,
+        before: Option<&str>,
+        value: &str,
+    ) -> Result<bool, StoreError> {
+        let set = match before {
+            Some(before) => Statement::new("UPDATE remembered SET value = $2 WHERE name = $1 AND value = $3")
+                .with(key)
+                .with(value)
+                .with(before),
+            None => {
+                Statement::new("INSERT INTO remembered (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+                    .with(key)
+                    .with(value)
+            }
+        };
+        Ok(self.execute(set).await? == 1)
+    }
 }

@@ -387,6 +387,21 @@ async fn what_is_remembered_can_be_replaced() {
     assert_eq!(store.remembered("issues").await.unwrap().as_deref(), Some("new"));
 }
 
+#[tokio::test]
+async fn what_is_remembered_is_replaced_once_by_those_who_have_read_the_same() {
+    let place = place();
+    let (one, other) = (place.open().await, place.open().await);
+    let replaced = async |store: &Store, before: Option<&str>, value: &str| {
+        store.remember_unless_changed("issues", before, value).await.unwrap()
+    };
+    assert!(!replaced(&one, Some("old"), "new").await, "nothing is there");
+    assert!(replaced(&one, None, "old").await);
+    assert!(!replaced(&other, None, "other").await);
+    assert!(replaced(&other, Some("old"), "new").await);
+    assert!(!replaced(&one, Some("old"), "newer").await);
+    assert_eq!(one.remembered("issues").await.unwrap().as_deref(), Some("new"));
+}
+
 #[test]
 fn a_second_run_on_the_same_folder_finds_it_taken() {
     let folder = tempfile::tempdir().unwrap();

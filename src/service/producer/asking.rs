@@ -63,7 +63,8 @@ impl Service {
     async fn look_at_touched(&self, connected: &Connected, result: &mut SearchResult) -> Result<bool, AdmitError> {
         let store = &self.services.store;
         let began = Utc::now();
-        let mut looked = Looked::recall(connected, store).await?;
+        let key = Looked::key(connected);
+        let mut looked = Looked::recall(&key, store).await?;
         let since = looked.since(began);
         let search = connected.forge.touched_since(since).await;
         let is_read = search.errors.is_empty();
@@ -91,7 +92,7 @@ impl Service {
             }
         }
         looked.end(began, is_whole);
-        looked.keep(connected, store).await?;
+        looked.keep(&key, store).await?;
         Ok(is_read)
     }
 
@@ -99,10 +100,7 @@ impl Service {
     pub(in crate::service) async fn forget_start_requests(&self, tasks: &[TaskId]) -> Result<(), AdmitError> {
         let store = &self.services.store;
         for connected in self.forges.all() {
-            let mut looked = Looked::recall(connected, store).await?;
-            if looked.forget(tasks) {
-                looked.keep(connected, store).await?;
-            }
+            Looked::forget_stored(tasks, &Looked::key(connected), store).await?;
         }
         Ok(())
     }

@@ -40,6 +40,9 @@ pub(super) struct Looked {
     /// When a request was acted on, by task and the request's name.
     #[serde(rename = "wishes")]
     requests: BTreeMap<String, DateTime<Utc>>,
+    /// The text in the store that it was made of.
+    #[serde(skip)]
+    recalled: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -50,17 +53,53 @@ struct Seen {
 }
 
 impl Looked {
-    pub(super) async fn recall(connected: &Connected, store: &Store) -> Result<Self, AdmitError> {
-        let text = store.remembered(&connected.memory_of(STORED_AS)).await?;
+    /// Returns the key under which the store has the memory of looks at a forge.
+    pub(super) fn key(connected: &Connected) -> String {
+        connected.memory_of(STORED_AS)
+    }
+
+    pub(super) async fn recall(key: &str, store: &Store) -> Result<Self, AdmitError> {
+        let recalled = store.remembered(key).await?;
+        let looked = Self::read(recalled.as_deref())?;
+        Ok(Self { recalled, ..looked })
+    }
+
+    fn read(text: Option<&str>) -> Result<Self, AdmitError> {
         text.map_or_else(
             || Ok(Self::default()),
-            |text| serde_json::from_str(&text).map_err(AdmitError::record),
+            |text| serde_json::from_str(text).map_err(AdmitError::record),
         )
     }
 
-    pub(super) async fn keep(&self, connected: &Connected, store: &Store) -> Result<(), AdmitError> {
+    /// Stores it, without what another process has made the store forget since it was recalled.
+    pub(super) async fn keep(&mut self, key: &str, store: &Store) -> Result<(), AdmitError> {
+        while !self.keep_unless_changed(key, store).await? {
+            let before = Self::read(self.recalled.as_deref())?;
+            let now = Self::recall(key, store).await?;
+            self.items
+                .retain(|task, _| now.items.contains_key(task) || !before.items.contains_key(task));
+            self.requests
+                .retain(|name, _| now.requests.contains_key(name) || !before.requests.contains_key(name));
+            self.recalled = now.recalled;
+        }
+        Ok(())
+    }
+
+    /// Stores it if the store still has what it was made of; returns whether it does.
+    async fn keep_unless_changed(&self, key: &str, store: &Store) -> Result<bool, AdmitError> {
         let text = serde_json::to_string(self).map_err(AdmitError::record)?;
-        Ok(store.remember(&connected.memory_of(STORED_AS), &text).await?)
+        let before = self.recalled.as_deref();
+        Ok(store.remember_unless_changed(key, before, &text).await?)
+    }
+
+    /// Drops what the store has of these tasks.
+    pub(super) async fn forget_stored(tasks: &[TaskId], key: &str, store: &Store) -> Result<(), AdmitError> {
+        loop {
+            let mut looked = Self::recall(key, store).await?;
+            if !looked.forget(tasks) || looked.keep_unless_changed(key, store).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// Returns since when a look that begins now has to look.
@@ -89,7 +128,7 @@ impl Looked {
     }
 
     /// Drops what is known of these tasks; returns whether there was something.
-    pub(super) fn forget(&mut self, tasks: &[TaskId]) -> bool {
+    fn forget(&mut self, tasks: &[TaskId]) -> bool {
         let before = self.items.len() + self.requests.len();
         for task in tasks {
             self.items.remove(&task.to_string());
@@ -162,6 +201,35 @@ mod tests {
             r#"{"until": null, "items": {}, "wishes": {"github:acme/widgets#1 text": "1971-02-05T00:00:00Z"}}"#;
         let looked: Looked = serde_json::from_str(stored).unwrap();
         assert!(looked.knows(&task, "text") && !looked.knows(&task, "comment-1"));
+    }
+
+    #[tokio::test]
+    async fn a_look_does_not_write_back_what_was_forgotten_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).await.unwrap();
+        let recall = async || Looked::recall(STORED_AS, &store).await.unwrap();
+        let task = item(0).task;
+        let other: TaskId = "github:acme/widgets#2".parse().unwrap();
+        let mut first = recall().await;
+        first.saw(&item(0), at(3));
+        first.acted_on(&task, "comment-1", at(3));
+        first.acted_on(&other, "comment-2", at(3));
+        first.keep(STORED_AS, &store).await.unwrap();
+
+        let mut second = recall().await;
+        second.saw(&item(5), at(9));
+        second.acted_on(&other, "comment-3", at(9));
+        Looked::forget_stored(std::slice::from_ref(&task), STORED_AS, &store)
+            .await
+            .unwrap();
+        second.keep(STORED_AS, &store).await.unwrap();
+
+        let kept = recall().await;
+        assert!(kept.items.is_empty() && !kept.knows(&task, "comment-1"), "{kept:?}");
+        assert!(
+            kept.knows(&other, "comment-2") && kept.knows(&other, "comment-3"),
+            "{kept:?}"
+        );
     }
 
     #[test]
