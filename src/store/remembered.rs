@@ -100,7 +100,8 @@ impl Store {
         Ok(())
     }
 
-    /// Stores `value` under `key` if `before` is still what is stored there; returns whether it was.
+    /// Stores `value` under `key` if `before` is still what is stored there; returns whether it
+    /// was.
     pub async fn remember_unless_changed(
         &self,
         key: &str,

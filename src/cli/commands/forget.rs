@@ -44,8 +44,8 @@ pub async fn run(config: Option<&Path>, task: &str) -> ExitCode {
                 }
                 Ok(Forgotten::ClearingUp { task: other }) => {
                     complain(format_args!(
-                        "{task} cannot be forgotten yet: a run of {other} has ended, and its worker still clears up after \
-                         it; call this again in a moment"
+                        "{task} cannot be forgotten yet: a run of {other} has ended, and its worker still clears up \
+                         after it; call this again in a moment"
                     ));
                     exit::USAGE.into()
                 }

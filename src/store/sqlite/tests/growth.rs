@@ -194,8 +194,8 @@ async fn runs_that_are_over_cost_the_others_nothing() {
     assert_eq!(among_many, among_few);
 }
 
-/// Hides finished runs while another one is unfinished, ends that, and returns the steps of the page
-/// that has it.
+/// Hides finished runs while another one is unfinished, ends that, and returns the steps of the
+/// page that has it.
 async fn steps_beside_hidden_runs(hidden: u64) -> u64 {
     let folder = Folder::new();
     let (store, steps) = counted(&folder).await;
