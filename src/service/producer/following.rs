@@ -113,11 +113,18 @@ impl Service {
                 return Ok(None);
             }
         }
+        // A run that has ended since the notes were read may have replaced them, and pushed another
+        // head than the one that was listed: the next poll reads both.
+        if store.followed(&change.task).await?.as_ref() != Some(followed) {
+            return Ok(None);
+        }
         let before = notes.clone();
         let outcome = self.look(connected, change, &mut notes).await;
         if notes != before {
             let notes = serde_json::to_value(&notes).map_err(AdmitError::record)?;
-            store.note_followed(&change.task, &notes).await?;
+            if !store.note_followed(followed, &notes).await? {
+                tracing::info!(task = %change.task, "others noted something meanwhile, the next poll reads it");
+            }
         }
         outcome
     }

@@ -12,6 +12,8 @@ use crate::task::id::{ItemId, RunId, TaskId};
 pub struct Followed {
     pub task: TaskId,
     pub notes: Value,
+    /// The notes as they are stored, which tell whether they were replaced since.
+    stored: String,
 }
 
 /// The task whose branch runs of a task work on, as SQL: that which a pull/merge request was opened
@@ -34,6 +36,7 @@ impl Followed {
         Ok(Self {
             task: row.parsed(0)?,
             notes: row.document(1)?,
+            stored: row.text(1)?.to_owned(),
         })
     }
 }
@@ -69,11 +72,11 @@ impl Store {
         self.fetch_first(query).await?.as_ref().map(Followed::read).transpose()
     }
 
-    /// Replaces the notes on a request.
-    pub async fn note_followed(&self, task: &TaskId, notes: &Value) -> Result<(), StoreError> {
-        let update = Statement::new("UPDATE followed SET notes = $2 WHERE task = $1");
-        self.execute(update.with(task).with(notes.to_string())).await?;
-        Ok(())
+    /// Replaces the notes on a request if they are still those in `read`; returns whether they were.
+    pub async fn note_followed(&self, read: &Followed, notes: &Value) -> Result<bool, StoreError> {
+        let update = Statement::new("UPDATE followed SET notes = $2 WHERE task = $1 AND notes = $3");
+        let update = update.with(&read.task).with(notes.to_string());
+        Ok(self.execute(update.with(read.stored.as_str())).await? > 0)
     }
 
     /// Stops following `task`, which costs nothing from here on.

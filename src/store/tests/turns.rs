@@ -2,7 +2,7 @@
 //! renamed repository may be known by another name.
 
 use chrono::{TimeDelta, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{TTL, admit, claim, issue, place};
 use crate::store::Admission;
@@ -48,6 +48,25 @@ async fn runs_on_one_branch_take_turns() {
     store.save(&lease, State::Done, &Value::Null).await.unwrap();
     let lease = claim(&store).await;
     assert_eq!(lease.run, on_request);
+}
+
+#[tokio::test]
+async fn notes_on_a_request_that_were_replaced_are_not_replaced_by_older_ones() {
+    let place = place();
+    let (one, other) = (place.open().await, place.open().await);
+    let request = issue(2);
+    one.follow(&request, &issue(1), &json!({ "round": 1 })).await.unwrap();
+    let read = one.followed(&request).await.unwrap().unwrap();
+    other.follow(&request, &issue(1), &json!({ "round": 2 })).await.unwrap();
+
+    let older = json!({ "round": 1, "heard": 5 });
+    assert!(!one.note_followed(&read, &older).await.unwrap());
+    let newer = one.followed(&request).await.unwrap().unwrap();
+    assert_eq!(newer.notes, json!({ "round": 2 }));
+    assert_ne!(newer, read);
+    assert!(one.note_followed(&newer, &json!({ "round": 3 })).await.unwrap());
+    let newest = other.followed(&request).await.unwrap().unwrap();
+    assert_eq!(newest.notes, json!({ "round": 3 }));
 }
 
 #[tokio::test]
