@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::fake::github::Item;
 use crate::fake::model::Plan;
-use crate::world::facts::count;
+use crate::world::facts::{count, facts};
 use crate::world::normalized::last_on_github;
 use crate::world::scripts::{COMMAND, executes};
 use crate::world::{Program, World};
@@ -490,5 +490,23 @@ async fn a_run_that_a_person_resumes_during_a_pause_of_all_runs_goes_on_with_the
     let ended = world.run().await;
 
     ended.prints("github:acme/widgets#1: done\n", &world);
+    world.finish().await;
+}
+
+#[tokio::test]
+async fn a_pause_of_all_runs_and_its_end_are_facts_where_they_changed_something() {
+    let world = world().await;
+    for command in ["resume", "pause", "pause", "resume", "resume"] {
+        world.all_runs(command).await;
+    }
+
+    let ordered = facts(&world, "ordered");
+    let commands: Vec<_> = ordered.iter().map(|fact| fact["command"].as_str().unwrap()).collect();
+    assert_eq!(commands, ["pause --all", "resume --all"]);
+    // Readers of events have them from the store.
+    let query = "SELECT COUNT(*) FROM facts WHERE fact LIKE '%\"ordered\"%'";
+    let mut store = world.sqlite().await;
+    let stored: i64 = sqlx::query_scalar(query).fetch_one(&mut store).await.unwrap();
+    assert_eq!(stored, 2);
     world.finish().await;
 }

@@ -5,11 +5,17 @@ mod decision; // whether an approval or a denial counts
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent::record::message::OPERATOR;
 use crate::agent::waiting::Visited;
 use crate::cli::exit;
 use crate::cli::session::{Session, complain, forge_configuration, print};
+use crate::config::Config;
+use crate::journal::Journal;
+use crate::journal::fact::{Fact, Subject};
+use crate::secret::Redactor;
 use crate::service::Service;
 use crate::service::attending::CommandOutcome;
 use crate::store::{Store, StoreError};
@@ -112,11 +118,15 @@ pub async fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
     };
     let done = async {
         let store = Store::open(config.store()).await?;
-        if is_pause {
-            store.pause_all().await
+        let (command, is_new) = if is_pause {
+            ("pause --all", store.pause_all().await?)
         } else {
-            store.resume_all().await
+            ("resume --all", store.resume_all().await?)
+        };
+        if is_new {
+            note(&config, &store, command).await;
         }
+        Ok::<(), StoreError>(())
     };
     match done.await {
         Ok(()) if is_pause => {
@@ -131,5 +141,23 @@ pub async fn all(config: Option<&Path>, is_pause: bool) -> ExitCode {
             complain(error);
             exit::FAILED.into()
         }
+    }
+}
+
+/// Notes in the journal that the operator gave a command, by which open dashboards hear of it. The
+/// command holds also where it cannot be noted.
+async fn note(config: &Config, store: &Store, command: &str) {
+    let redactor = Arc::new(Redactor::new(&config.secrets()));
+    match Journal::open(&config.logs, redactor) {
+        Ok(journal) => {
+            journal.keep_in(store);
+            let fact = Fact::Ordered {
+                by: OPERATOR.to_owned(),
+                command: command.to_owned(),
+            };
+            journal.record(&Subject::default(), fact);
+            journal.close().await;
+        }
+        Err(error) => complain(format_args!("{command} holds, but is not in the journal: {error}")),
     }
 }

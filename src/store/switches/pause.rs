@@ -17,18 +17,17 @@ impl Store {
         Ok(self.fetch_first(query).await?.is_some())
     }
 
-    /// Makes all runs pause, until [`Self::resume_all`].
-    pub async fn pause_all(&self) -> Result<(), StoreError> {
+    /// Makes all runs pause, until [`Self::resume_all`]; returns whether they were not paused
+    /// before.
+    pub async fn pause_all(&self) -> Result<bool, StoreError> {
         let set = Statement::new("INSERT INTO switches (name) VALUES ($1) ON CONFLICT (name) DO NOTHING");
-        self.execute(set.with(PAUSED)).await?;
-        Ok(())
+        Ok(self.execute(set.with(PAUSED)).await? > 0)
     }
 
-    /// Lets all runs resume.
-    pub async fn resume_all(&self) -> Result<(), StoreError> {
-        self.execute(Statement::new("DELETE FROM switches WHERE name = $1").with(PAUSED))
-            .await?;
-        Ok(())
+    /// Lets all runs resume; returns whether they were paused.
+    pub async fn resume_all(&self) -> Result<bool, StoreError> {
+        let delete = Statement::new("DELETE FROM switches WHERE name = $1").with(PAUSED);
+        Ok(self.execute(delete).await? > 0)
     }
 
     /// Takes over what a pause file says, and removes the file: one on this machine would be
