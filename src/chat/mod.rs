@@ -26,6 +26,7 @@ mod handling; // one message, from its route to its answer
 mod answering; // one message, which may be an answer itself
 mod under_way; // which messages are being answered
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -119,6 +120,12 @@ impl Chat {
                 Ok(Some(turn)) => {
                     *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn.clone());
                     let extend = async || self.services.store().keep_turn(&turn, TURN).await;
+                    let is_first = AtomicBool::new(true);
+                    let watch = async || {
+                        let looked = watching::look_at_all(&self.services, is_first.load(Ordering::Relaxed)).await;
+                        is_first.fetch_and(looked.is_err(), Ordering::Relaxed);
+                        looked
+                    };
                     tokio::select! {
                         lost = keep(TURN, begun, extend) => match lost {
                             LostTurn::ToAnother => tracing::warn!("another process answers in the messengers now"),
@@ -126,7 +133,7 @@ impl Chat {
                         },
                         () = self.answer_all() => {}
                         () = again_and_again(async || sending::send_all(&self.services).await) => {}
-                        () = again_and_again(async || watching::look_at_all(&self.services).await) => {}
+                        () = again_and_again(watch) => {}
                     }
                 }
                 Ok(None) => {}

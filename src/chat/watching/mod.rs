@@ -32,21 +32,24 @@ use words::{ending, other_wait, progress};
 /// Most tasks that are looked at together.
 const MOST: u32 = 500;
 
-/// Looks at all tasks of which something happened.
-pub(super) async fn look_at_all(services: &ChatServices) -> Result<(), StoreError> {
+/// Looks at all tasks of which something happened. The first look is at every one: of what a killed
+/// process did last there may be no fact.
+pub(super) async fn look_at_all(services: &ChatServices, is_first: bool) -> Result<(), StoreError> {
     let newest = services.store().newest_fact().await?;
     for watch in services.store().chat_watches(MOST).await? {
         let Ok(mut watched) = serde_json::from_value::<Watched>(watch.document.clone()) else {
             services.store().unwatch_in_chat(&watch.task).await?;
             continue;
         };
-        let seen = watched.seen.max(services.unreadable.seen(&watch.task, Instant::now()));
-        if seen >= newest {
-            continue;
-        }
-        let filter = FactFilter::OfTask(watch.task.clone());
-        if services.store().facts(seen, &filter, 1).await?.is_empty() {
-            continue;
+        if !is_first {
+            let seen = watched.seen.max(services.unreadable.seen(&watch.task, Instant::now()));
+            if seen >= newest {
+                continue;
+            }
+            let filter = FactFilter::OfTask(watch.task.clone());
+            if services.store().facts(seen, &filter, 1).await?.is_empty() {
+                continue;
+            }
         }
         // Before the run is read: what happens meanwhile is looked at again.
         let before = std::mem::replace(&mut watched.seen, newest);

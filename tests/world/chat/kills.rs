@@ -16,6 +16,7 @@ use crate::fake::board::HUMAN;
 use crate::fake::line;
 use crate::fake::line::Line;
 use crate::fake::slack::{Slack, buttons};
+use crate::store_trouble::tamper;
 use crate::web::opened;
 use crate::world::World;
 use crate::world::facts::{count, facts, until_facts};
@@ -135,6 +136,40 @@ async fn when_slack_has_taken_a_text_and_nobody_heard_of_it() {
 #[tokio::test]
 async fn around_the_issue() {
     repeat([Place::IssueAsked, Place::IssueDone, Place::LabelAsked, Place::LabelDone]).await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_is_told_after_a_kill_before_its_facts_were_numbered() {
+    let slack = Slack::start().await;
+    let world = world(&slack).await;
+    let plan = plan().verified_by("grep -q Hello README.md");
+    greets(world.model.for_task("Greet the reader").plans(plan));
+    let mut program = world.spawn(&["serve"]);
+    program.until(&world, slack.until(Slack::has_socket)).await;
+    // As if the process were killed each time before it numbers what it did.
+    tamper(
+        &world,
+        "CREATE TRIGGER unnumbered AFTER INSERT ON facts WHEN NEW.task IS NOT NULL
+         BEGIN DELETE FROM facts WHERE sequence = NEW.sequence; END",
+    )
+    .await;
+    slack.mentions(ALICE, "/code Greet the reader");
+    program
+        .until(&world, async { drop(until_facts(&world, "put_down", 1).await) })
+        .await;
+    program.kill().await;
+    let is_end = |text: &String| text.contains("Done and verified");
+    assert!(!slack.texts().iter().any(is_end), "{:#?}", slack.texts());
+
+    let mut program = world.spawn(&["serve"]);
+    program
+        .until(&world, async { drop(slack.until_said("Done and verified").await) })
+        .await;
+
+    program.until(&world, slack.until(Slack::is_heard)).await;
+    let ends = slack.texts().iter().filter(|text| is_end(text)).count();
+    assert_eq!(ends, 1, "{:#?}", slack.texts());
+    super::ends(program, world, &slack).await;
 }
 
 #[tokio::test]
