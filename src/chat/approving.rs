@@ -5,16 +5,16 @@
 //! that is what the run waits for at this moment, and where the person's account may write to the
 //! repository at this moment; all else changes nothing, and is told.
 
+pub(super) mod waiting; // which runs of a conversation wait with questions, and which one is meant
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::answers::Answer;
 use super::phrases::Phrase;
 use super::services::ChatServices;
-use super::watched::Watched;
 use crate::agent::record::Record;
-use crate::agent::record::saved::Unreadable;
-use crate::agent::text::waits::{Decided, decided, question_of, wait_of};
+use crate::agent::text::waits::{Decided, decided, question_of};
 use crate::agent::waiting::Visited;
 use crate::approval::{Grant, Question};
 use crate::journal::fact::{Entry, Fact};
@@ -24,12 +24,8 @@ use crate::service::attending::CommandOutcome;
 use crate::store::{FactFilter, NumberedFact, Run, StoreError};
 use crate::task::command::Command;
 use crate::task::id::RunId;
-use crate::task::state::State;
+use waiting::{MeantRun, asked_about, is_open, listed, waiting_here, waiting_question};
 
-/// Tasks of a conversation that are looked through.
-const MOST_WATCHES: u32 = 500;
-/// Most questions that somebody is told of who may mean one of them.
-const MOST_LISTED: usize = 20;
 /// Facts that are read at once, and how often, to find what came of an answer.
 const PAGE: u32 = 200;
 const MOST_PAGES: usize = 50;
@@ -244,155 +240,6 @@ async fn has_counted(services: &ChatServices, taken: &Taken) -> Result<bool, Sto
     Ok(false)
 }
 
-/// The question that a run is set aside with.
-struct AskedQuestion {
-    question: Question,
-    /// Whether the record has a decision on it, which takes effect when the run goes on, as after a
-    /// pause of all runs.
-    is_decided: bool,
-}
-
-impl AskedQuestion {
-    /// Returns the question of a run in a state, by its record.
-    fn of(services: &ChatServices, state: State, record: &Record) -> Option<Self> {
-        let days = services.service.config().steering.expire_days;
-        wait_of(state, record, days)?;
-        Some(Self {
-            question: question_of(record)?.clone(),
-            is_decided: decided(record).is_some(),
-        })
-    }
-}
-
-/// Returns the question that a run is set aside with.
-fn waiting_question(services: &ChatServices, run: &Run) -> Result<Option<AskedQuestion>, Unreadable> {
-    if !run.state.is_set_aside() {
-        return Ok(None);
-    }
-    Ok(AskedQuestion::of(services, run.state, &Record::read(run)?))
-}
-
-/// Returns the question that a run in a state waits for a decision on, by its record.
-pub(super) fn open_question(services: &ChatServices, state: State, record: &Record) -> Option<Question> {
-    let asked = AskedQuestion::of(services, state, record)?;
-    (!asked.is_decided).then_some(asked.question)
-}
-
-/// The waiting run that an answer is about, as far as it can be told.
-enum MeantRun {
-    Run(Box<Run>),
-    /// Several runs wait, or it is not certain that the person has read what the only one asks.
-    Unclear(Vec<WaitingRun>),
-    /// Runs wait, but under other digests.
-    Other,
-    /// What runs wait with is decided already.
-    Decided,
-    /// It may be one of which nobody can tell what it waits for.
-    Unreadable(Unreadable),
-    Nothing,
-}
-
-/// A run that is set aside with a question.
-struct WaitingRun {
-    run: Run,
-    asked: AskedQuestion,
-    /// The address of its item.
-    url: String,
-}
-
-/// The runs of a conversation that wait for people.
-#[derive(Default)]
-struct Waiting {
-    questions: Vec<WaitingRun>,
-    /// Why it cannot be told what another one waits for.
-    unreadable: Option<Unreadable>,
-}
-
-fn is_open(waiting: &WaitingRun) -> bool {
-    !waiting.asked.is_decided
-}
-
-/// Returns the addresses of runs, each with the digest of its question.
-fn listed(waiting: &[WaitingRun]) -> String {
-    let lines = waiting.iter().take(MOST_LISTED).map(|waiting| {
-        let digest = waiting.asked.question.digest.short();
-        format!("{}: `{digest}`", waiting.url)
-    });
-    let more = (waiting.len() > MOST_LISTED).then(|| "…".to_owned());
-    lines.chain(more).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the runs of this conversation that are set aside with questions.
-async fn waiting_here(services: &ChatServices, incoming: &Incoming) -> Result<Waiting, StoreError> {
-    let session = incoming.place.to_string();
-    let mut waiting = Waiting::default();
-    for watch in services.store().chat_watches(MOST_WATCHES).await? {
-        if watch.session != session {
-            continue;
-        }
-        let Some(run) = services.store().unfinished_of(&watch.task).await? else {
-            continue;
-        };
-        match waiting_question(services, &run) {
-            Ok(Some(asked)) => {
-                let watched = serde_json::from_value::<Watched>(watch.document);
-                let url = watched.map_or_else(|_| watch.task.to_string(), |watched| watched.url);
-                waiting.questions.push(WaitingRun { run, asked, url });
-            }
-            Ok(None) => {}
-            Err(unreadable) => waiting.unreadable = Some(unreadable),
-        }
-    }
-    Ok(waiting)
-}
-
-/// Returns the run of this conversation that waits for the answer.
-async fn asked_about(services: &ChatServices, incoming: &Incoming, answer: &Answer) -> Result<MeantRun, StoreError> {
-    let Waiting {
-        mut questions,
-        unreadable,
-    } = waiting_here(services, incoming).await?;
-    let is_any = !questions.is_empty();
-    match &answer.digest {
-        Some(given) => {
-            questions.retain(|waiting| waiting.asked.question.digest.begins_with(given));
-            // One that is decided is meant only where no other one has the digest.
-            if questions.iter().any(is_open) {
-                questions.retain(is_open);
-            }
-        }
-        // Another question may be open than the one that can be read.
-        None if unreadable.is_some() => questions.clear(),
-        None => questions.retain(is_open),
-    }
-    let Some(first) = questions.first() else {
-        return Ok(match unreadable {
-            Some(unreadable) => MeantRun::Unreadable(unreadable),
-            None if !is_any => MeantRun::Nothing,
-            None if answer.digest.is_none() => MeantRun::Decided,
-            None => MeantRun::Other,
-        });
-    };
-    let (run, question) = (&first.run, first.asked.question.id);
-    let is_known = answer.digest.is_some() || is_shown_before(services, incoming, run.id, question).await?;
-    Ok(if questions.len() == 1 && is_known {
-        MeantRun::Run(Box::new(run.clone()))
-    } else {
-        MeantRun::Unclear(questions)
-    })
-}
-
-/// Tells whether a question was shown in its conversation before a message was written.
-async fn is_shown_before(
-    services: &ChatServices,
-    incoming: &Incoming,
-    run: RunId,
-    question: Uuid,
-) -> Result<bool, StoreError> {
-    let shown = services.store().shown_at(run, question).await?;
-    Ok(shown.zip(incoming.at).is_some_and(|(shown, written)| shown < written))
-}
-
 /// Returns the repository of a run, and the person's account on its forge.
 fn account(services: &ChatServices, incoming: &Incoming, run: &Run) -> Option<(String, String)> {
     let item = run.task.item()?;
@@ -409,6 +256,7 @@ mod tests {
     use crate::agent::record::{HeldResult, Paused, PausedBy};
     use crate::approval::digest::Digest;
     use crate::approval::proposal::Denial;
+    use crate::task::state::State;
 
     #[test]
     fn an_answer_counts_to_a_run_that_waits_only_where_it_says_so() {

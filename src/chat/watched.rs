@@ -71,8 +71,8 @@ impl UnreadableTasks {
         last.map_or(0, |last| last.newest)
     }
 
-    /// Notes that the run of a task could not be read; returns whether it could be before, as far as
-    /// this process knows.
+    /// Notes that the run of a task could not be read; returns whether it could be before, as far
+    /// as this process knows.
     pub(super) fn note(&self, task: &TaskId, newest: u64, at: Instant) -> bool {
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.insert(task.clone(), LastLook { at, newest }).is_none()

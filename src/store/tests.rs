@@ -377,31 +377,6 @@ async fn a_request_stays_until_it_was_acted_on() {
     assert_eq!(worker.requests(run).await.unwrap(), requests[1..]);
 }
 
-#[tokio::test]
-async fn what_is_remembered_can_be_replaced() {
-    let place = place();
-    let store = place.open().await;
-    assert_eq!(store.remembered("issues").await.unwrap(), None);
-    store.remember("issues", "old").await.unwrap();
-    store.remember("issues", "new").await.unwrap();
-    assert_eq!(store.remembered("issues").await.unwrap().as_deref(), Some("new"));
-}
-
-#[tokio::test]
-async fn what_is_remembered_is_replaced_once_by_those_who_have_read_the_same() {
-    let place = place();
-    let (one, other) = (place.open().await, place.open().await);
-    let replaced = async |store: &Store, before: Option<&str>, value: &str| {
-        store.remember_unless_changed("issues", before, value).await.unwrap()
-    };
-    assert!(!replaced(&one, Some("old"), "new").await, "nothing is there");
-    assert!(replaced(&one, None, "old").await);
-    assert!(!replaced(&other, None, "other").await);
-    assert!(replaced(&other, Some("old"), "new").await);
-    assert!(!replaced(&one, Some("old"), "newer").await);
-    assert_eq!(one.remembered("issues").await.unwrap().as_deref(), Some("new"));
-}
-
 #[test]
 fn a_second_run_on_the_same_folder_finds_it_taken() {
     let folder = tempfile::tempdir().unwrap();

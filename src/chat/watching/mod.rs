@@ -12,7 +12,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 use super::answers::buttons;
-use super::approving::open_question;
+use super::approving::waiting::open_question;
 use super::phrases::Phrase;
 use super::sayings::{Parcel, id_of, packed, parts};
 use super::services::ChatServices;

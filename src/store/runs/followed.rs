@@ -72,7 +72,8 @@ impl Store {
         self.fetch_first(query).await?.as_ref().map(Followed::read).transpose()
     }
 
-    /// Replaces the notes on a request if they are still those in `read`; returns whether they were.
+    /// Replaces the notes on a request if they are still those in `read`; returns whether they
+    /// were.
     pub async fn note_followed(&self, read: &Followed, notes: &Value) -> Result<bool, StoreError> {
         let update = Statement::new("UPDATE followed SET notes = $2 WHERE task = $1 AND notes = $3");
         let update = update.with(&read.task).with(notes.to_string());
