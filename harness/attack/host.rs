@@ -10,7 +10,15 @@ use crate::site::{Site, names};
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
 /// The files and folders that the program keeps in its state folder, besides the database.
-const STATE: [&str; 6] = ["claims", "mirrors", "workers", "outputs", "run.lock", "instance"];
+const STATE: [&str; 7] = [
+    "claims",
+    "mirrors",
+    "workers",
+    "outputs",
+    "run.lock",
+    "instance",
+    "retention",
+];
 
 /// Looks for what commands of an attacker left, and for files where none belong.
 pub fn look(site: &Site, breaches: &mut Vec<Breach>) {
