@@ -288,16 +288,6 @@ mod tests {
     const PAUSED: State = State::Paused(Stage::Working);
     const RESULT_WAITS: State = State::AwaitingApproval(Judged::Result);
 
-    fn set_aside(by: PausedBy) -> Record {
-        let mut record = Record::default();
-        record.waiting.paused = Some(Paused {
-            by,
-            at: DateTime::UNIX_EPOCH,
-            saved: None,
-        });
-        record
-    }
-
     fn comment(number: u64) -> HeardComment {
         let kind = CommentKind::Comment;
         HeardComment {
@@ -329,9 +319,12 @@ mod tests {
             State::AwaitingApproval(Judged::Plan),
             RESULT_WAITS,
         ];
-        let goes_on = set_aside_in.map(|state| may_go_on(state, &set_aside(PausedBy::AllRuns)));
+        let goes_on = set_aside_in.map(|state| may_go_on(state, &Record::set_aside_by(PausedBy::AllRuns)));
         assert_eq!(goes_on, [true, false, false, false]);
-        assert!(!may_go_on(PAUSED, &set_aside(PausedBy::Person("alice".to_owned()))));
+        assert!(!may_go_on(
+            PAUSED,
+            &Record::set_aside_by(PausedBy::Person("alice".to_owned()))
+        ));
     }
 
     #[test]
@@ -341,7 +334,7 @@ mod tests {
             (PAUSED, PausedBy::Limit("the budget is used up".to_owned())),
             (State::AwaitingAnswer, PausedBy::Question("Red or blue?".to_owned())),
         ] {
-            let mut record = set_aside(by);
+            let mut record = Record::set_aside_by(by);
             assert_eq!(waits_since(state, &record), Some(DateTime::UNIX_EPOCH));
             for _ in 0..2 {
                 assert!(!may_go_on(state, &record), "{record:?}");
@@ -358,7 +351,7 @@ mod tests {
     #[test]
     fn a_pause_holds_a_result_that_was_approved_before_and_its_time_begins_anew() {
         let question = Question::new(Digest::of(&[b"what"]), "");
-        let mut record = set_aside(PausedBy::Objections(Box::new(HeldResult {
+        let mut record = Record::set_aside_by(PausedBy::Objections(Box::new(HeldResult {
             question: Some(question.clone()),
             ..HeldResult::default()
         })));
@@ -402,7 +395,7 @@ mod tests {
     #[test]
     fn a_pause_holds_the_answers_that_were_heard_before_also_where_the_thread_cannot_be_read() {
         let asks = State::AwaitingAnswer;
-        let mut record = set_aside(PausedBy::Question("Red or blue?".to_owned()));
+        let mut record = Record::set_aside_by(PausedBy::Question("Red or blue?".to_owned()));
         let seen = |has_words| SeenComment {
             fingerprint: Uuid::nil(),
             has_words,

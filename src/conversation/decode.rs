@@ -36,7 +36,7 @@ pub const DONE: &str = "done";
 const EXAMPLE_TOOLS: [&str; 2] = ["name", "server/tool"];
 /// The comments of the prompts' examples.
 const EXAMPLE_COMMENTS: [&str; 2] = ["why", "what was done, for the people who asked"];
-/// What is wrong with an echo of one.
+/// The fault of a reply whose comment is one of these.
 const EXAMPLE_REPEATED: &str = "The reply repeats the example of the prompt";
 
 /// Keys of which one tells a working reply from other objects.
@@ -63,7 +63,7 @@ const NATIVE_FORM: &str = "Call a tool, or call `done` with a comment when the w
 pub struct Unreadable {
     /// The fault, in words for people and the model, without a full stop.
     pub what: String,
-    /// What the model is asked for because of the fault, if anything, without a full stop.
+    /// A request to the model because of the fault, without a full stop; empty if there is none.
     pub request: &'static str,
     /// The right form of the reply, if it is worth repeating.
     pub form: &'static str,

@@ -58,7 +58,7 @@ pub(crate) fn is_begun(chat: &Chat) -> bool {
 pub(crate) enum ReplyForm {
     /// Native calls.
     Native,
-    /// One JSON object.
+    /// The reply is one JSON object.
     Json,
     /// Whole files as text, see [`decode::files`]; the work ends with them.
     Files,

@@ -398,6 +398,19 @@ mod tests {
 
     use super::*;
 
+    impl Record {
+        /// Returns the record of a run that was set aside at the beginning of 1970, for tests.
+        pub(crate) fn set_aside_by(by: PausedBy) -> Self {
+            let mut record = Self::default();
+            record.waiting.paused = Some(Paused {
+                by,
+                at: DateTime::UNIX_EPOCH,
+                saved: None,
+            });
+            record
+        }
+    }
+
     #[test]
     fn people_have_a_result_until_there_is_another() {
         let (one, other) = ("1".repeat(40), "2".repeat(40));

@@ -60,7 +60,7 @@ pub(super) enum MeantRun {
     Unclear(Vec<WaitingRun>),
     /// Runs wait, but under other digests.
     Other,
-    /// What runs wait with is decided already.
+    /// All questions with which runs wait are decided already.
     Decided,
     /// It may be one of which nobody can tell what it waits for.
     Unreadable(Unreadable),

@@ -169,8 +169,8 @@ async fn tell_unreadable(
     services.store().told_in_chat(&watch.task, &document).await
 }
 
-/// What the last part of a question has: the buttons below it, and which question is whole with it.
-/// Of the parts before it, which question they are of.
+/// The question that parts of a message belong to. The last part has the buttons below it, and the
+/// question is whole with it.
 #[derive(Debug, Clone, Default)]
 struct QuestionEnd {
     buttons: Vec<Button>,

@@ -28,7 +28,7 @@ use decision::Decision;
 const PATIENCE: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What is told of a decision that counts while the run is paused.
+/// The effect of a decision that counts while the run is paused, in words for the operator.
 const COUNTS: &str = "it counts, and the run goes on when the pause ends";
 
 /// Passes `command` to the unfinished run of `task`, and prints the effect on the run.

@@ -208,26 +208,8 @@ pub(super) fn unreachable(info: &ServerInfo, reason: impl Into<Reason>) -> LlmEr
 #[cfg(test)]
 mod tests {
     use reqwest::StatusCode;
-    use reqwest::header::HeaderMap;
 
     use super::*;
-
-    fn info() -> ServerInfo {
-        ServerInfo {
-            name: "openai",
-            section: "llm.openai".to_owned(),
-            model: "gpt".to_owned(),
-            address: "http://model.test".to_owned(),
-            window: 8_192,
-            longest_reply: 1_024,
-            headers: HeaderMap::new(),
-            key_hint: String::new(),
-            address_hint: String::new(),
-            start_hint: String::new(),
-            model_hint: String::new(),
-            window_hint: String::new(),
-        }
-    }
 
     fn answered(status: StatusCode, retry_after: Option<u64>) -> AttemptFailure {
         AttemptFailure::Answered(ErrorResponse {
@@ -240,7 +222,12 @@ mod tests {
 
     /// Returns the error that is told of an attempt that another one follows, and its pause.
     fn repeated(failure: AttemptFailure) -> (LlmError, Duration) {
-        match after(failure, &info(), RequestSummary::default(), &AtomicBool::new(false)) {
+        match after(
+            failure,
+            &ServerInfo::of_tests(),
+            RequestSummary::default(),
+            &AtomicBool::new(false),
+        ) {
             AttemptError::Transient { error, wait } => (error, wait),
             AttemptError::Final(error) => panic!("{error}"),
         }

@@ -305,24 +305,16 @@ fn above_rate(info: &ServerInfo, summary: RequestSummary, words: &str) -> LlmErr
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
-
     use super::*;
 
     fn info() -> ServerInfo {
         ServerInfo {
-            name: "openai",
-            section: "llm.openai".to_owned(),
-            model: "gpt".to_owned(),
-            address: "http://model.test".to_owned(),
-            window: 8_192,
-            longest_reply: 1_024,
-            headers: HeaderMap::new(),
             key_hint: "check the key".to_owned(),
             address_hint: "check the address".to_owned(),
             start_hint: "start the server".to_owned(),
             model_hint: "check the model".to_owned(),
             window_hint: "enlarge the window".to_owned(),
+            ..ServerInfo::of_tests()
         }
     }
 

@@ -40,3 +40,24 @@ impl ServerInfo {
         format!("{} {} at {}", self.name, self.model, self.address)
     }
 }
+
+#[cfg(test)]
+impl ServerInfo {
+    /// Returns a server without hints, for tests.
+    pub(super) fn of_tests() -> Self {
+        Self {
+            name: "openai",
+            section: "llm.openai".to_owned(),
+            model: "gpt".to_owned(),
+            address: "http://model.test".to_owned(),
+            window: 8_192,
+            longest_reply: 1_024,
+            headers: HeaderMap::new(),
+            key_hint: String::new(),
+            address_hint: String::new(),
+            start_hint: String::new(),
+            model_hint: String::new(),
+            window_hint: String::new(),
+        }
+    }
+}

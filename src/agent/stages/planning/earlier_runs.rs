@@ -36,7 +36,7 @@ pub(crate) struct Memory {
     beginning: Beginning,
 }
 
-/// What a run begins with.
+/// The work that a run begins with.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Beginning {
     /// Its own branch, and there is no unfinished work beside that.

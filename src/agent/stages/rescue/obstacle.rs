@@ -77,7 +77,7 @@ impl Obstacle {
     }
 }
 
-/// What the system says of a folder or file that cannot be used, whoever reports it.
+/// The system's words for a folder or file that cannot be used, whoever reports them.
 const UNUSABLE: [&str; 6] = [
     "Is a directory",
     "No such file or directory",

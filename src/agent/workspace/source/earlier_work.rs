@@ -1,4 +1,4 @@
-//! What earlier runs left on the branches that this one goes on with.
+//! Finds the work that earlier runs left on the branches that this run goes on with.
 
 use crate::agent::claim::Claim;
 use crate::agent::record::interruption::Interruption;
@@ -18,7 +18,7 @@ const MOST_RUNS: u32 = 20;
 /// The branch of an earlier run on the item.
 pub(super) struct EarlierBranch {
     pub(super) name: String,
-    /// What the work on it began from, before any run went on with it.
+    /// The base of the first run on this branch, before any other went on with its work.
     pub(super) began: Base,
     /// Whether the run was the last one that had a branch, and did not come to its end.
     pub(super) was_cut_short: bool,

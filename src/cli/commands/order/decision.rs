@@ -12,7 +12,7 @@ use crate::store::Run;
 use crate::task::command::Command;
 use crate::task::state::State;
 
-/// Where people see that something waits for approval.
+/// Names the command by which the operator sees that something waits for approval.
 const LOOK: &str = "`coding-agent status` shows when something waits for approval";
 
 /// The operator's decision on the question that a run asks.
@@ -160,11 +160,11 @@ fn doing(run: &Run, record: &Record) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, TimeDelta};
+    use chrono::TimeDelta;
 
     use super::*;
+    use crate::agent::record::HeldResult;
     use crate::agent::record::message::OrderSource;
-    use crate::agent::record::{HeldResult, Paused};
     use crate::approval::Question;
     use crate::approval::digest::Digest;
     use crate::task::id::RunId;
@@ -185,18 +185,8 @@ mod tests {
         }
     }
 
-    fn set_aside(by: PausedBy) -> Record {
-        let mut record = Record::default();
-        record.waiting.paused = Some(Paused {
-            by,
-            at: DateTime::UNIX_EPOCH,
-            saved: None,
-        });
-        record
-    }
-
     fn asks(question: &Question) -> Record {
-        set_aside(PausedBy::Objections(Box::new(HeldResult {
+        Record::set_aside_by(PausedBy::Objections(Box::new(HeldResult {
             question: Some(question.clone()),
             ..HeldResult::default()
         })))
@@ -220,12 +210,18 @@ mod tests {
             of(&run(State::Queued, &Record::default())),
             of(&run(State::Verifying, &Record::default())),
             of(&put_back).replace(&until, "TIME"),
-            of(&run(paused, &set_aside(PausedBy::Person("@alice".to_owned())))),
-            of(&run(paused, &set_aside(PausedBy::AllRuns))),
-            of(&run(paused, &set_aside(PausedBy::Limit("too much".to_owned())))),
+            of(&run(
+                paused,
+                &Record::set_aside_by(PausedBy::Person("@alice".to_owned())),
+            )),
+            of(&run(paused, &Record::set_aside_by(PausedBy::AllRuns))),
+            of(&run(
+                paused,
+                &Record::set_aside_by(PausedBy::Limit("too much".to_owned())),
+            )),
             of(&run(
                 State::AwaitingAnswer,
-                &set_aside(PausedBy::Question("Red?".to_owned())),
+                &Record::set_aside_by(PausedBy::Question("Red?".to_owned())),
             )),
             Decision::of(&denial(), &run(State::Planning, &Record::default()))
                 .err()
